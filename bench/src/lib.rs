@@ -1,0 +1,1 @@
+//! Benches and the load generator.

@@ -1,0 +1,100 @@
+//! Deployment: pods that are replaced step by step.
+
+use keelson_object::{Cell, FieldErrors, Object, Path, View};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, Strategy};
+use keelson_views::apps_v1::DeploymentSpec;
+
+use crate::shared::workload_columns;
+
+pub(crate) struct Deployment;
+
+pub(crate) fn columns() -> Vec<Column> {
+    let columns = [
+        Column::name(),
+        Column::computed("Ready", ready_of_desired),
+        Column::computed("Up-to-date", |object| count(object, "status", "updatedReplicas")),
+        Column::computed("Available", |object| count(object, "status", "availableReplicas")),
+        Column::age(),
+    ];
+    columns.into_iter().chain(workload_columns::wide()).collect()
+}
+
+/// `3/5`
+fn ready_of_desired(object: &Object) -> Cell {
+    Cell::from(format!("{}/{}", number(object, "status", "readyReplicas"), number(object, "spec", "replicas")))
+}
+
+fn count(object: &Object, part: &str, field: &str) -> Cell {
+    Cell::Int(number(object, part, field))
+}
+
+fn number(object: &Object, part: &str, field: &str) -> i64 {
+    object.fields.map(part).and_then(|it| it.int(field)).unwrap_or_default()
+}
+
+impl Strategy for Deployment {
+    /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_Deployment (v1.36.4): the fields of the spec itself.
+    fn default(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        spec.default_to("replicas", 1);
+        spec.default_to("revisionHistoryLimit", 10);
+        spec.default_to("progressDeadlineSeconds", 600);
+        let strategy = spec.map_mut("strategy");
+        if strategy.str("type").is_none_or(str::is_empty) {
+            strategy.set("type", "RollingUpdate");
+        }
+        if strategy.str("type") == Some("RollingUpdate") {
+            let rolling = strategy.map_mut("rollingUpdate");
+            rolling.default_to("maxUnavailable", "25%");
+            rolling.default_to("maxSurge", "25%");
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        object.fields.remove("status");
+        generation::begin(object);
+    }
+
+    /// Upstream: pkg/registry/apps/deployment/strategy.go, PrepareForUpdate (v1.36.4).
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+        generation::advance(object, old, &["spec"]);
+        if object.meta.annotations != old.meta.annotations {
+            object.meta.generation = old.meta.generation + 1;
+        }
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let at = Path::root("spec");
+        match DeploymentSpec::of(object, "spec") {
+            Some(spec) => validate_spec(spec, &at, errors),
+            None => errors.required(&at, ""),
+        }
+    }
+
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+        let selector = |object: &Object| object.fields.at("spec.selector").cloned().unwrap_or_default();
+        if selector(object) != selector(old) {
+            errors.invalid(&Path::root("spec").key("selector"), selector(object), "field is immutable");
+        }
+    }
+}
+
+/// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec (v1.36.4): what needs no pod template.
+fn validate_spec(spec: DeploymentSpec<'_>, at: &Path, errors: &mut FieldErrors) {
+    errors.non_negative(&at.key("replicas"), spec.replicas());
+    if spec.selector().is_none() {
+        errors.required(&at.key("selector"), "");
+    }
+    errors.non_negative(&at.key("minReadySeconds"), spec.min_ready_seconds());
+    errors.non_negative(&at.key("revisionHistoryLimit"), spec.revision_history_limit());
+    errors.non_negative(&at.key("progressDeadlineSeconds"), spec.progress_deadline_seconds());
+    let ready_after = spec.min_ready_seconds().unwrap_or_default();
+    if let Some(deadline) = spec.progress_deadline_seconds()
+        && deadline <= ready_after
+    {
+        errors.invalid(&at.key("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds");
+    }
+}

@@ -1,0 +1,87 @@
+//! Event: something that happened to an object. Events live for an hour.
+
+use keelson_object::scalar::{MicroTime, Time};
+use keelson_object::{Cell, Map, Object, SelectableField, SmolStr, Value};
+use keelson_registry::{Column, Resource};
+
+pub(crate) fn columns() -> [Column; 10] {
+    [
+        Column::computed("Last Seen", last_seen),
+        Column::text("Type", "type"),
+        Column::text("Reason", "reason"),
+        Column::computed("Object", target),
+        Column::text("Subobject", "involvedObject.fieldPath").wide(),
+        Column::computed("Source", source).wide(),
+        Column::computed("Message", message),
+        Column::computed("First Seen", |object| Cell::Age(first_seen(object))).wide(),
+        Column::computed("Count", count).wide(),
+        Column::name().wide(),
+    ]
+}
+
+/// Upstream: pkg/apis/core/v1/conversion.go, AddFieldLabelConversionsForEvent (v1.36.4).
+pub(crate) fn selectable(resource: Resource) -> Resource {
+    let plain = [
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "type",
+    ];
+    let resource = plain.iter().fold(resource, |it, path| it.selectable(SelectableField::plain(path)));
+    resource.selectable(SelectableField {
+        label: "source".into(),
+        paths: vec!["source.component".into(), "reportingComponent".into()],
+        default: SmolStr::default(),
+    })
+}
+
+fn time(map: &Map, field: &str) -> Option<Time> {
+    Time::parse(map.str(field)?).ok()
+}
+
+fn micro_time(value: Option<&Value>) -> Option<Time> {
+    let micro = MicroTime::parse(value?.as_str()?).ok()?;
+    Some(micro.to_time())
+}
+
+fn first_seen(object: &Object) -> Option<Time> {
+    time(&object.fields, "firstTimestamp").or_else(|| micro_time(object.fields.get("eventTime")))
+}
+
+fn last_seen(object: &Object) -> Cell {
+    if let Some(series) = object.fields.map("series") {
+        return Cell::Age(micro_time(series.get("lastObservedTime")));
+    }
+    Cell::Age(time(&object.fields, "lastTimestamp").or_else(|| first_seen(object)))
+}
+
+fn target(object: &Object) -> Cell {
+    let text = |path| object.fields.at(path).and_then(Value::as_str).unwrap_or_default();
+    let (kind, name) = (text("involvedObject.kind").to_lowercase(), text("involvedObject.name"));
+    Cell::from(if name.is_empty() { kind } else { format!("{kind}/{name}") })
+}
+
+fn source(object: &Object) -> Cell {
+    let text = |path| object.fields.at(path).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let component = text("source.component").or(text("reportingComponent")).unwrap_or_default();
+    match text("source.host").or(text("reportingInstance")) {
+        Some(instance) => Cell::from(format!("{component}, {instance}")),
+        None => Cell::from(component),
+    }
+}
+
+fn message(object: &Object) -> Cell {
+    Cell::from(object.fields.str("message").unwrap_or_default().trim())
+}
+
+fn count(object: &Object) -> Cell {
+    let series = object.fields.map("series").and_then(|it| it.int("count"));
+    let count = series.or(object.fields.int("count")).unwrap_or_default();
+    Cell::Int(if count == 0 { 1 } else { count })
+}

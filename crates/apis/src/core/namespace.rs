@@ -1,0 +1,98 @@
+//! Namespace: a room for objects. It goes when its finalizers are gone.
+
+use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
+use keelson_registry::{Column, Context, NameRule, Strategy, Verb};
+
+pub(crate) struct Namespace;
+
+/// A namespace is deleted one by one: there is no deletecollection.
+pub(crate) const VERBS: &[Verb] =
+    &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Update, Verb::Watch];
+
+/// Held by the controller that empties a namespace.
+const KUBERNETES: &str = "kubernetes";
+
+/// Every namespace can be selected by its name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+pub(crate) fn columns() -> [Column; 3] {
+    [Column::name(), Column::text("Status", "status.phase"), Column::age()]
+}
+
+impl Strategy for Namespace {
+    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Namespace (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        if !object.meta.name.is_empty() && object.meta.labels.get(NAME_LABEL).is_none() {
+            let name = object.meta.name.clone();
+            object.meta.labels.set(NAME_LABEL, name);
+        }
+        let status = object.fields.map_mut("status");
+        if status.str("phase").is_none_or(str::is_empty) {
+            status.set("phase", "Active");
+        }
+    }
+
+    /// Upstream: pkg/registry/core/namespace/strategy.go, PrepareForCreate (v1.36.4).
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        let name = object.meta.name.clone();
+        object.meta.labels.set(NAME_LABEL, name);
+        object.fields.remove("status");
+        object.fields.map_mut("status").set("phase", "Active");
+        let spec = object.fields.map_mut("spec");
+        let mut finalizers = spec.list("finalizers").to_vec();
+        if !finalizers.iter().any(|it| it.as_str() == Some(KUBERNETES)) {
+            finalizers.push(Value::String(SmolStr::new_static(KUBERNETES)));
+        }
+        spec.set("finalizers", finalizers);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        let finalizers = old.fields.map("spec").and_then(|spec| spec.get("finalizers")).cloned();
+        let spec = object.fields.map_mut("spec");
+        match finalizers {
+            Some(finalizers) => spec.set("finalizers", finalizers),
+            None => {
+                spec.remove("finalizers");
+            }
+        }
+        object.fields.keep("status", &old.fields);
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check_name_label(object, errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let at = Path::root("status").key("phase");
+        let phase = object.fields.map("status").and_then(|it| it.str("phase")).unwrap_or_default();
+        if object.meta.is_being_deleted() {
+            if phase != "Terminating" {
+                errors.invalid(&at, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty");
+            }
+        } else if phase != "Active" {
+            errors.invalid(&at, phase, "may only be 'Active' if `deletionTimestamp` is empty");
+        }
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::Label
+    }
+
+    /// A namespace waits for the finalizers in its spec, too.
+    fn may_go(&self, object: &Object) -> bool {
+        object.fields.map("spec").is_none_or(|spec| spec.list("finalizers").is_empty())
+    }
+
+    /// A namespace that was told to go says so.
+    fn begin_delete(&self, object: &mut Object) {
+        object.fields.map_mut("status").set("phase", "Terminating");
+    }
+}
+
+fn check_name_label(object: &Object, errors: &mut FieldErrors) {
+    let label = object.meta.labels.get(NAME_LABEL).unwrap_or_default();
+    if label != object.meta.name {
+        let at = Path::root("metadata").key("labels").entry(NAME_LABEL);
+        errors.invalid(&at, label, format!("must be set to {:?}", object.meta.name));
+    }
+}

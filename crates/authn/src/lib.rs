@@ -1,0 +1,23 @@
+//! Who asks: from the certificates and headers of a request to a [`User`].
+
+#![warn(missing_docs)]
+
+mod anonymous;
+mod authenticator;
+mod bearer;
+mod error;
+mod group;
+mod token_file;
+mod union;
+mod user;
+mod x509;
+
+pub use anonymous::Anonymous;
+pub use authenticator::{Authenticated, Authenticator, Credentials, Outcome};
+pub use bearer::bearer_token;
+pub use error::AuthError;
+pub use group::AuthenticatedGroup;
+pub use token_file::TokenFile;
+pub use union::{FailOnError, Union};
+pub use user::{Extra, User};
+pub use x509::{CaBundle, X509};

@@ -1,0 +1,27 @@
+//! The two modes that look at nothing.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use crate::{Attributes, Authorizer, Decision, Verdict};
+
+/// The mode `AlwaysAllow`.
+pub struct AlwaysAllow;
+
+impl Authorizer for AlwaysAllow {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
+        std::future::ready(Decision::ALLOW.into()).boxed()
+    }
+}
+
+/// The mode `AlwaysDeny`. It has no opinion, so that it refuses only what no other mode allows.
+pub struct AlwaysDeny;
+
+impl Authorizer for AlwaysDeny {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
+        let decision = Decision::NoOpinion {
+            reason: "Everything is forbidden.".into(),
+        };
+        std::future::ready(decision.into()).boxed()
+    }
+}

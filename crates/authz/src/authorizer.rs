@@ -1,0 +1,92 @@
+//! Authorizer: the one question that this crate answers.
+
+use std::borrow::Cow;
+
+use futures_util::future::BoxFuture;
+
+use crate::Attributes;
+
+/// Decides whether a request may go on.
+pub trait Authorizer: Send + Sync {
+    /// Decides about one request.
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict>;
+}
+
+/// What an authorizer says. Reasons are read by clients and by the audit log; they may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may, whatever others say.
+    Allow {
+        /// Why.
+        reason: Cow<'static, str>,
+    },
+    /// It must not, whatever others say.
+    Deny {
+        /// Why.
+        reason: Cow<'static, str>,
+    },
+    /// Others decide. When all say this, the request is refused.
+    NoOpinion {
+        /// Why.
+        reason: Cow<'static, str>,
+    },
+}
+
+/// A decision, and what went wrong while it was made. An error does not forbid the decision: a broken rule
+/// may stand beside one that allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What to do.
+    pub decision: Decision,
+    /// What went wrong.
+    pub error: Option<AuthzError>,
+}
+
+/// Why an authorizer could not look at everything.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthzError {
+    /// Rules could not be evaluated.
+    #[error("rules could not be evaluated: {reason}")]
+    Rules {
+        /// What is wrong with them.
+        reason: String,
+    },
+}
+
+impl Decision {
+    /// Allowed, without a word.
+    pub const ALLOW: Decision = Decision::Allow {
+        reason: Cow::Borrowed(""),
+    };
+    /// Refused, without a word.
+    pub const DENY: Decision = Decision::Deny {
+        reason: Cow::Borrowed(""),
+    };
+    /// Somebody else's business.
+    pub const NO_OPINION: Decision = Decision::NoOpinion {
+        reason: Cow::Borrowed(""),
+    };
+
+    /// Whether the request may go on.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Decision::Allow { .. })
+    }
+
+    /// Why; may be empty.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Decision::Allow { reason } | Decision::Deny { reason } | Decision::NoOpinion { reason } => reason,
+        }
+    }
+}
+
+impl From<Decision> for Verdict {
+    fn from(decision: Decision) -> Verdict {
+        Verdict {
+            decision,
+            error: None,
+        }
+    }
+}

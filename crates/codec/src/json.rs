@@ -1,0 +1,16 @@
+//! JSON: a reader that finds duplicates and a writer whose bytes are those of Go's `encoding/json`.
+
+mod error;
+mod indent;
+mod read;
+pub(crate) mod scan;
+mod write;
+
+pub use error::{Error, Position};
+pub use indent::indent;
+pub use read::{Document, read};
+pub(crate) use read::{read_members, read_string};
+pub use write::{to_bytes, write, write_float, write_map, write_text};
+
+#[cfg(test)]
+mod properties;

@@ -1,0 +1,114 @@
+//! What must hold for every document.
+
+use keelson_object::{Map, Value};
+use proptest::prelude::*;
+
+use super::{indent, read, to_bytes};
+
+/// Any tree of moderate size.
+pub(crate) fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Int),
+        (-1000i64..1000).prop_map(Value::Int),
+        any::<f64>().prop_filter("JSON has no others", |it| it.is_finite()).prop_map(Value::Float),
+        any_text().prop_map(|it| Value::String(it.into())),
+    ];
+    leaf.prop_recursive(5, 60, 8, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::List),
+            any_map(inner).prop_map(Value::Map),
+        ]
+    })
+}
+
+/// A map of the given values.
+pub(crate) fn any_map(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Map> {
+    proptest::collection::btree_map(any_text(), inner, 0..20)
+        .prop_map(|it| it.into_iter().map(|(key, value)| (key.into(), value)).collect())
+}
+
+/// Text that likes what needs escaping.
+pub(crate) fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{0,12}",
+        "[a-zA-Z0-9 ./:-]{0,40}",
+        proptest::collection::vec(
+            prop_oneof![
+                any::<char>(),
+                proptest::sample::select(vec!['"', '\\', '\n', '<', '&', '\u{2028}', '\0', '\u{7f}', 'é', '😀']),
+            ],
+            0..12
+        )
+        .prop_map(|it| it.into_iter().collect()),
+    ]
+}
+
+fn to_serde(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Int(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::String(text) => text.as_str().into(),
+        Value::List(items) => items.iter().map(to_serde).collect(),
+        Value::Map(map) => {
+            serde_json::Value::Object(map.iter().map(|(key, value)| (key.to_string(), to_serde(value))).collect())
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_as_serde_reads_it(value in any_value()) {
+        let text = to_bytes(&value);
+        let ours = read(&text).unwrap();
+        prop_assert!(ours.duplicates.is_empty());
+        let theirs: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let normal = |it: &serde_json::Value| serde_json::to_string(it).unwrap().replace(".0,", ",");
+        let (ours, theirs) = (to_serde(&ours.value), theirs);
+        prop_assert_eq!(normal(&ours), normal(&theirs));
+    }
+
+    #[test]
+    fn writing_is_a_fix_point_of_reading(value in any_value()) {
+        let once = to_bytes(&value);
+        let twice = to_bytes(&read(&once).unwrap().value);
+        prop_assert_eq!(once, twice);
+    }
+
+    #[test]
+    fn what_serde_writes_reads_the_same(value in any_value()) {
+        let theirs = serde_json::to_vec_pretty(&to_serde(&value)).unwrap();
+        prop_assert_eq!(read(&theirs).unwrap().value, value);
+    }
+
+    #[test]
+    fn indenting_changes_nothing_but_white_space(value in any_value()) {
+        let compact = to_bytes(&value);
+        let mut pretty = Vec::new();
+        indent(&compact, &mut pretty);
+        prop_assert_eq!(to_bytes(&read(&pretty).unwrap().value), compact);
+        let theirs = serde_json::from_slice::<serde_json::Value>(&pretty).unwrap();
+        prop_assert_eq!(serde_json::to_string_pretty(&theirs).unwrap().lines().count(), pretty.split(|it| *it == b'\n').count());
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_not_panic(data in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let ours = read(&data);
+        if serde_json::from_slice::<serde_json::Value>(&data).is_ok() {
+            prop_assert!(ours.is_ok());
+        }
+    }
+
+    #[test]
+    fn documents_with_a_mistake_do_not_panic(value in any_value(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut text = to_bytes(&value).to_vec();
+        let place = at.index(text.len());
+        text[place] = byte;
+        let _ = read(&text);
+        text.truncate(place);
+        let _ = read(&text);
+    }
+}

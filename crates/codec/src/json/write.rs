@@ -1,0 +1,230 @@
+//! The writer: trees to compact JSON, byte for byte as Go's `encoding/json` writes it.
+
+use std::fmt::Write as _;
+
+use bytes::{BufMut, Bytes};
+use keelson_object::{Map, Value};
+
+/// The value alone, without a line end.
+pub fn to_bytes(value: &Value) -> Bytes {
+    let mut out = Vec::with_capacity(256);
+    write(value, &mut out);
+    out.into()
+}
+
+/// Appends a value.
+pub fn write(value: &Value, out: &mut impl BufMut) {
+    let mut open = Vec::new();
+    begin(value, &mut open, out);
+    finish(&mut open, out);
+}
+
+/// Appends a map.
+pub fn write_map(map: &Map, out: &mut impl BufMut) {
+    out.put_u8(b'{');
+    let mut open = vec![Open { members: Members::Map(map), next: 0 }];
+    finish(&mut open, out);
+}
+
+/// A list or map of which `next` members have been written. The stack of these replaces recursion: nesting is
+/// limited by the reader's rule, not by a thread's stack.
+struct Open<'v> {
+    members: Members<'v>,
+    next: usize,
+}
+
+enum Members<'v> {
+    List(&'v [Value]),
+    Map(&'v Map),
+}
+
+/// Writes a scalar, or opens a container.
+fn begin<'v>(value: &'v Value, open: &mut Vec<Open<'v>>, out: &mut impl BufMut) {
+    match value {
+        Value::Null => out.put_slice(b"null"),
+        Value::Bool(true) => out.put_slice(b"true"),
+        Value::Bool(false) => out.put_slice(b"false"),
+        Value::Int(number) => out.put_slice(itoa::Buffer::new().format(*number).as_bytes()),
+        Value::Float(number) => write_float(*number, out),
+        Value::String(text) => write_text(text, out),
+        Value::List(items) => {
+            out.put_u8(b'[');
+            open.push(Open { members: Members::List(items), next: 0 });
+        }
+        Value::Map(map) => {
+            out.put_u8(b'{');
+            open.push(Open { members: Members::Map(map), next: 0 });
+        }
+    }
+}
+
+/// Writes everything that is open and closes it.
+fn finish(open: &mut Vec<Open<'_>>, out: &mut impl BufMut) {
+    while let Some(Open { members, next }) = open.last_mut() {
+        let position = *next;
+        *next += 1;
+        let value = match members {
+            Members::List(items) => items.get(position).map(|value| (None, value)),
+            Members::Map(map) => map.nth(position).map(|(key, value)| (Some(key), value)),
+        };
+        let Some((key, value)) = value else {
+            out.put_u8(if let Members::List(_) = members { b']' } else { b'}' });
+            open.pop();
+            continue;
+        };
+        if position > 0 {
+            out.put_u8(b',');
+        }
+        if let Some(key) = key {
+            write_text(key, out);
+            out.put_u8(b':');
+        }
+        begin(value, open, out);
+    }
+}
+
+/// Appends text in quotes. `<`, `>`, `&` and the two line separators of JavaScript are escaped, as Go does for the
+/// sake of HTML.
+pub fn write_text(text: &str, out: &mut impl BufMut) {
+    out.put_u8(b'"');
+    let bytes = text.as_bytes();
+    let mut done = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if !STOPS[byte as usize] {
+            at += 1;
+            continue;
+        }
+        let length = if byte == 0xe2 { 3 } else { 1 };
+        if byte == 0xe2 && !matches!(&bytes[at + 1..], [0x80, 0xa8 | 0xa9, ..]) {
+            at += 1;
+            continue;
+        }
+        out.put_slice(&bytes[done..at]);
+        write_escape(&bytes[at..at + length], out);
+        at += length;
+        done = at;
+    }
+    out.put_slice(&bytes[done..]);
+    out.put_u8(b'"');
+}
+
+/// Which bytes are, or begin, something that is escaped.
+const STOPS: [bool; 256] = {
+    let mut stops = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        stops[byte] = true;
+        byte += 1;
+    }
+    stops[b'"' as usize] = true;
+    stops[b'\\' as usize] = true;
+    stops[b'<' as usize] = true;
+    stops[b'>' as usize] = true;
+    stops[b'&' as usize] = true;
+    stops[0xe2] = true;
+    stops
+};
+
+fn write_escape(character: &[u8], out: &mut impl BufMut) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match character {
+        b"\"" => out.put_slice(b"\\\""),
+        b"\\" => out.put_slice(b"\\\\"),
+        b"\n" => out.put_slice(b"\\n"),
+        b"\r" => out.put_slice(b"\\r"),
+        b"\t" => out.put_slice(b"\\t"),
+        b"\x08" => out.put_slice(b"\\b"),
+        b"\x0c" => out.put_slice(b"\\f"),
+        [0xe2, 0x80, last] => out.put_slice(if *last == 0xa8 { b"\\u2028" } else { b"\\u2029" }),
+        _ => {
+            let byte = character[0];
+            out.put_slice(b"\\u00");
+            out.put_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+    }
+}
+
+/// Appends a float: shortest digits, with an exponent below 1e-6 and from 1e21 on. What JSON cannot say is `null`.
+pub fn write_float(number: f64, out: &mut impl BufMut) {
+    debug_assert!(number.is_finite(), "no reader makes a float that JSON cannot say");
+    let size = number.abs();
+    let mut text = String::new();
+    if !number.is_finite() {
+        text.push_str("null");
+    } else if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let _ = write!(text, "{number:e}");
+        if let Some(at) = text.find('e')
+            && !text[at..].starts_with("e-")
+        {
+            text.insert(at + 1, '+');
+        }
+    } else {
+        let _ = write!(text, "{number}");
+    }
+    out.put_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::{Map, Value};
+
+    use super::{to_bytes, write_float, write_map, write_text};
+
+    #[test]
+    fn text_is_escaped_as_go_escapes_it() {
+        let check = |text: &str, expected: &str| {
+            let mut out = Vec::new();
+            write_text(text, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        };
+        check("", r#""""#);
+        check("plain text", r#""plain text""#);
+        check("a\"b\\c/d", r#""a\"b\\c/d""#);
+        check("<a href='x'>&amp;", r#""\u003ca href='x'\u003e\u0026amp;""#);
+        check("\n\r\t\u{8}\u{c}", r#""\n\r\t\b\f""#);
+        check("\0\u{1}\u{1f}\u{7f}", "\"\\u0000\\u0001\\u001f\u{7f}\"");
+        check("é €\u{2028}\u{2029}\u{2027}\u{202a}…😀", "\"é €\\u2028\\u2029\u{2027}\u{202a}…😀\"");
+    }
+
+    #[test]
+    fn floats_are_written_as_go_writes_them() {
+        let check = |number: f64, expected: &str| {
+            let mut out = Vec::new();
+            write_float(number, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        };
+        check(0.0, "0");
+        check(-0.0, "-0");
+        check(1.0, "1");
+        check(1.5, "1.5");
+        check(-2.75, "-2.75");
+        check(0.1, "0.1");
+        check(1e20, "100000000000000000000");
+        check(1e21, "1e+21");
+        check(-1.5e300, "-1.5e+300");
+        check(1e-6, "0.000001");
+        check(1e-7, "1e-7");
+        check(1.234e-10, "1.234e-10");
+        check(5e-324, "5e-324");
+        check(f64::MAX, "1.7976931348623157e+308");
+        check(9007199254740993.0, "9007199254740992");
+        check(18446744073709551615.0, "18446744073709552000");
+    }
+
+    #[test]
+    fn containers_are_compact_and_keep_their_order() {
+        let mut inner = Map::new();
+        inner.set("z", 1);
+        inner.set("a", Value::List(vec![Value::Null, true.into(), Value::List(vec![]), Map::new().into()]));
+        let mut outer = Map::new();
+        outer.set("m", inner);
+        outer.set("f", Value::Float(0.5));
+        let expected = r#"{"m":{"z":1,"a":[null,true,[],{}]},"f":0.5}"#;
+        let mut out = Vec::new();
+        write_map(&outer, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(to_bytes(&Value::Map(outer)), expected);
+    }
+}

@@ -1,0 +1,31 @@
+//! Where objects are kept.
+
+use super::{Flag, Kind, Section};
+
+/// The section `Etcd flags` of the help.
+pub(super) const SECTION: Section = Section {
+    title: "Etcd",
+    flags: &[
+        Flag::acts("delete-collection-workers", Kind::Int, "1", "how many objects of a collection are deleted at the same time"),
+        Flag::not_yet("enable-garbage-collector", Kind::Bool, "true", "whether owners and dependents are collected; must agree with the controller manager"),
+        Flag::not_yet("encryption-provider-config", Kind::Text, "", "file that says which resources are encrypted at rest, and with which keys"),
+        Flag::not_yet("encryption-provider-config-automatic-reload", Kind::Bool, "", "read the encryption file again when it changes"),
+        Flag::not_yet("etcd-cafile", Kind::Text, "", "authorities that vouch for the etcd servers"),
+        Flag::not_yet("etcd-certfile", Kind::Text, "", "certificate that is shown to etcd"),
+        Flag::not_yet("etcd-compaction-interval", Kind::Duration, "5m0s", "time between two compactions; 0 for none"),
+        Flag::not_yet("etcd-count-metric-poll-period", Kind::Duration, "1m0s", "time between two counts of objects per resource; 0 for none"),
+        Flag::not_yet("etcd-db-metric-poll-interval", Kind::Duration, "30s", "time between two measurements of the size of the database; 0 for none"),
+        Flag::not_yet("etcd-healthcheck-timeout", Kind::Duration, "2s", "how long the health check waits for etcd"),
+        Flag::not_yet("etcd-keyfile", Kind::Text, "", "key of the certificate that is shown to etcd"),
+        Flag::not_yet("etcd-prefix", Kind::Text, "/registry", "what all keys begin with"),
+        Flag::not_yet("etcd-readycheck-timeout", Kind::Duration, "2s", "how long the readiness check waits for etcd"),
+        Flag::not_yet("etcd-servers", Kind::List, "", "etcd servers to connect to, as in https://10.0.0.1:2379"),
+        Flag::not_yet("etcd-servers-overrides", Kind::List, "", "other etcd servers for some resources, as in /events#https://10.0.0.2:2379;https://10.0.0.3:2379"),
+        Flag::not_yet("lease-reuse-duration-seconds", Kind::Int, "60", "for how many seconds new objects share the same etcd lease"),
+        Flag::not_yet("storage-backend", Kind::Text, "", "kind of storage behind --etcd-servers: etcd3"),
+        Flag::not_yet("storage-media-type", Kind::Text, "application/vnd.kubernetes.protobuf", "encoding of the stored objects"),
+        Flag::not_yet("watch-cache", Kind::Bool, "true", "serve reads and watches from memory"),
+        Flag::not_yet("watch-cache-sizes", Kind::List, "", "whether a resource is cached, as in secrets#0; other numbers mean nothing any more"),
+        Flag::retired("default-watch-cache-size", Kind::Int, "100", "watch caches are sized automatically and this flag will be removed in a future version"),
+    ],
+};

@@ -1,0 +1,25 @@
+//! Patches: pure functions on trees.
+
+#![deny(missing_docs)]
+
+pub mod json_patch;
+pub mod merge_patch;
+
+mod pointer;
+
+pub use json_patch::JsonPatch;
+pub use merge_patch::merge;
+
+/// Why a patch cannot be read or applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The patch itself is wrong.
+    #[error("{0}")]
+    Malformed(String),
+    /// The patch does not fit the object.
+    #[error("{0}")]
+    DoesNotApply(String),
+    /// The patch asks for too much.
+    #[error("{0}")]
+    TooLarge(String),
+}

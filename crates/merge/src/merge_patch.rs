@@ -1,0 +1,60 @@
+//! JSON merge patch (RFC 7386): what is null goes, what is a map is merged, everything else is replaced.
+
+use keelson_object::{Map, Value};
+
+/// Merges `patch` into `target`.
+pub fn merge(target: &mut Value, patch: Value) {
+    let Value::Map(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !matches!(target, Value::Map(_)) {
+        *target = Value::Map(Map::new());
+    }
+    let Value::Map(map) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            map.remove(&key);
+            continue;
+        }
+        match map.get_mut(&key) {
+            Some(slot) => merge(slot, value),
+            None => {
+                let mut slot = Value::Null;
+                merge(&mut slot, value);
+                map.push_new(key, slot);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merge;
+    use keelson_codec::json;
+
+    /// The cases of RFC 7386, appendix A.
+    #[track_caller]
+    fn check(target: &str, patch: &str, expected: &str) {
+        let read = |text: &str| json::read(text.as_bytes()).unwrap().value;
+        let mut target = read(target);
+        merge(&mut target, read(patch));
+        assert_eq!(target, read(expected));
+    }
+
+    #[test]
+    fn the_rfc_says_so() {
+        check(r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#);
+        check(r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#);
+        check(r#"{"a":"b"}"#, r#"{"a":null}"#, r#"{}"#);
+        check(r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#);
+        check(r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#);
+        check(r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#);
+        check(r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#);
+        check(r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#);
+        check(r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#);
+        check(r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#);
+        check(r#"[1,2]"#, r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#);
+        check(r#"{}"#, r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#);
+    }
+}

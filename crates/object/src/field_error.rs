@@ -1,0 +1,309 @@
+//! What is wrong with a field, in upstream's words; validation collects these and never stops at the first.
+
+use std::fmt::{self, Write as _};
+
+use crate::path::Path;
+use crate::value::Value;
+
+/// The sort of mistake. The wire names (`FieldValueInvalid`) are in [`FieldErrorKind::reason`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    /// A value that must be there is not.
+    Required,
+    /// A value that must be unique is there twice.
+    Duplicate,
+    /// A value that is malformed or out of range.
+    Invalid,
+    /// A value outside of a fixed set.
+    NotSupported,
+    /// A field that may not be set, or not now.
+    Forbidden,
+    /// Text that is too long.
+    TooLong,
+    /// A list with too many items.
+    TooMany,
+    /// A reference to something that is not there.
+    NotFound,
+    /// A value of the wrong type.
+    TypeInvalid,
+    /// Our own failure.
+    Internal,
+}
+
+impl FieldErrorKind {
+    /// The `reason` of a cause in a Status.
+    pub fn reason(self) -> &'static str {
+        match self {
+            FieldErrorKind::Required => "FieldValueRequired",
+            FieldErrorKind::Duplicate => "FieldValueDuplicate",
+            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::NotSupported => "FieldValueNotSupported",
+            FieldErrorKind::Forbidden => "FieldValueForbidden",
+            FieldErrorKind::TooLong => "FieldValueTooLong",
+            FieldErrorKind::TooMany => "FieldValueTooMany",
+            FieldErrorKind::NotFound => "FieldValueNotFound",
+            FieldErrorKind::TypeInvalid => "FieldValueTypeInvalid",
+            FieldErrorKind::Internal => "InternalError",
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            FieldErrorKind::Required => "Required value",
+            FieldErrorKind::Duplicate => "Duplicate value",
+            FieldErrorKind::Invalid | FieldErrorKind::TypeInvalid => "Invalid value",
+            FieldErrorKind::NotSupported => "Unsupported value",
+            FieldErrorKind::Forbidden => "Forbidden",
+            FieldErrorKind::TooLong => "Too long",
+            FieldErrorKind::TooMany => "Too many",
+            FieldErrorKind::NotFound => "Not found",
+            FieldErrorKind::Internal => "Internal error",
+        }
+    }
+}
+
+/// One mistake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// What sort of mistake it is.
+    pub kind: FieldErrorKind,
+    /// Where it is.
+    pub field: String,
+    /// The offending value as it is shown; empty where none is shown.
+    pub shown: String,
+    /// The explanation; may be empty.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// The message without the field: what `details.causes[].message` carries.
+    pub fn body(&self) -> String {
+        let mut body = self.kind.text().to_owned();
+        if !self.shown.is_empty() {
+            let _ = write!(body, ": {}", self.shown);
+        }
+        if !self.detail.is_empty() {
+            let _ = write!(body, ": {}", self.detail);
+        }
+        body
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+/// The mistakes found so far, in the order in which they were found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldErrors(Vec<FieldError>);
+
+/// A value as it is shown in a message.
+pub trait Shown {
+    /// Text quoted, numbers plain, trees as compact JSON-like text.
+    fn shown(&self) -> String;
+}
+
+impl Shown for str {
+    fn shown(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Shown for &str {
+    fn shown(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Shown for i64 {
+    fn shown(&self) -> String {
+        format!("{self}")
+    }
+}
+
+impl Shown for bool {
+    fn shown(&self) -> String {
+        format!("{self}")
+    }
+}
+
+impl Shown for Value {
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        show(self, &mut text);
+        text
+    }
+}
+
+/// Go's `json.Marshal` of the value: it is what upstream prints for structs, maps and lists.
+fn show(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(truth) => {
+            let _ = write!(out, "{truth}");
+        }
+        Value::Int(number) => {
+            let _ = write!(out, "{number}");
+        }
+        Value::Float(number) => {
+            let _ = write!(out, "{number}");
+        }
+        Value::String(text) => {
+            let _ = write!(out, "{text:?}");
+        }
+        Value::List(items) => {
+            out.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                show(item, out);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            out.push('{');
+            for (position, (key, item)) in map.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                let _ = write!(out, "{key:?}:");
+                show(item, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+impl FieldErrors {
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What was found, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
+        self.0.iter()
+    }
+
+    /// All messages, one per line.
+    pub fn to_text(&self) -> String {
+        let lines: Vec<String> = self.0.iter().map(FieldError::to_string).collect();
+        lines.join("\n")
+    }
+
+    /// All messages as one: the only one as it is, several as `[a, b]`, none twice.
+    ///
+    /// Upstream: apimachinery/pkg/util/validation/field/errors.go, ToAggregate (v1.36.4).
+    pub fn aggregate(&self) -> String {
+        let mut messages: Vec<String> = Vec::with_capacity(self.0.len());
+        for message in self.0.iter().map(FieldError::to_string) {
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+        if messages.len() == 1 { messages.remove(0) } else { format!("[{}]", messages.join(", ")) }
+    }
+
+    /// Adds a mistake.
+    pub fn push(&mut self, error: FieldError) {
+        self.0.push(error);
+    }
+
+    /// A value that must be there is not.
+    pub fn required(&mut self, at: &Path, detail: impl Into<String>) {
+        self.add(FieldErrorKind::Required, at, String::new(), detail.into());
+    }
+
+    /// A value that is malformed or out of range.
+    pub fn invalid(&mut self, at: &Path, value: impl Shown, detail: impl Into<String>) {
+        self.add(FieldErrorKind::Invalid, at, value.shown(), detail.into());
+    }
+
+    /// A value that is there twice.
+    pub fn duplicate(&mut self, at: &Path, value: impl Shown) {
+        self.add(FieldErrorKind::Duplicate, at, value.shown(), String::new());
+    }
+
+    /// A field that may not be set, or not changed.
+    pub fn forbidden(&mut self, at: &Path, detail: impl Into<String>) {
+        self.add(FieldErrorKind::Forbidden, at, String::new(), detail.into());
+    }
+
+    /// A value outside of `supported`.
+    pub fn not_supported(&mut self, at: &Path, value: impl Shown, supported: &[&str]) {
+        let quoted: Vec<String> = supported.iter().map(|it| format!("{it:?}")).collect();
+        let detail =
+            if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
+        self.add(FieldErrorKind::NotSupported, at, value.shown(), detail);
+    }
+
+    /// Text of more than `limit` bytes; the text itself is not repeated.
+    pub fn too_long(&mut self, at: &Path, limit: usize) {
+        let unit = if limit == 1 { "byte" } else { "bytes" };
+        self.add(FieldErrorKind::TooLong, at, String::new(), format!("may not be more than {limit} {unit}"));
+    }
+
+    /// A list of more than `limit` items.
+    pub fn too_many(&mut self, at: &Path, actual: usize, limit: usize) {
+        let unit = if limit == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {limit} {unit}");
+        self.add(FieldErrorKind::TooMany, at, format!("{actual}"), detail);
+    }
+
+    /// A reference to something that is not there.
+    pub fn not_found(&mut self, at: &Path, value: impl Shown) {
+        self.add(FieldErrorKind::NotFound, at, value.shown(), String::new());
+    }
+
+    /// A number that must not be negative.
+    pub fn non_negative(&mut self, at: &Path, number: Option<i64>) {
+        if let Some(number) = number
+            && number < 0
+        {
+            self.invalid(at, number, "must be greater than or equal to 0");
+        }
+    }
+
+    fn add(&mut self, kind: FieldErrorKind, at: &Path, shown: String, detail: String) {
+        self.0.push(FieldError { kind, field: at.to_string(), shown, detail });
+    }
+}
+
+impl<'e> IntoIterator for &'e FieldErrors {
+    type Item = &'e FieldError;
+    type IntoIter = std::slice::Iter<'e, FieldError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FieldErrors;
+    use crate::path::Path;
+
+    #[test]
+    fn messages_read_as_upstream_writes_them() {
+        let mut errors = FieldErrors::default();
+        let at = Path::root("spec").key("replicas");
+        errors.non_negative(&at, Some(-1));
+        errors.required(&Path::root("metadata").key("name"), "name or generateName is required");
+        errors.not_supported(&Path::root("spec").key("type"), "X", &["A", "B"]);
+        errors.forbidden(&at, "may not change");
+        errors.duplicate(&at, "a");
+        errors.too_long(&at, 63);
+        errors.too_many(&at, 3, 1);
+        let expected = "spec.replicas: Invalid value: -1: must be greater than or equal to 0\n\
+            metadata.name: Required value: name or generateName is required\n\
+            spec.type: Unsupported value: \"X\": supported values: \"A\", \"B\"\n\
+            spec.replicas: Forbidden: may not change\n\
+            spec.replicas: Duplicate value: \"a\"\n\
+            spec.replicas: Too long: may not be more than 63 bytes\n\
+            spec.replicas: Too many: 3: must have at most 1 item";
+        assert_eq!(errors.to_text(), expected);
+    }
+}

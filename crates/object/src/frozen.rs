@@ -1,0 +1,99 @@
+//! The frozen object: immutable, encoded once, shared by all readers.
+//!
+//! ```text
+//! json   "metadata":{"name":"web","resourceVersion":"7",…},"spec":{…},"status":{…}}
+//!                   ^------------- metadata -----------^
+//! ```
+//!
+//! `json` has no opening brace, no `kind` and no `apiVersion`: those depend on who asks. A GET and a watch event
+//! write `{`, a head and the rest; an item of a built-in list writes `{` and the rest; metadata alone is a slice.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use smol_str::SmolStr;
+
+use crate::cell::Cell;
+use crate::meta::StringMap;
+
+/// An object as of one revision.
+#[derive(Debug)]
+pub struct Frozen {
+    revision: u64,
+    index: Index,
+    json: Bytes,
+    metadata: Range<u32>,
+    cells: OnceLock<Arc<[Cell]>>,
+}
+
+/// What selectors and handlers ask of an object without reading its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// `metadata.name`.
+    pub name: SmolStr,
+    /// `metadata.namespace`; empty for cluster-scoped objects.
+    pub namespace: SmolStr,
+    /// `metadata.uid`.
+    pub uid: SmolStr,
+    /// `metadata.labels`.
+    pub labels: StringMap,
+    /// The values of the resource's selectable fields, in the order in which the resource declares them.
+    pub fields: Box<[SmolStr]>,
+}
+
+impl Frozen {
+    /// Puts together what an encoder has made. `metadata` is where the value of `"metadata"` lies in `json`.
+    pub fn new(revision: u64, index: Index, json: Bytes, metadata: Range<u32>) -> Frozen {
+        debug_assert_eq!(json.get(metadata.start as usize), Some(&b'{'), "metadata begins with a brace");
+        Frozen { revision, index, json, metadata, cells: OnceLock::new() }
+    }
+
+    /// The revision at which this state was written.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What selectors look at.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The encoding after the head: see the module's drawing.
+    pub fn json(&self) -> &Bytes {
+        &self.json
+    }
+
+    /// The value of `metadata` alone.
+    pub fn metadata_json(&self) -> &[u8] {
+        &self.json[self.metadata.start as usize..self.metadata.end as usize]
+    }
+
+    /// The table cells, made by the first reader who asks.
+    pub fn cells(&self, make: impl FnOnce() -> Arc<[Cell]>) -> &Arc<[Cell]> {
+        self.cells.get_or_init(make)
+    }
+
+    /// How much memory this object takes, roughly: its bytes and its index.
+    pub fn footprint(&self) -> usize {
+        size_of::<Frozen>() + self.json.len() + self.index.labels.len() * 2 * size_of::<SmolStr>()
+    }
+}
+
+/// A field that a field selector may ask for, and where its value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectableField {
+    /// What the selector calls it: `spec.nodeName`.
+    pub label: SmolStr,
+    /// Dotted paths, tried in order; the first that holds a scalar other than the empty text gives the value.
+    pub paths: Vec<SmolStr>,
+    /// The value where none does.
+    pub default: SmolStr,
+}
+
+impl SelectableField {
+    /// A field that is selected under its own path and is empty where absent.
+    pub fn plain(path: &str) -> SelectableField {
+        SelectableField { label: path.into(), paths: vec![path.into()], default: SmolStr::default() }
+    }
+}

@@ -1,0 +1,28 @@
+//! What an API object is: the editable tree, the frozen encoding, names, paths, selectors, scalars.
+//!
+//! Nothing here does IO and nothing is `async`. [`Object`] is what writers edit, [`Frozen`] what readers share.
+
+#![deny(missing_docs)]
+
+pub mod cell;
+pub mod field_error;
+pub mod frozen;
+pub mod meta;
+pub mod names;
+pub mod object;
+pub mod path;
+pub mod scalar;
+pub mod selector;
+pub mod value;
+pub mod view;
+
+pub use cell::Cell;
+pub use field_error::{FieldError, FieldErrors};
+pub use frozen::{Frozen, Index, SelectableField};
+pub use meta::{ObjectMeta, OwnerReference};
+pub use names::{ApiVersion, GroupKind, GroupResource};
+pub use object::{Object, ShapeError};
+pub use path::Path;
+pub use smol_str::SmolStr;
+pub use value::{Map, Value};
+pub use view::View;

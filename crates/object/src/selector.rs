@@ -1,0 +1,10 @@
+//! Selectors: which objects are meant, by their labels or by their fields.
+
+mod error;
+pub mod field;
+pub mod label;
+pub mod name_rules;
+mod rules;
+
+pub use error::{RequirementError, SelectorError};
+pub use rules::{validate_label_selector, validate_labels};

@@ -1,0 +1,109 @@
+//! Catalog: everything served right now. An immutable value behind an atomic swap, so that a request sees one
+//! catalog from beginning to end, and discovery cannot disagree with routing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use keelson_object::SmolStr;
+
+use crate::live::Live;
+use crate::resource::Version;
+
+/// A group as it is served.
+pub struct ServedGroup {
+    /// `apps`; empty for the core group.
+    pub name: SmolStr,
+    /// The served versions, the preferred one first.
+    pub versions: Vec<SmolStr>,
+    /// Its resources, by plural.
+    pub resources: Vec<Arc<Live>>,
+}
+
+/// Everything served.
+#[derive(Default)]
+pub struct Catalog {
+    groups: Vec<ServedGroup>,
+    /// (group, version, plural) of everything that is served.
+    routes: HashMap<(SmolStr, SmolStr, SmolStr), Arc<Live>>,
+    generation: u64,
+}
+
+/// A resource and the version in which it was asked for.
+#[derive(Clone)]
+pub struct Found {
+    /// The resource.
+    pub live: Arc<Live>,
+    version: usize,
+}
+
+impl Found {
+    /// The version in which it was asked for.
+    pub fn version(&self) -> &Version {
+        &self.live.resource.versions[self.version]
+    }
+}
+
+impl Catalog {
+    /// A catalog of these groups; the order is that of discovery documents.
+    pub fn new(groups: Vec<ServedGroup>) -> Catalog {
+        let mut routes = HashMap::new();
+        for group in &groups {
+            for live in &group.resources {
+                for version in &live.resource.versions {
+                    let key = (group.name.clone(), version.name.clone(), live.resource.plural.clone());
+                    routes.insert(key, live.clone());
+                }
+            }
+        }
+        Catalog { groups, routes, generation: 0 }
+    }
+
+    /// The groups, in order.
+    pub fn groups(&self) -> &[ServedGroup] {
+        &self.groups
+    }
+
+    /// The group called `name`.
+    pub fn group(&self, name: &str) -> Option<&ServedGroup> {
+        self.groups.iter().find(|it| it.name == name)
+    }
+
+    /// The resource at `/apis/{group}/{version}/{plural}`.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Found> {
+        let key = (SmolStr::new(group), SmolStr::new(version), SmolStr::new(plural));
+        let live = self.routes.get(&key)?;
+        let version = live.resource.versions.iter().position(|it| it.name == version)?;
+        Some(Found { live: live.clone(), version })
+    }
+
+    /// Grows with every change: what was derived from another generation is stale.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+/// The catalog of a running server.
+#[derive(Clone, Default)]
+pub struct CatalogHandle(Arc<ArcSwap<Catalog>>);
+
+impl CatalogHandle {
+    /// Serves `catalog`.
+    pub fn new(catalog: Catalog) -> CatalogHandle {
+        CatalogHandle(Arc::new(ArcSwap::from_pointee(catalog)))
+    }
+
+    /// What is served right now.
+    pub fn load(&self) -> Arc<Catalog> {
+        self.0.load_full()
+    }
+
+    /// Serves something else from now on.
+    pub fn swap(&self, mut catalog: Catalog) {
+        self.0.rcu(|current| {
+            catalog.generation = current.generation + 1;
+            let next = std::mem::take(&mut catalog);
+            Arc::new(next)
+        });
+    }
+}

@@ -1,0 +1,123 @@
+//! The optimistic loop, written once: read, change, commit if unchanged, retry.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use keelson_codec::stored;
+use keelson_object::{Frozen, Object};
+use keelson_store::{Expect, Revision, StoreError, Write};
+
+use crate::context::{Context, DryRun};
+use crate::error::{Error, Result};
+use crate::live::{Live, Place};
+
+/// A writer that loses this many races in a row gives up; its deadline normally ends it long before.
+const ATTEMPTS: usize = 1000;
+
+/// What to do with the object at a place, decided on its current state.
+pub(crate) enum Step {
+    /// Write this.
+    Put(Box<Object>),
+    /// Remove the object. What it looked like in the end is the answer.
+    Remove(Box<Object>),
+    /// Leave it as it is.
+    Keep,
+}
+
+/// What became of it.
+pub(crate) struct Outcome {
+    /// The object as it is now, or as it was last.
+    pub(crate) object: Arc<Frozen>,
+    /// Whether it is gone.
+    pub(crate) removed: bool,
+    /// Whether it was not there before.
+    pub(crate) created: bool,
+}
+
+/// The current state of an object, both ways.
+pub(crate) struct Current {
+    pub(crate) frozen: Arc<Frozen>,
+    pub(crate) object: Object,
+}
+
+/// Applies `decide` to the object at `place` until nobody interferes.
+pub(crate) async fn apply(
+    live: &Live,
+    context: &Context,
+    place: &Place,
+    mut decide: impl FnMut(Option<&Current>) -> Result<Step>,
+) -> Result<Outcome> {
+    let key = live.key(place);
+    let mut current = read(live, place).await?;
+    for _ in 0..ATTEMPTS {
+        let step = decide(current.as_ref())?;
+        match write(live, context, &key, current.as_ref(), step).await {
+            Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
+                current = match entry {
+                    Some(entry) => Some(thawed(live, live.freeze(&entry.value, entry.modified.get())?)?),
+                    None => None,
+                };
+            }
+            Err(Error::Store(StoreError::Exists(_))) => current = read_store(live, &key).await?,
+            done => return done,
+        }
+    }
+    Err(Error::Timeout)
+}
+
+async fn write(
+    live: &Live,
+    context: &Context,
+    key: &keelson_store::Key,
+    current: Option<&Current>,
+    step: Step,
+) -> Result<Outcome> {
+    let (mut object, removed) = match (step, current) {
+        (Step::Keep, Some(current)) => return Ok(unchanged(current)),
+        (Step::Keep, None) => return Err(Error::Bug("nothing to keep".to_owned())),
+        (Step::Put(object), Some(current)) if *object == current.object => return Ok(unchanged(current)),
+        (Step::Put(object), _) => (object, false),
+        (Step::Remove(object), _) => (object, true),
+    };
+    if let Some(schema) = &live.resource.stored_version().schema {
+        schema.arrange(&mut object);
+    }
+    let value = stored::encode(&object);
+    let revision = if context.dry_run == DryRun::All {
+        current.map_or(0, |it| it.frozen.revision())
+    } else {
+        let expect = expectation(current)?;
+        let write = if removed { Write::Delete } else { put(live, &object, value.clone()) };
+        live.store.commit(key, expect, write).await?.get()
+    };
+    Ok(Outcome { object: live.freeze(&value, revision)?, removed, created: current.is_none() })
+}
+
+fn put(live: &Live, object: &Object, value: Bytes) -> Write {
+    Write::Put { value, lives: live.resource.lives.as_ref().map(|lives| lives(object)) }
+}
+
+fn expectation(current: Option<&Current>) -> Result<Expect> {
+    let Some(current) = current else { return Ok(Expect::Absent) };
+    let revision = Revision::new(current.frozen.revision());
+    revision.map(Expect::Unchanged).ok_or_else(|| Error::Bug("an object without a revision".to_owned()))
+}
+
+fn unchanged(current: &Current) -> Outcome {
+    Outcome { object: current.frozen.clone(), removed: false, created: false }
+}
+
+async fn read(live: &Live, place: &Place) -> Result<Option<Current>> {
+    let snapshot = live.cache().fresh().await?;
+    snapshot.get(&place.namespace, &place.name).map(|frozen| thawed(live, frozen.clone())).transpose()
+}
+
+async fn read_store(live: &Live, key: &keelson_store::Key) -> Result<Option<Current>> {
+    let Some(entry) = live.store.get(key).await? else { return Ok(None) };
+    thawed(live, live.freeze(&entry.value, entry.modified.get())?).map(Some)
+}
+
+fn thawed(live: &Live, frozen: Arc<Frozen>) -> Result<Current> {
+    let object = live.thaw(&frozen)?;
+    Ok(Current { frozen, object })
+}

@@ -1,0 +1,30 @@
+//! The resource engine: every operation on every resource, without HTTP.
+//!
+//! A [`Resource`] says what is served, a [`Group`] puts resources together, the [`Catalog`] holds everything that
+//! is served right now. The functions of [`operation`] act on a [`Live`] resource: callable from a test with values.
+
+#![deny(missing_docs)]
+
+pub mod catalog;
+pub mod column;
+pub mod context;
+pub mod decode;
+pub mod error;
+pub mod group;
+pub mod lifecycle;
+pub mod live;
+pub mod operation;
+pub mod options;
+pub mod resource;
+pub mod strategy;
+
+mod commit;
+
+pub use catalog::{Catalog, CatalogHandle, Found};
+pub use column::Column;
+pub use context::{Context, DryRun};
+pub use error::{Error, Result};
+pub use group::Group;
+pub use live::{Live, Place};
+pub use resource::{Resource, Scale, Scope, Verb, Version};
+pub use strategy::{NameRule, Strategy};

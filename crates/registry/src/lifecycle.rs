@@ -1,0 +1,7 @@
+//! What happens to the metadata of every object, whatever its kind.
+
+pub mod finalizers;
+pub mod generation;
+pub mod meta_rules;
+pub mod naming;
+pub mod system_fields;

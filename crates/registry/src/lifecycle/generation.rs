@@ -1,0 +1,16 @@
+//! Generations: they count the changes of the desired state.
+
+use keelson_object::Object;
+
+/// A new object is the first generation of itself.
+pub fn begin(object: &mut Object) {
+    object.meta.generation = 1;
+}
+
+/// The next generation, if any of `fields` differs or the object has just been told to go.
+pub fn advance(object: &mut Object, old: &Object, fields: &[&str]) {
+    let changed = fields.iter().any(|field| object.fields.get(field) != old.fields.get(field));
+    if changed {
+        object.meta.generation = old.meta.generation + 1;
+    }
+}

@@ -1,0 +1,51 @@
+//! The fields of the metadata that only the server sets.
+
+use keelson_object::{Object, ObjectMeta};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::resource::{Resource, Scope};
+
+/// Gives a new object its uid and its time, and takes away what a client made up.
+pub fn fill(context: &Context, meta: &mut ObjectMeta) {
+    meta.creation_timestamp = Some(context.now());
+    meta.uid = uuid::Uuid::new_v4().to_string().into();
+    meta.deletion_timestamp = None;
+    meta.deletion_grace_period_seconds = None;
+    meta.managed_fields.clear();
+}
+
+/// Carries over what an update cannot change.
+///
+/// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
+pub fn carry_over(meta: &mut ObjectMeta, old: &ObjectMeta) {
+    if meta.uid.is_empty() {
+        meta.uid = old.uid.clone();
+    }
+    if old.creation_timestamp.is_some() {
+        meta.creation_timestamp = old.creation_timestamp;
+    }
+    if old.deletion_timestamp.is_some() {
+        meta.deletion_timestamp = old.deletion_timestamp;
+    }
+    if meta.deletion_grace_period_seconds.is_none() {
+        meta.deletion_grace_period_seconds = old.deletion_grace_period_seconds;
+    }
+    meta.managed_fields = old.managed_fields.clone();
+}
+
+/// Puts the object into the namespace of the request; refuses one that says it belongs elsewhere.
+pub fn settle_namespace(resource: &Resource, namespace: &str, object: &mut Object) -> Result<()> {
+    let expected = if resource.scope == Scope::Namespaced { namespace } else { "" };
+    let meta = &mut object.meta;
+    // A namespace on a cluster-scoped object is dropped without a word, as upstream does.
+    if meta.namespace.is_empty() || expected.is_empty() {
+        meta.namespace = expected.into();
+    }
+    if meta.namespace == expected {
+        return Ok(());
+    }
+    Err(Error::BadRequest(
+        "the namespace of the provided object does not match the namespace sent on the request".to_owned(),
+    ))
+}

@@ -1,0 +1,19 @@
+//! The operations: what clients do to resources.
+
+mod create;
+mod delete;
+mod delete_collection;
+mod get;
+mod list;
+mod page;
+mod select;
+mod update;
+mod watch;
+
+pub use create::create;
+pub use delete::{Deleted, delete};
+pub use delete_collection::delete_collection;
+pub use get::get;
+pub use list::{Listing, list};
+pub use update::{Updated, patch, update};
+pub use watch::{Change, Watch, watch};

@@ -1,0 +1,74 @@
+//! Makes an object.
+
+use std::sync::Arc;
+
+use keelson_object::{FieldErrors, Frozen, Object};
+
+use crate::commit::{self, Step};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::lifecycle::{meta_rules, naming, system_fields};
+use crate::live::{Live, Place};
+
+/// Makes `object` in `namespace` (empty for cluster-scoped resources).
+pub async fn create(live: &Live, context: &Context, namespace: &str, object: Object) -> Result<Arc<Frozen>> {
+    if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
+        return create_with_generated_name(live, context, namespace, object).await;
+    }
+    create_named(live, context, namespace, object).await
+}
+
+async fn create_with_generated_name(
+    live: &Live,
+    context: &Context,
+    namespace: &str,
+    object: Object,
+) -> Result<Arc<Frozen>> {
+    let mut last = String::new();
+    for _ in 0..naming::ATTEMPTS {
+        let mut attempt = object.clone();
+        attempt.meta.name = naming::generate(&object.meta.generate_name);
+        last = attempt.meta.name.to_string();
+        match create_named(live, context, namespace, attempt).await {
+            Err(Error::AlreadyExists { .. }) => {}
+            done => return done,
+        }
+    }
+    Err(Error::NoFreeName { resource: live.resource.group_resource(), name: last })
+}
+
+async fn create_named(live: &Live, context: &Context, namespace: &str, mut object: Object) -> Result<Arc<Frozen>> {
+    ready(live, context, namespace, &mut object)?;
+    let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+    let outcome = commit::apply(live, context, &place, |current| match current {
+        Some(current) => Err(Error::AlreadyExists {
+            resource: live.resource.group_resource(),
+            name: place.name.to_string(),
+            being_deleted: current.object.meta.is_being_deleted(),
+        }),
+        None => Ok(Step::Put(Box::new(object.clone()))),
+    })
+    .await?;
+    Ok(outcome.object)
+}
+
+/// Brings a new object into the state in which it is stored, or says what is wrong with it.
+///
+/// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate (v1.36.4).
+pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mut Object) -> Result<()> {
+    let resource = &live.resource;
+    if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
+        return Err(Error::Unclassified("resourceVersion should not be set on objects to be created".to_owned()));
+    }
+    object.meta.resource_version = Default::default();
+    system_fields::fill(context, &mut object.meta);
+    system_fields::settle_namespace(resource, namespace, object)?;
+    resource.strategy.prepare_create(context, object);
+    let mut errors = FieldErrors::default();
+    meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);
+    resource.strategy.validate(context, object, &mut errors);
+    super::update::refuse_if_any(resource, &object.meta.name, errors)?;
+    resource.strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    resource.strategy.canonicalize(object);
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Removes an object, at once, after a while, or when its finalizers agree.
+
+use std::sync::Arc;
+
+use keelson_object::scalar::Time;
+use keelson_object::{Frozen, Object};
+
+use crate::commit::{self, Current, Step};
+use crate::context::Context;
+use crate::error::Result;
+use crate::lifecycle::finalizers;
+use crate::live::{Live, Place};
+use crate::options::DeleteOptions;
+
+/// What a delete gave.
+pub struct Deleted {
+    /// The object as it was last, or as it is while it waits.
+    pub object: Arc<Frozen>,
+    /// Whether it is gone.
+    pub gone: bool,
+}
+
+/// Removes the object at `place`.
+pub async fn delete(live: &Live, context: &Context, place: &Place, options: &DeleteOptions) -> Result<Deleted> {
+    let outcome = commit::apply(live, context, place, |current| {
+        let current = current.ok_or_else(|| live.not_found(&place.name))?;
+        check_preconditions(live, place, current, options)?;
+        Ok(decide(live, context, &current.object, options))
+    })
+    .await?;
+    Ok(Deleted { object: outcome.object, gone: outcome.removed })
+}
+
+fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &DeleteOptions) -> Result<()> {
+    let meta = &current.object.meta;
+    let conditions = &options.preconditions;
+    if let Some(uid) = &conditions.uid
+        && *uid != meta.uid
+    {
+        let reason = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). \
+             The object might have been deleted and then recreated",
+            meta.uid
+        );
+        return Err(live.conflict(&place.name, reason));
+    }
+    if let Some(version) = &conditions.resource_version
+        && *version != meta.resource_version
+    {
+        let reason = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+             The object might have been modified",
+            meta.resource_version
+        );
+        return Err(live.conflict(&place.name, reason));
+    }
+    Ok(())
+}
+
+/// Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete, and generic/registry/store.go, Delete (v1.36.4).
+fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions) -> Step {
+    let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let mut object = old.clone();
+    let graceful = match grace(live, context, &mut object, asked) {
+        Grace::Pending => return Step::Keep,
+        Grace::Waits => true,
+        Grace::None => false,
+    };
+    object.meta.finalizers = finalizers::for_delete(&object.meta, options);
+    let pending = !object.meta.finalizers.is_empty() || !live.resource.strategy.may_go(&object);
+    if !graceful && pending {
+        mark(&mut object, context.now());
+    }
+    if pending {
+        live.resource.strategy.begin_delete(&mut object);
+    }
+    let waits = graceful && object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
+    if pending || waits { Step::Put(Box::new(object)) } else { Step::Remove(Box::new(object)) }
+}
+
+enum Grace {
+    /// The kind goes at once, or is due.
+    None,
+    /// The object was told to go and gets some time.
+    Waits,
+    /// It was told before, and has that time still.
+    Pending,
+}
+
+fn grace(live: &Live, context: &Context, object: &mut Object, asked: Option<i64>) -> Grace {
+    let Some(given) = live.resource.strategy.grace_seconds(object, asked) else { return Grace::None };
+    let meta = &mut object.meta;
+    let Some(deadline) = meta.deletion_timestamp else {
+        meta.deletion_timestamp = Some(Time::from_unix(context.now().unix().saturating_add(given)));
+        meta.deletion_grace_period_seconds = Some(given);
+        if meta.generation > 0 {
+            meta.generation += 1;
+        }
+        return Grace::Waits;
+    };
+    let had = meta.deletion_grace_period_seconds.unwrap_or_default();
+    if had == 0 {
+        return Grace::None;
+    }
+    let Some(asked) = asked else { return Grace::Pending };
+    if asked >= had {
+        return Grace::Pending;
+    }
+    // Only shorter: back by what it had, forward by what it gets, never into the past.
+    let now = context.now();
+    let shortened = Time::from_unix(deadline.unix() - had + asked);
+    meta.deletion_timestamp = Some(shortened.max(now));
+    meta.deletion_grace_period_seconds = Some(if shortened < now && asked != 0 { 1 } else { asked });
+    Grace::Waits
+}
+
+/// An object that waits for its finalizers only.
+fn mark(object: &mut Object, now: Time) {
+    let meta = &mut object.meta;
+    if meta.deletion_timestamp.is_none() && meta.generation > 0 {
+        meta.generation += 1;
+    }
+    if meta.deletion_timestamp.is_none_or(|then| then > now) {
+        meta.deletion_timestamp = Some(now);
+    }
+    meta.deletion_grace_period_seconds = Some(0);
+}

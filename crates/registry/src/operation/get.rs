@@ -1,0 +1,25 @@
+//! Reads one object.
+
+use std::sync::Arc;
+
+use keelson_object::Frozen;
+use keelson_store::Revision;
+
+use crate::error::Result;
+use crate::live::{Live, Place};
+use crate::options::Freshness;
+
+/// The object at `place`.
+pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Frozen>> {
+    let cache = live.cache();
+    let snapshot = match freshness {
+        Freshness::Latest => cache.fresh().await?,
+        Freshness::Any => cache.snapshot(),
+        Freshness::AtLeast(revision) | Freshness::Exactly(revision) => match Revision::new(revision) {
+            Some(revision) => cache.at_least(revision).await?,
+            None => cache.snapshot(),
+        },
+    };
+    let found = snapshot.get(&place.namespace, &place.name).cloned();
+    found.ok_or_else(|| live.not_found(&place.name))
+}

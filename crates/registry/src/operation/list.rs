@@ -1,0 +1,167 @@
+//! Reads many objects: of one snapshot, in pages, selected.
+
+use std::sync::Arc;
+
+use keelson_object::Frozen;
+use keelson_store::{At, Key, Revision, StoreError};
+use keelson_watch_cache::Snapshot;
+
+use super::page::Token;
+use super::select::Matcher;
+use crate::error::{Error, Result};
+use crate::live::Live;
+use crate::options::{Freshness, ListOptions};
+use crate::resource::Scope;
+
+/// A page of a list.
+pub struct Listing {
+    /// The objects, in the order of their keys.
+    pub items: Vec<Arc<Frozen>>,
+    /// The revision of which this is a list.
+    pub revision: u64,
+    /// How to get the next page; empty after the last one.
+    pub continue_token: String,
+    /// How many objects come after this page, if that is known.
+    pub remaining: Option<u64>,
+}
+
+/// The objects of `namespace` (empty for all) that `options` selects.
+pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result<Listing> {
+    let matcher = Matcher::new(&live.resource, &options.selection)?;
+    let token = if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
+    let freshness = match &token {
+        None => options.freshness,
+        Some(Token { revision: Some(revision), .. }) => Freshness::Exactly(*revision),
+        Some(Token { revision: None, .. }) => Freshness::Latest,
+    };
+    let start = token.as_ref().map(|it| it.start.as_str());
+    let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
+    let walk = Walk { live, namespace, matcher: &matcher, start, limit: if limit == 0 { usize::MAX } else { limit } };
+    let source = match source(live, freshness).await {
+        Err(Error::Expired { .. }) if token.is_some() => {
+            let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
+            return Err(Error::ContinueExpired { token: token.encode() });
+        }
+        source => source?,
+    };
+    match source {
+        Source::Snapshot(snapshot) => Ok(walk.snapshot(&snapshot)),
+        Source::Past(revision) => walk.past(revision).await,
+    }
+}
+
+enum Source {
+    Snapshot(Snapshot),
+    /// No longer in memory: the store has it, if anyone.
+    Past(Revision),
+}
+
+async fn source(live: &Live, freshness: Freshness) -> Result<Source> {
+    let cache = live.cache();
+    let snapshot = match freshness {
+        Freshness::Latest => cache.fresh().await?,
+        Freshness::Any | Freshness::AtLeast(0) | Freshness::Exactly(0) => cache.snapshot(),
+        Freshness::AtLeast(revision) => match Revision::new(revision) {
+            Some(revision) => cache.at_least(revision).await?,
+            None => cache.snapshot(),
+        },
+        Freshness::Exactly(number) => {
+            let revision = Revision::new(number).unwrap_or(Revision::FIRST);
+            match cache.exact(revision) {
+                Some(snapshot) => snapshot,
+                None => return Ok(Source::Past(revision)),
+            }
+        }
+    };
+    Ok(Source::Snapshot(snapshot))
+}
+
+struct Walk<'l> {
+    live: &'l Live,
+    namespace: &'l str,
+    matcher: &'l Matcher,
+    start: Option<&'l str>,
+    limit: usize,
+}
+
+impl Walk<'_> {
+    fn snapshot(&self, snapshot: &Snapshot) -> Listing {
+        let mut rest = snapshot.range(self.namespace, self.start);
+        let mut items = Vec::new();
+        for object in rest.by_ref().filter(|it| self.matcher.matches(it)) {
+            items.push(object.clone());
+            if items.len() == self.limit {
+                break;
+            }
+        }
+        let left = if items.len() == self.limit { rest.count() as u64 } else { 0 };
+        if left > 0 {
+            // The next page is of the same state: keep it at hand for a while.
+            self.live.cache().keep(snapshot);
+        }
+        self.page(items, snapshot.revision().get(), left)
+    }
+
+    async fn past(&self, revision: Revision) -> Result<Listing> {
+        let keys = &self.live.keys;
+        let prefix = match (self.live.resource.scope, self.namespace) {
+            (Scope::Namespaced, namespace) if !namespace.is_empty() => keys.in_namespace(namespace),
+            _ => keys.all().clone(),
+        };
+        let mut after = self.start.map(|start| before(&prefix, start));
+        let mut items = Vec::new();
+        loop {
+            let at = At::Exactly(revision);
+            let page = self.live.store.list(&prefix, after.as_ref(), self.page_size(), at).await;
+            let page = page.map_err(|error| match error {
+                StoreError::Compacted { asked, oldest } => Error::Expired { asked: asked.get(), oldest: oldest.get() },
+                StoreError::Future { asked, latest } => {
+                    Error::TooLargeRevision { asked: asked.get(), current: latest.get() }
+                }
+                other => Error::Store(other),
+            })?;
+            let count = page.entries.len();
+            for (position, entry) in page.entries.iter().enumerate() {
+                let object = self.live.freeze(&entry.value, entry.modified.get())?;
+                if self.matcher.matches(&object) {
+                    items.push(object);
+                }
+                if items.len() == self.limit {
+                    let unread = (count - position - 1) as u64;
+                    let left = unread + page.remaining.unwrap_or(u64::from(page.more));
+                    return Ok(self.page(items, revision.get(), left));
+                }
+            }
+            after = page.entries.last().map(|entry| entry.key.clone());
+            if !page.more || after.is_none() {
+                return Ok(self.page(items, revision.get(), 0));
+            }
+        }
+    }
+
+    /// Pages of the store are bounded however long the client's list is.
+    fn page_size(&self) -> usize {
+        self.limit.clamp(1, 10_000)
+    }
+
+    fn page(&self, items: Vec<Arc<Frozen>>, revision: u64, left: u64) -> Listing {
+        let mut listing = Listing { items, revision, continue_token: String::new(), remaining: None };
+        if left > 0
+            && let Some(last) = listing.items.last()
+        {
+            let index = last.index();
+            let start = match (self.live.resource.scope, self.namespace) {
+                (Scope::Namespaced, "") => format!("{}/{}\0", index.namespace, index.name),
+                _ => format!("{}\0", index.name),
+            };
+            listing.continue_token = Token { revision: Some(revision), start }.encode();
+            listing.remaining = self.matcher.is_everything().then_some(left);
+        }
+        listing
+    }
+}
+
+/// The largest key before `start`, so that a list "after" it begins with `start`.
+fn before(prefix: &Key, start: &str) -> Key {
+    Key::from(format!("{prefix}{}", start.strip_suffix('\0').unwrap_or(start)))
+}

@@ -1,0 +1,89 @@
+//! The continue token: upstream's format, so that a client may carry one from server to server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use keelson_codec::json;
+use keelson_object::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// Where a list goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The revision of the first page; `None` goes on with whatever is there now.
+    pub(crate) revision: Option<u64>,
+    /// The first key of the next page, without the prefix of the list: `name\0`, `namespace/name\0`.
+    pub(crate) start: String,
+}
+
+impl Token {
+    /// As it goes over the wire.
+    pub(crate) fn encode(&self) -> String {
+        let mut map = Map::new();
+        map.push_new("v", "meta.k8s.io/v1");
+        map.push_new("rv", self.revision.map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX)));
+        map.push_new("start", self.start.as_str());
+        let mut text = Vec::new();
+        json::write(&Value::Map(map), &mut text);
+        URL_SAFE_NO_PAD.encode(text)
+    }
+
+    /// Reads what a client sent.
+    ///
+    /// Upstream: apiserver/pkg/storage/continue.go, DecodeContinue (v1.36.4).
+    pub(crate) fn decode(text: &str) -> Result<Token> {
+        let invalid = |detail: &str| Error::BadRequest(format!("continue key is not valid{detail}"));
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| invalid(&format!(": {error}")))?;
+        let document = json::read(&bytes).map_err(|error| invalid(&format!(": {error}")))?;
+        let map = document.value.as_map().ok_or_else(|| invalid(""))?;
+        let version = map.str("v").unwrap_or_default();
+        if version != "meta.k8s.io/v1" {
+            return Err(invalid(&format!(": server does not recognize this encoded version {version}")));
+        }
+        let revision = match map.int("rv").unwrap_or_default() {
+            0 => return Err(invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
+            revision => u64::try_from(revision).ok(),
+        };
+        let start = map.str("start").unwrap_or_default();
+        if start.is_empty() {
+            return Err(invalid(": encoded start key empty (version meta.k8s.io/v1)"));
+        }
+        if start.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(invalid(&format!(": {start}")));
+        }
+        Ok(Token { revision, start: start.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Token;
+
+    #[test]
+    fn a_token_survives_the_wire() {
+        let token = Token { revision: Some(42), start: "default/web\0".to_owned() };
+        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
+        let token = Token { revision: None, start: "web\0".to_owned() };
+        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
+    }
+
+    #[track_caller]
+    fn refused(text: &str, expected: &str) {
+        use base64::Engine as _;
+        let encoded = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+        assert_eq!(Token::decode(&encoded).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn a_token_cannot_leave_its_list() {
+        refused(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}"#, "continue key is not valid: ../secrets/a");
+        refused(
+            r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        );
+        refused(
+            r#"{"v":"v2","rv":1,"start":"a"}"#,
+            "continue key is not valid: server does not recognize this encoded version v2",
+        );
+    }
+}

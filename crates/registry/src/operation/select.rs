@@ -1,0 +1,94 @@
+//! Selectors against the index of a frozen object.
+
+use keelson_object::selector::{field, label};
+use keelson_object::{Frozen, SmolStr};
+use keelson_watch_cache::Scope as WatchScope;
+
+use crate::error::{Error, Result};
+use crate::options::Selection;
+use crate::resource::{Resource, Scope};
+
+/// A selection whose fields have been looked up in the resource once, so that matching an object is comparing texts.
+pub(crate) struct Matcher {
+    labels: Option<label::Selector>,
+    fields: Option<field::Selector>,
+    slots: Vec<(SmolStr, Slot)>,
+}
+
+/// Where the index of an object keeps a field.
+#[derive(Clone, Copy)]
+enum Slot {
+    Name,
+    Namespace,
+    Position(usize),
+}
+
+impl Matcher {
+    /// Refuses fields that the resource does not offer.
+    pub(crate) fn new(resource: &Resource, selection: &Selection) -> Result<Matcher> {
+        let fields = selection.fields.clone().filter(|it| !it.is_everything());
+        let mut slots = Vec::new();
+        for term in fields.iter().flat_map(field::Selector::terms) {
+            let name = term.field.as_str();
+            let slot = slot(resource, name).ok_or_else(|| Error::BadRequest(unknown_field(resource, name)))?;
+            slots.push((name.into(), slot));
+        }
+        let labels = selection.labels.clone().filter(|it| !it.is_everything());
+        Ok(Matcher { labels, fields, slots })
+    }
+
+    /// Whether everything is selected.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_none() && self.fields.is_none()
+    }
+
+    /// Whether `object` is selected.
+    pub(crate) fn matches(&self, object: &Frozen) -> bool {
+        let index = object.index();
+        self.labels.as_ref().is_none_or(|it| it.matches(|key| index.labels.get(key)))
+            && self.fields.as_ref().is_none_or(|it| it.matches(|name| Some(self.field(object, name))))
+    }
+
+    /// The narrowest set of events that a watcher with this selection must see.
+    pub(crate) fn scope(&self, resource: &Resource, namespace: &str) -> WatchScope {
+        let exact = |name: &str| self.fields.as_ref().and_then(|it| it.exact(name));
+        if let Some(name) = exact("metadata.name")
+            && (!namespace.is_empty() || resource.scope == Scope::Cluster)
+        {
+            return WatchScope::Name { namespace: namespace.into(), name: name.into() };
+        }
+        for label in &resource.indexed {
+            let index = resource.selectable.iter().position(|it| it.label == *label);
+            if let (Some(index), Some(value)) = (index, exact(label)) {
+                return WatchScope::Field { index, value: value.into() };
+            }
+        }
+        if namespace.is_empty() { WatchScope::All } else { WatchScope::Namespace(namespace.into()) }
+    }
+
+    fn field<'o>(&self, object: &'o Frozen, name: &str) -> &'o str {
+        let index = object.index();
+        match self.slots.iter().find(|(label, _)| label == name) {
+            Some((_, Slot::Name)) => &index.name,
+            Some((_, Slot::Namespace)) => &index.namespace,
+            Some((_, Slot::Position(at))) => index.fields.get(*at).map_or("", |text| text.as_str()),
+            None => "",
+        }
+    }
+}
+
+fn slot(resource: &Resource, name: &str) -> Option<Slot> {
+    match name {
+        "metadata.name" => Some(Slot::Name),
+        "metadata.namespace" => Some(Slot::Namespace),
+        _ => resource.selectable.iter().position(|it| it.label == name).map(Slot::Position),
+    }
+}
+
+/// Upstream words this differently for kinds that have a list of fields and for those that have not.
+fn unknown_field(resource: &Resource, name: &str) -> String {
+    if resource.selectable.is_empty() {
+        return format!("{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+    }
+    format!("field label not supported: {name}")
+}

@@ -1,0 +1,167 @@
+//! Changes an object: by a whole new one, or by a function of the old one.
+
+use std::sync::Arc;
+
+use keelson_object::{FieldErrors, Frozen, Object};
+
+use crate::commit::{self, Current, Step};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::lifecycle::{meta_rules, system_fields};
+use crate::live::{Live, Place};
+use crate::options::Part;
+use crate::resource::Resource;
+
+/// The words that clients look for when they lost a race.
+const OPTIMISTIC_LOCK: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// What an update gave.
+pub struct Updated {
+    /// The object as it is now.
+    pub object: Arc<Frozen>,
+    /// Whether it was not there before.
+    pub created: bool,
+}
+
+/// Replaces the object at `place` by `object`.
+pub async fn update(live: &Live, context: &Context, place: &Place, part: Part, object: Object) -> Result<Updated> {
+    check_address(place, &object)?;
+    let rewrite = |_: Option<&Object>| Ok(object.clone());
+    change(live, context, place, part, rewrite).await
+}
+
+/// Changes the object at `place` by `edit`, which is called again when somebody else was faster.
+pub async fn patch(
+    live: &Live,
+    context: &Context,
+    place: &Place,
+    part: Part,
+    mut edit: impl FnMut(&Object) -> Result<Object>,
+) -> Result<Updated> {
+    let rewrite = |old: Option<&Object>| match old {
+        Some(old) => edit(old),
+        None => Err(live.not_found(&place.name)),
+    };
+    change(live, context, place, part, rewrite).await
+}
+
+async fn change(
+    live: &Live,
+    context: &Context,
+    place: &Place,
+    part: Part,
+    mut rewrite: impl FnMut(Option<&Object>) -> Result<Object>,
+) -> Result<Updated> {
+    let outcome = commit::apply(live, context, place, |current| match current {
+        Some(current) => {
+            let mut object = rewrite(Some(&current.object))?;
+            check_version(live, place, current, &mut object)?;
+            ready(live, context, part, &mut object, &current.object)?;
+            Ok(step(live, object, &current.object))
+        }
+        None if live.resource.create_on_update && part == Part::Main => {
+            let mut object = rewrite(None)?;
+            super::create::ready(live, context, &place.namespace, &mut object)?;
+            Ok(Step::Put(Box::new(object)))
+        }
+        None => Err(live.not_found(&place.name)),
+    })
+    .await?;
+    Ok(Updated { object: outcome.object, created: outcome.created })
+}
+
+/// A body without a name gets that of the address; any other must agree with it.
+fn check_address(place: &Place, object: &Object) -> Result<()> {
+    if object.meta.name.is_empty() {
+        return Err(Error::BadRequest("name must be provided".to_owned()));
+    }
+    if object.meta.name != place.name {
+        return Err(Error::BadRequest(format!(
+            "the name of the object ({}) does not match the name on the URL ({})",
+            object.meta.name, place.name
+        )));
+    }
+    if !object.meta.namespace.is_empty() && !place.namespace.is_empty() && object.meta.namespace != place.namespace {
+        return Err(Error::BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Optimistic concurrency: what was read must be what is there.
+fn check_version(live: &Live, place: &Place, current: &Current, object: &mut Object) -> Result<()> {
+    let (meta, there) = (&mut object.meta, &current.object.meta);
+    if !meta.uid.is_empty() && meta.uid != there.uid {
+        let reason = format!("Precondition failed: UID in precondition: {}, UID in object meta: {}", meta.uid, there.uid);
+        return Err(live.conflict(&place.name, reason));
+    }
+    if meta.resource_version.is_empty() || meta.resource_version == "0" {
+        if !live.resource.unconditional_update {
+            let mut errors = FieldErrors::default();
+            let at = keelson_object::Path::root("metadata").key("resourceVersion");
+            errors.invalid(&at, 0, "must be specified for an update");
+            // Upstream names the resource where the kind belongs.
+            let group_resource = live.resource.group_resource();
+            let kind = keelson_object::GroupKind { group: group_resource.group, kind: group_resource.resource };
+            return Err(Error::Invalid { kind, name: place.name.to_string(), errors });
+        }
+        meta.resource_version = there.resource_version.clone();
+        return Ok(());
+    }
+    if meta.resource_version.parse::<u64>().is_err() {
+        return Err(Error::BadRequest(format!(
+            "Invalid value: {:?}: strconv.ParseUint: parsing {:?}: invalid syntax",
+            meta.resource_version, meta.resource_version
+        )));
+    }
+    if meta.resource_version != there.resource_version {
+        return Err(live.conflict(&place.name, OPTIMISTIC_LOCK));
+    }
+    Ok(())
+}
+
+/// Brings a changed object into the state in which it is stored, or says what is wrong with it.
+///
+/// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
+fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &Object) -> Result<()> {
+    let (resource, strategy) = (&live.resource, &live.resource.strategy);
+    object.kind = old.kind.clone();
+    object.api_version = old.api_version.clone();
+    system_fields::settle_namespace(resource, &old.meta.namespace, object)?;
+    object.meta.generation = old.meta.generation;
+    match part {
+        Part::Main => strategy.prepare_update(context, object, old),
+        Part::Status => strategy.prepare_status_update(context, object, old),
+    }
+    system_fields::carry_over(&mut object.meta, &old.meta);
+    let mut errors = FieldErrors::default();
+    meta_rules::check(&object.meta, resource.scope, strategy.name_rule(), &mut errors);
+    meta_rules::check_update(&object.meta, &old.meta, &mut errors);
+    match part {
+        Part::Main => strategy.validate_update(context, object, old, &mut errors),
+        Part::Status => strategy.validate_status_update(context, object, old, &mut errors),
+    }
+    refuse_if_any(resource, &object.meta.name, errors)?;
+    strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    strategy.canonicalize(object);
+    Ok(())
+}
+
+/// An object that is being deleted goes with its last finalizer.
+fn step(live: &Live, object: Object, old: &Object) -> Step {
+    let waits = object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
+    let finished = object.meta.finalizers.is_empty() && !old.meta.finalizers.is_empty();
+    if object.meta.is_being_deleted() && !waits && finished && live.resource.strategy.may_go(&object) {
+        return Step::Remove(Box::new(object));
+    }
+    Step::Put(Box::new(object))
+}
+
+pub(super) fn refuse_if_any(resource: &Resource, name: &str, errors: FieldErrors) -> Result<()> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Invalid { kind: resource.group_kind(), name: name.to_owned(), errors })
+}

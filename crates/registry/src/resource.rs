@@ -1,0 +1,348 @@
+//! Resource: one served resource, and its builder.
+//!
+//! Built-in, custom and third-party resources are this same value; nothing in the server asks which.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use keelson_object::{GroupKind, GroupResource, Object, SelectableField, SmolStr};
+use keelson_schema::Schema;
+
+use crate::column::Column;
+use crate::strategy::{Plain, Strategy};
+
+/// Whether objects live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Each object is in a namespace.
+    Namespaced,
+    /// Objects belong to the cluster.
+    Cluster,
+}
+
+/// What can be done to a resource. The order is that of discovery documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Verb {
+    Create,
+    Delete,
+    DeleteCollection,
+    Get,
+    List,
+    Patch,
+    Update,
+    Watch,
+}
+
+impl Verb {
+    /// Every verb of a stored resource.
+    pub const ALL: &'static [Verb] = &[
+        Verb::Create,
+        Verb::Delete,
+        Verb::DeleteCollection,
+        Verb::Get,
+        Verb::List,
+        Verb::Patch,
+        Verb::Update,
+        Verb::Watch,
+    ];
+
+    /// As discovery and RBAC spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Create => "create",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Patch => "patch",
+            Verb::Update => "update",
+            Verb::Watch => "watch",
+        }
+    }
+}
+
+/// Where the numbers of the scale subresource stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// The wanted replicas.
+    pub replicas: &'static str,
+    /// The current replicas.
+    pub current: &'static str,
+    /// The selector of the pods.
+    pub selector: &'static str,
+}
+
+/// One served version of a resource.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// `v1`.
+    pub name: SmolStr,
+    /// Whether objects are stored in this version.
+    pub stored: bool,
+    /// What a table of this version shows.
+    pub columns: Vec<Column>,
+    /// What an object of this version may contain; `None` admits anything.
+    pub schema: Option<Schema>,
+    /// `"kind":"Pod","apiVersion":"v1",`: what stands between the brace and the frozen bytes.
+    pub head: Bytes,
+    /// `v1` or `apps/v1`.
+    pub api_version: SmolStr,
+}
+
+impl Version {
+    /// The version in which objects are stored.
+    pub fn stored(name: &str) -> Version {
+        Version { stored: true, ..Version::served(name) }
+    }
+
+    /// A version that is served but not stored.
+    pub fn served(name: &str) -> Version {
+        Version {
+            name: name.into(),
+            stored: false,
+            columns: vec![Column::name(), Column::age()],
+            schema: None,
+            head: Bytes::new(),
+            api_version: SmolStr::default(),
+        }
+    }
+
+    /// What a table shows; without this, name and age.
+    #[must_use]
+    pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Version {
+        self.columns = columns.into_iter().collect();
+        self
+    }
+
+    /// What an object may contain. Built-in kinds find theirs by name.
+    #[must_use]
+    pub fn schema(mut self, schema: Schema) -> Version {
+        self.schema = Some(schema);
+        self
+    }
+}
+
+/// How long an object of this resource lives.
+pub type Lives = Arc<dyn Fn(&Object) -> Duration + Send + Sync>;
+
+/// One served resource.
+#[derive(Clone)]
+pub struct Resource {
+    /// The group; set by [`crate::Group::serve`].
+    pub group: SmolStr,
+    /// `Deployment`.
+    pub kind: SmolStr,
+    /// `deployments`.
+    pub plural: SmolStr,
+    /// `deployment`.
+    pub singular: SmolStr,
+    /// `deploy`.
+    pub short_names: Vec<SmolStr>,
+    /// `all`.
+    pub categories: Vec<SmolStr>,
+    /// Whether objects live in namespaces.
+    pub scope: Scope,
+    /// The served versions, the preferred one first.
+    pub versions: Vec<Version>,
+    /// What can be done.
+    pub verbs: Vec<Verb>,
+    /// Whether there is a status subresource.
+    pub has_status: bool,
+    /// Whether there is a scale subresource.
+    pub scale: Option<Scale>,
+    /// What field selectors may ask for, besides `metadata.name` and `metadata.namespace`.
+    pub selectable: Vec<SelectableField>,
+    /// Labels of selectable fields by which watchers are indexed.
+    pub indexed: Vec<SmolStr>,
+    /// Where objects lie in the store; the plural unless said otherwise.
+    pub storage_path: SmolStr,
+    /// How long an object lives; for ever unless said otherwise.
+    pub lives: Option<Lives>,
+    /// Whether a PUT without resourceVersion overwrites.
+    pub unconditional_update: bool,
+    /// Whether a PUT creates what is not there.
+    pub create_on_update: bool,
+    /// Whether a DELETE answers with the object instead of a Status.
+    pub returns_deleted: bool,
+    /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
+    pub items_carry_head: bool,
+    /// What is special about the kind.
+    pub strategy: Arc<dyn Strategy>,
+}
+
+impl Resource {
+    /// A resource whose objects live in namespaces.
+    pub fn namespaced(kind: &str, plural: &str) -> Resource {
+        Resource::new(kind, plural, Scope::Namespaced)
+    }
+
+    /// A resource whose objects belong to the cluster.
+    pub fn cluster(kind: &str, plural: &str) -> Resource {
+        Resource::new(kind, plural, Scope::Cluster)
+    }
+
+    fn new(kind: &str, plural: &str, scope: Scope) -> Resource {
+        Resource {
+            group: SmolStr::default(),
+            kind: kind.into(),
+            plural: plural.into(),
+            singular: kind.to_ascii_lowercase().into(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            scope,
+            versions: Vec::new(),
+            verbs: Verb::ALL.to_vec(),
+            has_status: false,
+            scale: None,
+            selectable: Vec::new(),
+            indexed: Vec::new(),
+            storage_path: plural.into(),
+            lives: None,
+            unconditional_update: true,
+            create_on_update: false,
+            returns_deleted: false,
+            items_carry_head: false,
+            strategy: Arc::new(Plain),
+        }
+    }
+
+    /// What kubectl users may type instead of the plural.
+    #[must_use]
+    pub fn short_name(mut self, name: &str) -> Resource {
+        self.short_names.push(name.into());
+        self
+    }
+
+    /// A category: `kubectl get all`.
+    #[must_use]
+    pub fn category(mut self, name: &str) -> Resource {
+        self.categories.push(name.into());
+        self
+    }
+
+    /// One more served version; the first one is preferred.
+    #[must_use]
+    pub fn version(mut self, version: Version) -> Resource {
+        self.versions.push(version);
+        self
+    }
+
+    /// Status is a subresource: plain updates leave it alone.
+    #[must_use]
+    pub fn with_status(mut self) -> Resource {
+        self.has_status = true;
+        self
+    }
+
+    /// Scale is a subresource.
+    #[must_use]
+    pub fn with_scale(mut self, scale: Scale) -> Resource {
+        self.scale = Some(scale);
+        self
+    }
+
+    /// Field selectors may ask for `field`.
+    #[must_use]
+    pub fn selectable(mut self, field: SelectableField) -> Resource {
+        self.selectable.push(field);
+        self
+    }
+
+    /// Field selectors may ask for the text at `path`, and watchers that do are found by index.
+    #[must_use]
+    pub fn indexed(mut self, path: &str) -> Resource {
+        self.selectable.push(SelectableField::plain(path));
+        self.indexed.push(path.into());
+        self
+    }
+
+    /// Objects lie under this path instead of the plural.
+    #[must_use]
+    pub fn storage_path(mut self, path: &str) -> Resource {
+        self.storage_path = path.into();
+        self
+    }
+
+    /// Objects go by themselves after some time.
+    #[must_use]
+    pub fn lives(mut self, lives: impl Fn(&Object) -> Duration + Send + Sync + 'static) -> Resource {
+        self.lives = Some(Arc::new(lives));
+        self
+    }
+
+    /// A PUT needs a resourceVersion.
+    #[must_use]
+    pub fn conditional_update(mut self) -> Resource {
+        self.unconditional_update = false;
+        self
+    }
+
+    /// A PUT creates what is not there.
+    #[must_use]
+    pub fn creates_on_update(mut self) -> Resource {
+        self.create_on_update = true;
+        self
+    }
+
+    /// A DELETE answers with the object.
+    #[must_use]
+    pub fn returns_deleted(mut self) -> Resource {
+        self.returns_deleted = true;
+        self
+    }
+
+    /// Only these verbs.
+    #[must_use]
+    pub fn verbs(mut self, verbs: &[Verb]) -> Resource {
+        self.verbs = verbs.to_vec();
+        self
+    }
+
+    /// What is special about the kind.
+    #[must_use]
+    pub fn strategy(mut self, strategy: impl Strategy) -> Resource {
+        self.strategy = Arc::new(strategy);
+        self
+    }
+
+    /// `deployments.apps`.
+    pub fn group_resource(&self) -> GroupResource {
+        GroupResource { group: self.group.clone(), resource: self.plural.clone() }
+    }
+
+    /// `Deployment.apps`.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+    }
+
+    /// The version in which objects are stored.
+    pub fn stored_version(&self) -> &Version {
+        self.versions.iter().find(|it| it.stored).unwrap_or(&self.versions[0])
+    }
+
+    /// The version called `name`, if it is served.
+    pub fn served_version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|it| it.name == name)
+    }
+
+    /// Whether `verb` can be done.
+    pub fn supports(&self, verb: Verb) -> bool {
+        self.verbs.contains(&verb)
+    }
+
+    /// Fills in what depends on the group: heads, and the schemas of built-in kinds.
+    pub(crate) fn join(mut self, group: &SmolStr) -> Resource {
+        self.group = group.clone();
+        for version in &mut self.versions {
+            let api_version = keelson_object::ApiVersion::new(group.clone(), version.name.clone()).to_string();
+            version.head = Bytes::from(format!("\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind));
+            version.api_version = api_version.into();
+            if version.schema.is_none() {
+                version.schema = Schema::builtin(group, &version.name, &self.kind);
+            }
+        }
+        self
+    }
+}

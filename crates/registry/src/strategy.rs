@@ -1,0 +1,87 @@
+//! Strategy: the hooks of a kind.
+//!
+//! The engine calls them in one place and in upstream's order; no kind can change the order. Every method has a
+//! default, so a kind says only what is special about it.
+
+use keelson_object::{FieldErrors, Object};
+
+use crate::context::Context;
+
+/// What a name of this kind must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS subdomain: most kinds.
+    Subdomain,
+    /// A DNS label (RFC 1123): namespaces.
+    Label,
+    /// A DNS label that begins with a letter (RFC 1035): services.
+    Label1035,
+    /// Anything that fits into a path: RBAC.
+    PathSegment,
+}
+
+/// What is special about a kind.
+pub trait Strategy: Send + Sync + 'static {
+    /// Fills in what the client left out. Runs on every decode.
+    fn default(&self, _object: &mut Object) {}
+
+    /// Owns the fields that clients must not set on create.
+    fn prepare_create(&self, _context: &Context, _object: &mut Object) {}
+
+    /// Owns the fields that clients must not change on update.
+    fn prepare_update(&self, _context: &Context, _object: &mut Object, _old: &Object) {}
+
+    /// Owns everything but the status. The default takes all other fields from the old object.
+    fn prepare_status_update(&self, _context: &Context, object: &mut Object, old: &Object) {
+        let status = object.fields.remove("status");
+        object.fields = old.fields.clone();
+        match status {
+            Some(status) => object.fields.set("status", status),
+            None => {
+                object.fields.remove("status");
+            }
+        }
+    }
+
+    /// What is wrong with a new object.
+    fn validate(&self, _context: &Context, _object: &Object, _errors: &mut FieldErrors) {}
+
+    /// What is wrong with a change. The default asks whether the result is valid.
+    fn validate_update(&self, context: &Context, object: &Object, _old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+    }
+
+    /// What is wrong with a change of the status.
+    fn validate_status_update(&self, _context: &Context, _object: &Object, _old: &Object, _errors: &mut FieldErrors) {}
+
+    /// What the client should know about an object that is accepted.
+    fn warnings(&self, _object: &Object) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Brings a valid object to its one canonical form.
+    fn canonicalize(&self, _object: &mut Object) {}
+
+    /// What a name must look like.
+    fn name_rule(&self) -> NameRule {
+        NameRule::Subdomain
+    }
+
+    /// How many seconds an object gets to go, given what the client asked for; `None` if the kind goes at once.
+    fn grace_seconds(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// Runs when an object that cannot go at once is told to go.
+    fn begin_delete(&self, _object: &mut Object) {}
+
+    /// Whether an object that is being deleted may go, as far as the kind is concerned.
+    fn may_go(&self, _object: &Object) -> bool {
+        true
+    }
+}
+
+/// A kind with nothing special about it.
+pub struct Plain;
+
+impl Strategy for Plain {}

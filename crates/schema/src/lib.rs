@@ -1,0 +1,1 @@
+//! One description of every kind: fields, types, list keys, merge rules.

@@ -1,0 +1,329 @@
+//! One connection: handshake, HTTP with its limits, idle and header deadlines, graceful end.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use keelson_stdx::clock::Clock;
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::listen::tls::Tls;
+use crate::response::Response;
+
+use pulse::{Pulse, Step, Wire};
+
+mod pulse;
+
+/// Answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one request of a peer.
+    fn handle(self: Arc<Self>, request: Request<Incoming>, peer: Arc<Peer>) -> BoxFuture<'static, Response>;
+
+    /// A peer did not get through the handshake.
+    fn handshake_failed(&self) {}
+}
+
+/// Who is at the other end of a connection.
+#[derive(Debug)]
+pub struct Peer {
+    /// Where it comes from.
+    pub address: SocketAddr,
+    /// The chain of its client certificate, leaf first. It holds the leaf's key; nobody has checked the chain.
+    pub certificates: Vec<CertificateDer<'static>>,
+    go_away: Notify,
+}
+
+impl Peer {
+    /// A peer as it is before it has said anything.
+    pub fn new(address: SocketAddr, certificates: Vec<CertificateDer<'static>>) -> Peer {
+        Peer { address, certificates, go_away: Notify::new() }
+    }
+
+    /// Asks the peer to open a new connection for its next requests; those under way are finished.
+    pub fn go_away(&self) {
+        self.go_away.notify_one();
+    }
+}
+
+/// What a connection may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all headers of a request; more is answered with 431.
+    pub header_bytes: usize,
+    /// How long a client may take for the TLS handshake, and then for the headers of a request.
+    pub header_time: Duration,
+    /// How long a connection stays open without requests.
+    pub idle_time: Duration,
+    /// HTTP/2 requests at the same time on one connection.
+    pub streams: u32,
+    /// What HTTP/2 takes at once for one request: window and frame.
+    pub stream_bytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            header_bytes: 1 << 20,
+            header_time: Duration::from_secs(32),
+            idle_time: Duration::from_secs(90),
+            streams: 100,
+            stream_bytes: 256 << 10,
+        }
+    }
+}
+
+/// What all connections of a listener share.
+pub struct Shared<H> {
+    /// Answers requests.
+    pub handler: Arc<H>,
+    /// TLS as it is now.
+    pub tls: Arc<Tls>,
+    /// What a connection may take.
+    pub limits: Limits,
+    /// Time for the deadlines.
+    pub clock: Clock,
+    /// No further requests: those under way are finished, then the connection ends.
+    pub draining: CancellationToken,
+}
+
+/// Slack in the buffer, so that the size of headers is what decides.
+const BUFFER_SLACK: usize = 64 << 10;
+/// More header lines than any client sends, impersonation with many groups included.
+const HEADER_LINES: usize = 1000;
+
+/// Serves one connection from handshake to end.
+pub async fn serve<H: Handler>(shared: Arc<Shared<H>>, stream: TcpStream, address: SocketAddr) {
+    let handshake = shake_hands(&shared.tls, stream);
+    let established = tokio::select! {
+        established = shared.clock.timeout(shared.limits.header_time, handshake) => established,
+        () = shared.draining.cancelled() => return,
+    };
+    match established {
+        Some(Ok(stream)) => serve_http(&shared, stream, address).await,
+        Some(Err(error)) => {
+            shared.handler.handshake_failed();
+            debug!(%address, %error, "TLS handshake error");
+        }
+        None => {
+            shared.handler.handshake_failed();
+            debug!(%address, "TLS handshake timed out");
+        }
+    }
+}
+
+async fn shake_hands(tls: &Tls, mut stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+    let local = stream.local_addr()?.ip().to_canonical();
+    let mut start = [0; 5];
+    let peeked = stream.peek(&mut start).await?;
+    if looks_like_http(&start[..peeked]) {
+        let answer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await?;
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "a plain HTTP request"));
+    }
+    TlsAcceptor::from(tls.config(local)).accept(stream).await
+}
+
+fn looks_like_http(start: &[u8]) -> bool {
+    [&b"GET /"[..], b"HEAD ", b"POST ", b"PUT /", b"OPTIO"].contains(&start)
+}
+
+async fn serve_http<H: Handler>(shared: &Arc<Shared<H>>, stream: TlsStream<TcpStream>, address: SocketAddr) {
+    let session = stream.get_ref().1;
+    let is_http2 = session.alpn_protocol() == Some(b"h2");
+    let certificates = session.peer_certificates().unwrap_or_default();
+    let peer = Arc::new(Peer::new(address, certificates.iter().map(|it| it.clone().into_owned()).collect()));
+    let pulse = Arc::new(if is_http2 {
+        Pulse::http2(shared.clock.clone(), &shared.limits)
+    } else {
+        Pulse::http1(shared.clock.clone(), &shared.limits)
+    });
+    let io = TokioIo::new(Wire::new(stream, Arc::clone(&pulse)));
+    let service = service_fn({
+        let (shared, peer, pulse) = (Arc::clone(shared), Arc::clone(&peer), Arc::clone(&pulse));
+        move |request: Request<Incoming>| {
+            let busy = pulse::Busy::new(&pulse);
+            let answer = Arc::clone(&shared.handler).handle(request, Arc::clone(&peer));
+            async move {
+                let mut response = answer.await;
+                response.body_mut().hold(busy);
+                Ok::<_, Infallible>(response)
+            }
+        }
+    });
+    let result = if is_http2 {
+        drive(http2_builder(&shared.limits).serve_connection(io, service), shared, &peer, &pulse).await
+    } else {
+        let connection = http1_builder(&shared.limits).serve_connection(io, service).with_upgrades();
+        drive(connection, shared, &peer, &pulse).await
+    };
+    if let Err(error) = result {
+        debug!(%address, %error, "connection ended");
+    }
+}
+
+fn http1_builder(limits: &Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        // The pulse has the deadline: hyper's own would also run while the connection is idle.
+        .header_read_timeout(None)
+        .max_buf_size(limits.header_bytes + BUFFER_SLACK)
+        .max_header_size(limits.header_bytes)
+        .max_headers(HEADER_LINES);
+    builder
+}
+
+fn http2_builder(limits: &Limits) -> http2::Builder<Spawn> {
+    let mut builder = http2::Builder::new(Spawn);
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .initial_stream_window_size(limits.stream_bytes)
+        .initial_connection_window_size(limits.stream_bytes.saturating_mul(limits.streams))
+        .max_frame_size(limits.stream_bytes)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
+    builder
+}
+
+/// Runs the streams of HTTP/2 as named tasks.
+#[derive(Clone, Copy, Debug)]
+struct Spawn;
+
+impl<F> hyper::rt::Executor<F> for Spawn
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, future: F) {
+        keelson_stdx::task::spawn("http2 stream", future);
+    }
+}
+
+/// Both kinds of connection, as the driver sees them.
+trait Connection: Future<Output = hyper::Result<()>> {
+    fn finish(self: Pin<&mut Self>);
+}
+
+impl<I, S> Connection for http1::UpgradeableConnection<I, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = crate::response::Body>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<I, S> Connection for http2::Connection<I, S, Spawn>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = crate::response::Body>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    Spawn: hyper::rt::bounds::Http2ServerConnExec<S::Future, crate::response::Body>,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+/// Polls the connection, and between polls looks whether it must be finished or cut.
+async fn drive<H: Handler>(
+    connection: impl Connection,
+    shared: &Shared<H>,
+    peer: &Peer,
+    pulse: &Pulse,
+) -> hyper::Result<()> {
+    let mut connection = std::pin::pin!(connection);
+    let mut wanted = std::pin::pin!(async {
+        tokio::select! {
+            () = shared.draining.cancelled() => {}
+            () = peer.go_away.notified() => {}
+        }
+    });
+    let mut is_finishing = false;
+    let mut timer = pulse.timer();
+    poll_fn(|context| {
+        loop {
+            if let Poll::Ready(result) = connection.as_mut().poll(context) {
+                return Poll::Ready(result);
+            }
+            let mut finish = !is_finishing && wanted.as_mut().poll(context).is_ready();
+            if !finish {
+                match ready!(timer.poll(pulse, context)) {
+                    Step::Cut => return Poll::Ready(Ok(())),
+                    Step::Finish => finish = !is_finishing,
+                }
+            }
+            if finish {
+                is_finishing = true;
+                pulse.finish();
+                connection.as_mut().finish();
+            }
+        }
+    })
+    .await
+}
+
+impl<S: tokio::io::AsyncRead + Unpin> tokio::io::AsyncRead for Wire<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if buffer.filled().len() > before {
+            self.pulse.heard();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: tokio::io::AsyncWrite + Unpin> tokio::io::AsyncWrite for Wire<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,374 @@
+//! TLS: one prepared configuration for all handshakes, replaced when a file changes.
+//!
+//! Client certificates are asked for when there is a client CA, never demanded, and any chain passes the handshake
+//! as long as the client holds its key. Whether anybody trusts the chain is decided per request, by authentication:
+//! a certificate that nobody signed leads to 401, not to a broken connection.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use keelson_stdx::clock::Clock;
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme, SupportedProtocolVersion};
+use tracing::{info, warn};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::listen::certificates::{CertificateError, CertificateSource, NamedCertificate, Names, PemSource, load};
+
+/// What TLS is made of.
+#[derive(Clone, Debug)]
+pub struct TlsSettings {
+    /// The pair for clients that ask for no known name.
+    pub default: CertificateSource,
+    /// Pairs for names.
+    pub named: Vec<NamedCertificate>,
+    /// Whose client certificates are of use; none means that clients are not asked for any.
+    pub client_cas: Vec<PemSource>,
+    /// The oldest protocol that is spoken.
+    pub min_version: MinVersion,
+    /// Cipher suites by their IANA names; empty takes all safe ones. TLS 1.3 has its own and ignores this.
+    pub cipher_suites: Vec<String>,
+    /// Which versions of HTTP are offered.
+    pub protocols: Protocols,
+}
+
+impl TlsSettings {
+    /// The settings of a server with one pair: TLS 1.2 or newer, HTTP/2 and HTTP/1.1, no client certificates.
+    pub fn new(default: CertificateSource) -> TlsSettings {
+        TlsSettings {
+            default,
+            named: Vec::new(),
+            client_cas: Vec::new(),
+            min_version: MinVersion::default(),
+            cipher_suites: Vec::new(),
+            protocols: Protocols::default(),
+        }
+    }
+}
+
+/// The oldest TLS that is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MinVersion {
+    /// 1.2.
+    #[default]
+    Tls12,
+    /// 1.3.
+    Tls13,
+}
+
+/// Which versions of HTTP a client may choose from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/2, then HTTP/1.1.
+    #[default]
+    Http2AndHttp1,
+    /// HTTP/1.1 alone.
+    Http1,
+}
+
+/// TLS as it is now. Cheap to ask per connection; files are read by [`Tls::watch`] alone.
+#[derive(Debug)]
+pub struct Tls {
+    settings: TlsSettings,
+    current: ArcSwap<Prepared>,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    config: Arc<ServerConfig>,
+    /// For clients that name no host on an address that a pair names.
+    by_address: HashMap<IpAddr, Arc<ServerConfig>>,
+}
+
+impl Tls {
+    /// Reads all certificates.
+    pub fn new(settings: TlsSettings) -> Result<Tls, CertificateError> {
+        let current = ArcSwap::from_pointee(prepare(&settings)?);
+        Ok(Tls { settings, current })
+    }
+
+    /// The configuration for a connection that came in on `local`.
+    pub fn config(&self, local: IpAddr) -> Arc<ServerConfig> {
+        let current = self.current.load();
+        Arc::clone(current.by_address.get(&local).unwrap_or(&current.config))
+    }
+
+    /// Reads all certificates again; on failure the old ones stay.
+    pub fn reload(&self) -> Result<(), CertificateError> {
+        self.current.store(Arc::new(prepare(&self.settings)?));
+        Ok(())
+    }
+
+    /// Looks at the files every `interval` and reloads when one has changed. Runs for ever.
+    pub async fn watch(&self, clock: &Clock, interval: Duration) {
+        let mut seen = self.fingerprints();
+        let mut complained = None;
+        loop {
+            clock.sleep(interval).await;
+            let now = self.fingerprints();
+            if now == seen || complained.as_ref() == Some(&now) {
+                continue;
+            }
+            match self.reload() {
+                Ok(()) => {
+                    info!("reloaded the serving certificates");
+                    seen = now;
+                    complained = None;
+                }
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
+                    warn!(%error, cause, "cannot use the changed certificates, the old ones stay");
+                    complained = Some(now);
+                }
+            }
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &PemSource> {
+        let pairs = std::iter::once(&self.settings.default)
+            .chain(self.settings.named.iter().map(|named| &named.source))
+            .flat_map(|pair| [&pair.certificate, &pair.key]);
+        pairs.chain(&self.settings.client_cas)
+    }
+
+    /// Content decides: an editor that writes the same bytes again causes no reload.
+    fn fingerprints(&self) -> Vec<Fingerprint> {
+        self.files()
+            .filter_map(|source| match source {
+                PemSource::File(path) => Some(path),
+                PemSource::Memory(_) => None,
+            })
+            .map(|path| {
+                let changed = std::fs::metadata(path).ok().and_then(|it| Some((it.modified().ok()?, it.len())));
+                Fingerprint { changed, content: std::fs::read(path).map(Bytes::from).unwrap_or_default() }
+            })
+            .collect()
+    }
+}
+
+/// What a file looked like.
+struct Fingerprint {
+    changed: Option<(SystemTime, u64)>,
+    content: Bytes,
+}
+
+impl PartialEq for Fingerprint {
+    fn eq(&self, other: &Fingerprint) -> bool {
+        (self.changed.is_some() && self.changed == other.changed) || self.content == other.content
+    }
+}
+
+fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
+    let provider = Arc::new(provider(settings)?);
+    let default = load(&settings.default, &provider)?;
+    let mut pairs = Vec::with_capacity(settings.named.len());
+    for named in &settings.named {
+        pairs.push((&named.names[..], load(&named.source, &provider)?));
+    }
+    let names = Arc::new(Names::new(pairs));
+    let verifier = verifier(settings, &provider)?;
+    let build = |default: &Arc<CertifiedKey>| -> Result<Arc<ServerConfig>, CertificateError> {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions(settings.min_version))
+            .map_err(CertificateError::Settings)?;
+        let builder = match &verifier {
+            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier) as Arc<dyn ClientCertVerifier>),
+            None => builder.with_no_client_auth(),
+        };
+        let resolver = Resolver { names: Arc::clone(&names), default: Arc::clone(default) };
+        let mut config = builder.with_cert_resolver(Arc::new(resolver));
+        config.alpn_protocols = match settings.protocols {
+            Protocols::Http2AndHttp1 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Protocols::Http1 => vec![b"http/1.1".to_vec()],
+        };
+        Ok(Arc::new(config))
+    };
+    let config = build(&default)?;
+    let mut by_address = HashMap::new();
+    for (address, pair) in names.addresses() {
+        by_address.insert(address, build(pair)?);
+    }
+    Ok(Prepared { config, by_address })
+}
+
+fn provider(settings: &TlsSettings) -> Result<CryptoProvider, CertificateError> {
+    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    if settings.cipher_suites.is_empty() {
+        return Ok(provider);
+    }
+    let name_of = |suite: &rustls::SupportedCipherSuite| format!("{:?}", suite.suite());
+    let known: Vec<String> = provider.cipher_suites.iter().map(name_of).collect();
+    // Two suites have an older name beside the registered one.
+    let modern = |name: &String| match name.as_str() {
+        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => format!("{name}_SHA256"),
+        _ => name.clone(),
+    };
+    let wanted: Vec<String> = settings.cipher_suites.iter().map(modern).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) {
+        return Err(CertificateError::CipherSuite(unknown.clone()));
+    }
+    provider.cipher_suites.retain(|suite| suite.tls13().is_some() || wanted.contains(&name_of(suite)));
+    Ok(provider)
+}
+
+fn versions(min: MinVersion) -> &'static [&'static SupportedProtocolVersion] {
+    static NEWEST_FIRST: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS13, &rustls::version::TLS12];
+    match min {
+        MinVersion::Tls12 => &NEWEST_FIRST,
+        MinVersion::Tls13 => &NEWEST_FIRST[..1],
+    }
+}
+
+/// `None` where nobody's client certificate would be of use.
+fn verifier(
+    settings: &TlsSettings,
+    provider: &CryptoProvider,
+) -> Result<Option<Arc<AnyHolder>>, CertificateError> {
+    if settings.client_cas.is_empty() {
+        return Ok(None);
+    }
+    let mut hints = Vec::new();
+    for source in &settings.client_cas {
+        for certificate in CertificateDer::pem_slice_iter(&source.read()?).filter_map(Result::ok) {
+            if let Ok((_, parsed)) = X509Certificate::from_der(&certificate) {
+                hints.push(DistinguishedName::from(parsed.subject().as_raw().to_vec()));
+            }
+        }
+    }
+    Ok(Some(Arc::new(AnyHolder { hints, algorithms: provider.signature_verification_algorithms })))
+}
+
+/// Takes any certificate whose key the client holds. See the module's text for who looks at the chain.
+#[derive(Debug)]
+struct AnyHolder {
+    /// The names of the CAs, so that a client with several certificates picks the right one.
+    hints: Vec<DistinguishedName>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ClientCertVerifier for AnyHolder {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &self.hints
+    }
+
+    fn verify_client_cert(
+        &self,
+        _leaf: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+#[derive(Debug)]
+struct Resolver {
+    names: Arc<Names>,
+    default: Arc<CertifiedKey>,
+}
+
+impl ResolvesServerCert for Resolver {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let named = hello.server_name().and_then(|host| self.names.find(host));
+        Some(Arc::clone(named.unwrap_or(&self.default)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Arc;
+
+    use super::{Tls, TlsSettings};
+    use crate::listen::certificates::{CertificateSource, NamedCertificate};
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn pem(name: &str) -> (String, String) {
+        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    }
+
+    fn source(name: &str) -> CertificateSource {
+        let (certificate, key) = pem(name);
+        CertificateSource::memory(certificate, key)
+    }
+
+    #[test]
+    fn a_broken_file_leaves_the_old_certificate() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("a.crt"), folder.path().join("a.key"));
+        let write = |pair: (&str, &str)| {
+            std::fs::write(&certificate, pair.0).unwrap();
+            std::fs::write(&key, pair.1).unwrap();
+        };
+        let (first, second) = (pem("a"), pem("b"));
+        write((&first.0, &first.1));
+        let tls = Tls::new(TlsSettings::new(CertificateSource::files(&certificate, &key))).unwrap();
+        let before = tls.config(LOOPBACK);
+
+        write((&second.0, &first.1));
+        assert!(tls.reload().is_err());
+        assert!(Arc::ptr_eq(&before, &tls.config(LOOPBACK)));
+
+        write((&second.0, &second.1));
+        tls.reload().unwrap();
+        assert!(!Arc::ptr_eq(&before, &tls.config(LOOPBACK)));
+    }
+
+    #[test]
+    fn an_address_may_have_its_own_certificate() {
+        let mut settings = TlsSettings::new(source("a"));
+        settings.named =
+            vec![NamedCertificate { source: source("b"), names: vec!["127.0.0.1".to_owned()] }];
+        let tls = Tls::new(settings).unwrap();
+        let other = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+        assert!(!Arc::ptr_eq(&tls.config(LOOPBACK), &tls.config(other)));
+    }
+
+    #[test]
+    fn cipher_suites_have_their_registered_names() {
+        let check = |names: &[&str], works: bool| {
+            let mut settings = TlsSettings::new(source("a"));
+            settings.cipher_suites = names.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(Tls::new(settings).is_ok(), works, "{names:?}");
+        };
+        check(&["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"], true);
+        check(&["TLS_RSA_WITH_AES_128_CBC_SHA"], false);
+    }
+}

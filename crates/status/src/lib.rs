@@ -1,0 +1,1 @@
+//! The Status object that clients read when something fails.

@@ -1,0 +1,37 @@
+//! The embedded durable store.
+//!
+//! One file, one writer thread, one fsync for everything that waits:
+//!
+//! ```text
+//! commit ──▶ queue ──▶ writer thread ──▶ redb transaction, fsync
+//!                        │                      │
+//!                        │  index, latest ◀─────┤ only then
+//!                        │  acknowledge   ◀─────┤
+//!                        ▼                      ▼
+//!                     watchers' queues     history on disk
+//! get, list ──▶ index (which revision) ──▶ redb snapshot (its value)
+//! watch ──▶ history up to the present, then its queue, then history again if the queue ran over
+//! ```
+//!
+//! What is where: [`MvccStore`] is the face, `writer` decides and commits, `tables` is the file,
+//! `index` is what is in memory, `open` is how one becomes the other.
+
+#![warn(missing_docs)]
+
+mod compaction;
+mod disk;
+mod error;
+mod index;
+mod lease;
+mod open;
+mod read;
+mod shared;
+mod store;
+mod tables;
+mod watch;
+mod watchers;
+mod writer;
+
+pub use error::Error;
+pub use open::Options;
+pub use store::MvccStore;

@@ -1,0 +1,60 @@
+//! StoreError: what can go wrong with the data.
+
+use crate::{Entry, Key, Revision};
+
+/// What a store answers.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Says what went wrong with the data, never what to answer a client.
+///
+/// Deliberately exhaustive: whoever answers clients must decide about every case.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The write expected the key to be absent.
+    #[error("key {0} already exists")]
+    Exists(Key),
+    /// The write expected another revision; `current` is what is there now (`None`: nothing).
+    #[error("key {key} was changed by someone else")]
+    Changed {
+        /// The key of the write.
+        key: Key,
+        /// What is there now.
+        current: Option<Box<Entry>>,
+    },
+    /// The history before `oldest` is gone.
+    #[error("revision {asked} is compacted, the oldest is {oldest}")]
+    Compacted {
+        /// What was asked for.
+        asked: Revision,
+        /// The oldest revision that can be asked for.
+        oldest: Revision,
+    },
+    /// The store has not got there yet.
+    #[error("revision {asked} is in the future, the latest is {latest}")]
+    Future {
+        /// What was asked for.
+        asked: Revision,
+        /// The latest revision that can be asked for.
+        latest: Revision,
+    },
+    /// The value is larger than the store takes.
+    #[error("value of {size} bytes is over the limit of {limit}")]
+    TooLarge {
+        /// The size of the value.
+        size: usize,
+        /// The largest size that the store takes.
+        limit: usize,
+    },
+    /// What was stored at this revision cannot be read any more.
+    #[error("the record of revision {revision} is damaged")]
+    Corrupt {
+        /// The revision whose record is damaged.
+        revision: Revision,
+    },
+    /// The store cannot do it now; it may later. A write may or may not have happened.
+    #[error("store is unavailable")]
+    Unavailable(#[source] std::io::Error),
+    /// The store was closed by its owner.
+    #[error("store is closed")]
+    Closed,
+}

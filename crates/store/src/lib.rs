@@ -1,0 +1,16 @@
+//! The storage contract: the trait, its reference model and the suite that every store must pass.
+
+#![warn(missing_docs)]
+
+pub mod conformance;
+mod error;
+mod key;
+mod memory;
+mod revision;
+mod store;
+
+pub use error::{Result, StoreError};
+pub use key::{Key, Layout, ResourceKeys};
+pub use memory::MemoryStore;
+pub use revision::Revision;
+pub use store::{At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Page, Store, Tip, Write};

@@ -1,0 +1,193 @@
+//! The trait Store, and the values that go in and out of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+
+use crate::{Key, Result, Revision};
+
+/// The largest value that a store takes unless told otherwise: etcd's 1.5 MiB.
+pub const DEFAULT_VALUE_LIMIT: usize = 1536 * 1024;
+
+/// One entry, one expectation, one revision: there are no larger transactions.
+///
+/// All reads and writes are linearizable: they reflect every commit that was acknowledged before the
+/// call. Keys are ordered by bytes; a prefix is an exact prefix of the text, so callers that mean a
+/// resource end it with a slash.
+///
+/// An implementation is a store when [`crate::conformance`] passes.
+pub trait Store: Send + Sync + 'static {
+    /// Where the store and the part of it under `prefix` stand.
+    fn tip<'s>(&'s self, prefix: &'s Key) -> BoxFuture<'s, Result<Tip>>;
+
+    /// The entry of a key, if there is one.
+    fn get<'s>(&'s self, key: &'s Key) -> BoxFuture<'s, Result<Option<Entry>>>;
+
+    /// At most `limit` entries under `prefix`, in the order of their keys, beginning behind `after`.
+    ///
+    /// `usize::MAX` is for all of them, 0 only counts.
+    fn list<'s>(
+        &'s self,
+        prefix: &'s Key,
+        after: Option<&'s Key>,
+        limit: usize,
+        at: At,
+    ) -> BoxFuture<'s, Result<Page>>;
+
+    /// Writes if `expect` holds, and gives the revision of the write (of the deletion for a delete).
+    ///
+    /// A commit is not undone when its future is dropped. To delete needs something that is there:
+    /// deleting what is [`Expect::Absent`] fails with `Changed` without a current entry.
+    fn commit<'s>(&'s self, key: &'s Key, expect: Expect, write: Write) -> BoxFuture<'s, Result<Revision>>;
+
+    /// Everything that happens under `prefix` after a revision, in order, none missing, none twice.
+    ///
+    /// Ends after an error; a new watch after the last revision received goes on where this one ended.
+    /// When it has caught up with the present it says so with one [`Event::Progress`].
+    fn watch(&self, prefix: &Key, after: Revision) -> BoxStream<'static, Result<Event>>;
+
+    /// Forgets the history before a revision. The state at `before` stays readable, and a watch may
+    /// still start after `before`. Does nothing if that much is forgotten already.
+    fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>>;
+
+    /// Whether the store can do its work.
+    fn health(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub key: Key,
+    /// Its content; the store does not look into it.
+    pub value: Bytes,
+    /// When the key came into being, for the last time.
+    pub created: Revision,
+    /// When the value was written.
+    pub modified: Revision,
+    /// How many times the key was written since it came into being: 1 for a new one.
+    pub version: u64,
+}
+
+/// What must hold for a write to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// The key does not exist.
+    Absent,
+    /// The entry was last modified at this revision.
+    Unchanged(Revision),
+}
+
+/// What to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A new value. `lives` is how long the entry stays; `None` is for ever.
+    Put {
+        /// The value.
+        value: Bytes,
+        /// How long it stays; the store deletes it then, as anybody would.
+        lives: Option<Duration>,
+    },
+    /// The end of the entry.
+    Delete,
+}
+
+impl Write {
+    /// A value that stays.
+    #[must_use]
+    pub fn put(value: impl Into<Bytes>) -> Write {
+        Write::Put {
+            value: value.into(),
+            lives: None,
+        }
+    }
+
+    /// A value that the store deletes after some time.
+    #[must_use]
+    pub fn put_for(value: impl Into<Bytes>, lives: Duration) -> Write {
+        Write::Put {
+            value: value.into(),
+            lives: Some(lives),
+        }
+    }
+}
+
+/// Of which state of the store a list is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The present.
+    Latest,
+    /// The past, or the present if that is its revision.
+    Exactly(Revision),
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The entries in the order of their keys.
+    pub entries: Vec<Entry>,
+    /// The revision of the state of which this is a list.
+    pub revision: Revision,
+    /// Whether there are entries behind the last one.
+    pub more: bool,
+    /// How many there are behind the last one, if the store knows.
+    pub remaining: Option<u64>,
+}
+
+/// Where a store stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// The latest revision.
+    pub latest: Revision,
+    /// The latest revision at which anything under the prefix changed. Who has seen the prefix up to
+    /// here has seen all of it. A store that does not track it says `latest`.
+    pub changed: Revision,
+}
+
+/// What happened to one key, or that nothing did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The key was written.
+    Put {
+        /// What is there now.
+        entry: Entry,
+        /// What was there before, if anything.
+        previous: Option<Entry>,
+    },
+    /// The key was deleted.
+    Delete {
+        /// The key.
+        key: Key,
+        /// When it was deleted.
+        revision: Revision,
+        /// What was there before.
+        previous: Entry,
+    },
+    /// Everything up to here has been delivered.
+    Progress(Revision),
+}
+
+impl Event {
+    /// The revision of the change or of the progress.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        match self {
+            Event::Put { entry, .. } => entry.modified,
+            Event::Delete { revision, .. } | Event::Progress(revision) => *revision,
+        }
+    }
+
+    /// The key that changed.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Event::Put { entry, .. } => Some(&entry.key),
+            Event::Delete { key, .. } => Some(key),
+            Event::Progress(_) => None,
+        }
+    }
+}

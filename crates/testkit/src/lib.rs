@@ -1,0 +1,1 @@
+//! For tests: an in-process server, a client, fixtures.

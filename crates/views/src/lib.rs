@@ -1,0 +1,1 @@
+//! Typed views of built-in kinds over the untyped tree (generated).

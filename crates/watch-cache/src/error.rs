@@ -1,0 +1,44 @@
+//! Error: what can go wrong between a reader and the cache.
+
+use keelson_store::{Revision, StoreError};
+
+/// What a cache answers.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a stored value is not an object. Only logged: the cache leaves the value out.
+pub type DecodeError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Says what the cache cannot do, never what to answer a client.
+///
+/// Deliberately exhaustive: whoever answers clients must decide about every case.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The history before `oldest` is gone: the reader has to list again.
+    #[error("revision {asked} is too old, the oldest is {oldest}")]
+    Compacted {
+        /// What was asked for.
+        asked: Revision,
+        /// The oldest revision after which a watch can start.
+        oldest: Revision,
+    },
+    /// The cache did not get there in time.
+    #[error("revision {asked} is too large, the cache is at {current}")]
+    TooLarge {
+        /// What was asked for.
+        asked: Revision,
+        /// Where the cache was when time was up.
+        current: Revision,
+    },
+    /// A watcher was so slow that the history went on without it. Its client resumes or lists again.
+    #[error("watcher is too slow: the history after revision {seen} is gone")]
+    Lagged {
+        /// What the watcher has seen.
+        seen: Revision,
+    },
+    /// The cache was closed.
+    #[error("cache is closed")]
+    Closed,
+    /// The store could not be asked.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,188 @@
+//! History: the recent events, in order.
+//!
+//! ```text
+//!            first = 41                                end = 45
+//! forgotten │ 41: rev 90 │ 42: rev 93 │ 43: rev 97 │ 44: rev 99 │
+//! floor = 88 ◀─ the revision of the last forgotten event: watches may start after 88, not after 87
+//! ```
+//!
+//! Clients say where they are with a revision, watchers with the sequence of the event that they want next. The
+//! difference matters after a relist: then the order of what was missed is a guess, so that the floor goes up for
+//! clients, while watchers that are already there are led through.
+//!
+//! The capacity doubles while the whole ring is younger than [`FRESH`], and halves when three quarters are older.
+//! Upstream: cacher/watch_cache.go, resizeCacheLocked (v1.36.4).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keelson_store::Revision;
+
+use crate::error::{Error, Result};
+use crate::event::Event;
+
+/// How old events get before they are forgotten, within the bounds of the capacity.
+pub(crate) const FRESH: Duration = Duration::from_secs(75);
+/// How many events are kept, however old.
+pub(crate) const MIN_CAPACITY: usize = 100;
+
+#[derive(Debug)]
+pub(crate) struct History {
+    events: VecDeque<Arc<Event>>,
+    /// The sequence of the first event.
+    first: u64,
+    floor: Revision,
+    capacity: usize,
+    min: usize,
+    max: usize,
+}
+
+impl History {
+    /// Begins after `floor`; never keeps more than `max` events.
+    pub(crate) fn new(floor: Revision, max: usize) -> History {
+        let max = max.max(1);
+        let min = MIN_CAPACITY.min(max);
+        History { events: VecDeque::new(), first: 1, floor, capacity: min, min, max }
+    }
+
+    /// The sequence of the next event.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Forgets for clients, but not for watchers, what was before `floor`.
+    pub(crate) fn raise_floor(&mut self, floor: Revision) {
+        self.floor = self.floor.max(floor);
+    }
+
+    pub(crate) fn push(&mut self, event: Arc<Event>) {
+        debug_assert_eq!(event.sequence(), self.end(), "events come one after the other");
+        self.resize(event.recorded());
+        while self.events.len() >= self.capacity
+            && let Some(oldest) = self.events.pop_front()
+        {
+            self.first += 1;
+            self.raise_floor(oldest.revision());
+        }
+        self.events.push_back(event);
+    }
+
+    fn resize(&mut self, now: Duration) {
+        if self.events.len() < self.capacity {
+            return;
+        }
+        let age = |at: usize| now.saturating_sub(self.events[at].recorded());
+        if age(0) < FRESH {
+            self.capacity = (self.capacity * 2).min(self.max);
+        } else if age(self.capacity - self.capacity.div_ceil(4)) > FRESH {
+            self.capacity = (self.capacity / 2).max(self.min);
+            self.events.shrink_to(self.capacity.max(self.events.len()));
+        }
+    }
+
+    /// The sequence of the first event after a revision.
+    pub(crate) fn start_after(&self, revision: Revision) -> Result<u64> {
+        if revision < self.floor {
+            return Err(Error::Compacted { asked: revision, oldest: self.floor });
+        }
+        let position = self.events.partition_point(|event| event.revision() <= revision);
+        Ok(self.first + position as u64)
+    }
+
+    /// The events from a sequence on; `None` when it is forgotten.
+    pub(crate) fn from(&self, sequence: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
+        let position = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
+        Some(self.events.range(position.min(self.events.len())..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use keelson_store::Revision;
+
+    use super::History;
+    use crate::error::Error;
+    use crate::event::{Event, Place};
+    use crate::tests::object;
+
+    fn revision(number: u64) -> Revision {
+        Revision::new(number).unwrap()
+    }
+
+    fn push(history: &mut History, number: u64, seconds: u64) {
+        let place = Place {
+            revision: revision(number),
+            sequence: history.end(),
+            recorded: Duration::from_secs(seconds),
+        };
+        let event = Event::between(None, Some(object("a", "b", "", number)), place).unwrap();
+        history.push(Arc::new(event));
+    }
+
+    fn revisions(history: &History, sequence: u64) -> Option<Vec<u64>> {
+        Some(history.from(sequence)?.map(|event| event.revision().get()).collect())
+    }
+
+    #[test]
+    fn a_watch_starts_where_nothing_is_forgotten() {
+        let mut history = History::new(revision(10), 3);
+        for number in [12, 14, 16] {
+            push(&mut history, number, 0);
+        }
+        let check = |history: &History, after, expected: Option<Vec<u64>>| {
+            let start = history.start_after(revision(after));
+            assert_eq!(start.ok().and_then(|start| revisions(history, start)), expected, "after {after}");
+        };
+        check(&history, 9, None);
+        check(&history, 10, Some(vec![12, 14, 16]));
+        check(&history, 13, Some(vec![14, 16]));
+        check(&history, 14, Some(vec![16]));
+        check(&history, 16, Some(vec![]));
+        check(&history, 99, Some(vec![]));
+
+        push(&mut history, 18, 0);
+        check(&history, 11, None);
+        check(&history, 12, Some(vec![14, 16, 18]));
+        let error = history.start_after(revision(11)).unwrap_err();
+        assert!(matches!(error, Error::Compacted { asked, oldest } if asked.get() == 11 && oldest.get() == 12));
+
+        history.raise_floor(revision(17));
+        check(&history, 16, None);
+        assert_eq!(revisions(&history, 2), Some(vec![14, 16, 18]), "watchers are still led through");
+        assert_eq!(revisions(&history, 1), None);
+    }
+
+    #[test]
+    fn the_ring_grows_while_events_are_young_and_shrinks_when_they_are_old() {
+        let mut history = History::new(revision(1), 1000);
+        let mut number = 1;
+        let mut push_at = |history: &mut History, count: u64, seconds| {
+            for _ in 0..count {
+                number += 1;
+                push(history, number, seconds);
+            }
+        };
+        push_at(&mut history, 100, 0);
+        assert_eq!((history.len(), history.capacity()), (100, 100));
+        push_at(&mut history, 1, 1);
+        assert_eq!((history.len(), history.capacity()), (101, 200));
+        push_at(&mut history, 5000, 2);
+        assert_eq!((history.len(), history.capacity()), (1000, 1000));
+        for second in 0..5000 {
+            push_at(&mut history, 1, 100 + second);
+        }
+        assert_eq!((history.len(), history.capacity()), (125, 125), "75 s of events, and not less than 100");
+    }
+}

@@ -1,0 +1,1 @@
+//! Black-box suites: real clients against the real binary.

@@ -1,0 +1,64 @@
+//! The front door for developers: `cargo xtask <command>`. Nothing else has to be installed.
+
+// Nothing of a binary is reachable from outside; `pub` says what a module offers to the others.
+#![allow(unreachable_pub)]
+
+mod codegen;
+mod repo;
+mod steps;
+mod suite;
+mod test_output;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::repo::Repo;
+use crate::suite::Tier;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  check           format, clippy, tidy, unit tests: what to run before a commit
+  test            check and every test: the promise of the README
+  test --all      that with long crash loops and against upstream's own components: what CI runs
+  tidy            the rules that no compiler checks: layers, file sizes, banned words, change notes
+  tools [--all]   fetch and build what the tests need into .tools/
+  codegen …       regenerate the committed tables and views
+  changelog       print the changelog entries that changes/ holds
+  bench …         run the load generator and the benches (release build)
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let repo = Repo::find();
+    match words.as_slice() {
+        ["check"] => suite::check(&repo),
+        ["test"] => suite::test(&repo, Tier::Short),
+        ["test", "--all"] => suite::test(&repo, Tier::Long),
+        ["tidy"] => tidy::run(&repo),
+        ["tools"] => tools::run(&repo, Tier::Short),
+        ["tools", "--all"] => tools::run(&repo, Tier::Long),
+        ["codegen", ..] => codegen::run(&args[1..]),
+        ["changelog"] => tidy::changes::print(&repo),
+        ["bench", ..] => suite::bench(&repo, &args[1..]),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => bail!("unknown command: {}\n\n{HELP}", words.join(" ")),
+    }
+}

@@ -1,0 +1,136 @@
+//! `cargo xtask check`, `test` and `bench`: which steps there are, in which order.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::repo::{Repo, succeed};
+use crate::steps::{Outcome, Steps};
+use crate::tools::{self, Provision};
+use crate::{codegen, test_output, tidy};
+
+/// How much is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// What every developer runs.
+    Short,
+    /// What CI runs: more rounds, and upstream's own components to compare with.
+    Long,
+}
+
+/// Format, lints, tidy, unit tests.
+pub fn check(repo: &Repo) -> Result<()> {
+    let mut steps = Steps::default();
+    static_checks(repo, &mut steps);
+    steps.run("unit tests", || {
+        let mut command = repo.cargo(["test", "--workspace", "--lib", "--no-fail-fast"]);
+        let counts = test_output::run(&mut command, &repo.scratch()?.join("unit-tests.log"))?;
+        Ok(Outcome::Passed(format!("{} tests", counts.passed)))
+    });
+    steps.finish()
+}
+
+/// The static checks and all tests of the workspace, which find their tools in the environment.
+pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
+    let mut steps = Steps::default();
+    static_checks(repo, &mut steps);
+
+    let mut environment = Vec::new();
+    for tool in tools::needed(tier) {
+        steps.run(tool.name(), || match tool.provide(repo)? {
+            Provision::At(path) => {
+                let note = path.display().to_string();
+                environment.push((tool.variable(), path));
+                Ok(Outcome::Passed(note))
+            }
+            Provision::Missing(reason) => Ok(Outcome::Skipped(reason)),
+        });
+    }
+    steps.run("generated files", || check_generated(repo));
+
+    let skip_report = repo.scratch()?.join("skipped.txt");
+    std::fs::write(&skip_report, "").with_context(|| format!("cannot write {}", skip_report.display()))?;
+    steps.run("tests", || {
+        // One invocation: cargo compiles everything once, with one set of features.
+        let mut command = repo.cargo(["test", "--workspace", "--no-fail-fast"]);
+        command.envs(environment).env("KEELSON_SKIP_REPORT", &skip_report);
+        if tier == Tier::Long {
+            command.env("KEELSON_CRASH_ROUNDS", "60");
+        }
+        let counts = test_output::run(&mut command, &repo.scratch()?.join("tests.log"))?;
+        Ok(Outcome::Passed(format!("{} tests", counts.passed)))
+    });
+    steps.add_skipped_tests(read_skip_report(&skip_report)?);
+    steps.finish()
+}
+
+/// The load generator and the benches.
+pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
+    let mut command = repo.cargo(["run", "--release", "--package", "keelson-bench", "--"]);
+    succeed(command.args(args))
+}
+
+fn static_checks(repo: &Repo, steps: &mut Steps) {
+    steps.run("format", || {
+        succeed(&mut repo.cargo(["fmt", "--all", "--check"]))?;
+        Ok(Outcome::Passed(String::new()))
+    });
+    steps.run("clippy", || {
+        succeed(&mut repo.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+        Ok(Outcome::Passed(String::new()))
+    });
+    steps.run("tidy", || {
+        tidy::run(repo)?;
+        Ok(Outcome::Passed(String::new()))
+    });
+}
+
+/// The generators read the published API definitions, which come with Go's module cache.
+fn check_generated(repo: &Repo) -> Result<Outcome> {
+    if !tidy::files::read_all(repo.root())?
+        .iter()
+        .any(tidy::files::SourceFile::is_generated)
+    {
+        return Ok(Outcome::Skipped(String::from("nothing is generated yet")));
+    }
+    if !tools::go::is_there() {
+        return Ok(Outcome::Skipped(String::from(
+            "the API definitions come as Go modules, and Go is not there",
+        )));
+    }
+    codegen::run(&[String::from("--check")])?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+/// Tests that cannot run say so in the file that `KEELSON_SKIP_REPORT` names, one line each.
+fn read_skip_report(path: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| line.trim_start_matches("SKIPPED: "))
+        .map(String::from)
+        .collect();
+    lines.retain(|line| !line.is_empty());
+    lines.sort();
+    lines.dedup();
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skipped_test_counts_once() {
+        let report = tempfile::NamedTempFile::new().expect("a scratch file");
+        std::fs::write(
+            report.path(),
+            "b: no kubectl\nSKIPPED: a: no Go\n\nb: no kubectl\n",
+        )
+        .expect("a report");
+        assert_eq!(
+            read_skip_report(report.path()).expect("a report"),
+            ["a: no Go", "b: no kubectl"]
+        );
+    }
+}
