@@ -41,6 +41,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .version(Version::stored("v1").columns(namespace::columns()))
                 .selectable(keelson_object::SelectableField::plain("status.phase"))
                 .with_status()
+                .with_part("finalize")
                 .verbs(namespace::VERBS)
                 .strategy(namespace::Namespace),
         )

@@ -13,4 +13,4 @@ pub(crate) use read::{read_members, read_string};
 pub use write::{to_bytes, write, write_float, write_map, write_text};
 
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;

@@ -1,12 +1,12 @@
 //! Bytes to objects and back: JSON, YAML, media types.
 //!
-//! [`json::read`] and `yaml::read` make trees of request bodies; [`json::write`] writes what Go's `encoding/json`
+//! [`json::read`] and [`yaml::read`] make trees of request bodies; [`json::write`] writes what Go's `encoding/json`
 //! would. [`stored`] is the form in which objects lie in the store and how they become [`keelson_object::Frozen`].
 
 #![deny(missing_docs)]
 
 pub mod json;
 pub mod limits;
-//MT
+pub mod media_type;
 pub mod stored;
-//YA
+pub mod yaml;

@@ -4,6 +4,7 @@
 
 pub mod json_patch;
 pub mod merge_patch;
+pub mod strategic;
 
 mod pointer;
 

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::path::Path;
+use crate::scalar::quote;
 use crate::value::Value;
 
 /// The sort of mistake. The wire names (`FieldValueInvalid`) are in [`FieldErrorKind::reason`].
@@ -102,35 +103,29 @@ pub struct FieldErrors(Vec<FieldError>);
 /// A value as it is shown in a message.
 pub trait Shown {
     /// Text quoted, numbers plain, trees as compact JSON-like text.
-    fn shown(&self) -> String;
-}
-
-impl Shown for str {
-    fn shown(&self) -> String {
-        format!("{self:?}")
-    }
+    fn shown(self) -> String;
 }
 
 impl Shown for &str {
-    fn shown(&self) -> String {
-        format!("{self:?}")
+    fn shown(self) -> String {
+        quote(self)
     }
 }
 
 impl Shown for i64 {
-    fn shown(&self) -> String {
-        format!("{self}")
+    fn shown(self) -> String {
+        self.to_string()
     }
 }
 
 impl Shown for bool {
-    fn shown(&self) -> String {
-        format!("{self}")
+    fn shown(self) -> String {
+        self.to_string()
     }
 }
 
-impl Shown for Value {
-    fn shown(&self) -> String {
+impl Shown for &Value {
+    fn shown(self) -> String {
         let mut text = String::new();
         show(self, &mut text);
         text
@@ -151,7 +146,7 @@ fn show(value: &Value, out: &mut String) {
             let _ = write!(out, "{number}");
         }
         Value::String(text) => {
-            let _ = write!(out, "{text:?}");
+            out.push_str(&quote(text));
         }
         Value::List(items) => {
             out.push('[');
@@ -169,7 +164,8 @@ fn show(value: &Value, out: &mut String) {
                 if position > 0 {
                     out.push(',');
                 }
-                let _ = write!(out, "{key:?}:");
+                out.push_str(&quote(key));
+                out.push(':');
                 show(item, out);
             }
             out.push('}');
@@ -234,7 +230,7 @@ impl FieldErrors {
 
     /// A value outside of `supported`.
     pub fn not_supported(&mut self, at: &Path, value: impl Shown, supported: &[&str]) {
-        let quoted: Vec<String> = supported.iter().map(|it| format!("{it:?}")).collect();
+        let quoted: Vec<String> = supported.iter().map(|it| quote(it)).collect();
         let detail =
             if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
         self.add(FieldErrorKind::NotSupported, at, value.shown(), detail);
@@ -285,6 +281,7 @@ impl<'e> IntoIterator for &'e FieldErrors {
 mod tests {
     use super::FieldErrors;
     use crate::path::Path;
+use crate::scalar::quote;
 
     #[test]
     fn messages_read_as_upstream_writes_them() {

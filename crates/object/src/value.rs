@@ -317,7 +317,7 @@ impl PartialEq for Map {
     /// Order does not count.
     fn eq(&self, other: &Map) -> bool {
         self.len() == other.len()
-            && self.0.iter().zip(&other.0).enumerate().all(|(_, ((key, value), (name, there)))| {
+            && self.0.iter().zip(&other.0).all(|((key, value), (name, there))| {
                 if key == name { value == there } else { other.get(key) == Some(value) }
             })
     }

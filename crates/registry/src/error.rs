@@ -119,7 +119,8 @@ impl From<keelson_watch_cache::Error> for Error {
             }
             Cache::Compacted { asked, oldest } => Error::Expired { asked: asked.get(), oldest: oldest.get() },
             Cache::Store(error) => Error::Store(error),
-            other => Error::Bug(other.to_string()),
+            Cache::Lagged { seen } => Error::Expired { asked: seen.get(), oldest: seen.get() },
+            Cache::Closed => Error::Store(StoreError::Closed),
         }
     }
 }

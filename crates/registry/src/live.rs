@@ -6,7 +6,7 @@ use keelson_codec::stored;
 use keelson_object::{Frozen, Object, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
-use keelson_watch_cache::{Cache, CacheOptions, DecodeError};
+use keelson_watch_cache::{Cache, CacheOptions};
 
 use crate::error::{Error, Result};
 use crate::resource::{Resource, Scope, Version};
@@ -52,14 +52,12 @@ impl Live {
     pub async fn start(resource: Resource, ground: &Ground) -> Result<Arc<Live>> {
         let keys = ground.layout.resource(&resource.storage_path);
         let fields = resource.selectable.clone();
-        let decode = move |entry: &Entry, revision: u64| {
-            stored::decode(&entry.value, revision, &fields).map_err(|error| DecodeError::new(&error))
-        };
-        let positions = resource.indexed.iter();
-        let indexes = positions.filter_map(|path| resource.selectable.iter().position(|it| it.label == *path)).collect();
-        let options = CacheOptions::new(ground.store.clone(), keys.all().clone(), Arc::new(decode))
-            .clock(ground.clock.clone())
-            .indexes(indexes);
+        let decode = move |entry: &Entry| Ok(stored::decode(&entry.value, entry.modified.get(), &fields)?);
+        let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
+        let indexes = resource.indexed.iter().filter_map(position).collect();
+        let options =
+            CacheOptions::new(ground.store.clone(), keys.all().clone(), Arc::new(decode), ground.clock.clone());
+        let options = CacheOptions { indexes, ..options };
         let cache = Cache::start(options).await?;
         Ok(Arc::new(Live { resource, store: ground.store.clone(), keys, cache }))
     }

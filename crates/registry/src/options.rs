@@ -1,7 +1,9 @@
 //! What a client may ask of an operation, after the query string has been read.
 
-use keelson_object::selector::{field, label};
+use std::time::Duration;
+
 use keelson_object::SmolStr;
+use keelson_object::selector::{field, label};
 
 /// How new a read must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct WatchOptions {
     pub bookmarks: bool,
     /// `sendInitialEvents`.
     pub initial_events: InitialEvents,
+    /// How long the watch will last, if that is known.
+    pub lives: Option<Duration>,
 }
 
 /// What becomes of dependents.
@@ -125,4 +129,6 @@ pub enum Part {
     Main,
     /// The status.
     Status,
+    /// A part that only the kind knows: one of `Resource::parts`.
+    Named(&'static str),
 }

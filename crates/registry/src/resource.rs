@@ -150,6 +150,8 @@ pub struct Resource {
     pub verbs: Vec<Verb>,
     /// Whether there is a status subresource.
     pub has_status: bool,
+    /// Further subresources whose PUT changes a part of the object that only the kind knows: `finalize`.
+    pub parts: Vec<&'static str>,
     /// Whether there is a scale subresource.
     pub scale: Option<Scale>,
     /// What field selectors may ask for, besides `metadata.name` and `metadata.namespace`.
@@ -195,6 +197,7 @@ impl Resource {
             versions: Vec::new(),
             verbs: Verb::ALL.to_vec(),
             has_status: false,
+            parts: Vec::new(),
             scale: None,
             selectable: Vec::new(),
             indexed: Vec::new(),
@@ -233,6 +236,13 @@ impl Resource {
     #[must_use]
     pub fn with_status(mut self) -> Resource {
         self.has_status = true;
+        self
+    }
+
+    /// `part` is a subresource that can be updated; the strategy knows what it changes.
+    #[must_use]
+    pub fn with_part(mut self, part: &'static str) -> Resource {
+        self.parts.push(part);
         self
     }
 

@@ -43,6 +43,11 @@ pub trait Strategy: Send + Sync + 'static {
         }
     }
 
+    /// Owns everything but a part that only the kind knows. The default leaves nothing to change.
+    fn prepare_part_update(&self, _part: &'static str, object: &mut Object, old: &Object) {
+        object.fields = old.fields.clone();
+    }
+
     /// What is wrong with a new object.
     fn validate(&self, _context: &Context, _object: &Object, _errors: &mut FieldErrors) {}
 

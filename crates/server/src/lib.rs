@@ -2,5 +2,10 @@
 
 #![warn(missing_docs)]
 
+pub mod endpoint;
 pub mod listen;
+pub mod metrics;
+pub mod query;
+pub mod request_info;
 pub mod response;
+pub mod shutdown;

@@ -3,6 +3,8 @@
 //! redb's own file backend would do; this one can be told by tests that the disk is full or broken.
 //! It takes no lock: the store's folder is locked as a whole.
 
+mod shadow;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -10,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use redb::StorageBackend;
+
+pub(crate) use self::shadow::Shadow;
 
 /// A file that fails when it is told to.
 #[derive(Debug)]

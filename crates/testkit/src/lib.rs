@@ -1,1 +1,22 @@
-//! For tests: an in-process server, a client, fixtures.
+//! For tests: the real binary as a process, an HTTPS client, certificates, fixtures.
+//!
+//! Everything here treats the server as a black box: it is started from its file, asked over TLS and
+//! ended with a signal. Failures panic with the tail of the server's log, because a test wants to know
+//! why and cannot go on.
+#![warn(missing_docs)]
+
+mod binary;
+mod client;
+pub mod connect;
+pub mod fixture;
+mod kubeconfig;
+pub mod memory;
+pub mod pki;
+mod server;
+pub mod tool;
+
+pub use binary::Binary;
+pub use client::{Answer, Call, Client, Stream};
+pub use connect::{Connector, Credentials, Identity, Protocol};
+pub use kubeconfig::Kubeconfig;
+pub use server::{Options, RunningServer, free_port};

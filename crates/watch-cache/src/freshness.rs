@@ -5,7 +5,9 @@ use std::time::Duration;
 use keelson_store::Revision;
 use tokio::sync::watch;
 
+use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
 
 /// How long a reader waits for a revision before it is told that it is too large.
 ///
@@ -13,7 +15,7 @@ use crate::error::{Error, Result};
 pub const BLOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How often the store is asked whether it has come to a revision that it had not come to.
-pub(crate) const FUTURE_PERIOD: Duration = Duration::from_millis(100);
+const FUTURE_PERIOD: Duration = Duration::from_millis(100);
 
 /// How far the cache is.
 #[derive(Debug)]
@@ -29,7 +31,9 @@ enum Progress {
 
 impl Freshness {
     pub(crate) fn new(revision: Revision) -> Freshness {
-        Freshness { reached: watch::Sender::new(Progress::Reached(revision)) }
+        Freshness {
+            reached: watch::Sender::new(Progress::Reached(revision)),
+        }
     }
 
     /// Wakes those who wait for `revision` or less.
@@ -58,6 +62,67 @@ impl Freshness {
         match progress.await.as_deref() {
             Ok(Progress::Reached(_)) => Ok(()),
             Ok(Progress::Closed) | Err(_) => Err(Error::Closed),
+        }
+    }
+}
+
+impl Cache {
+    /// A consistent read: nothing that was committed before the call is missing.
+    ///
+    /// The store is asked where it is, and the cache waits until it has seen the last change of its own objects.
+    /// What happened to others since then makes the state only the more recent.
+    pub async fn fresh(&self) -> Result<Snapshot> {
+        let tip = self.source.store.tip(&self.source.prefix).await?;
+        self.shared
+            .clock
+            .timeout(BLOCK_TIMEOUT, self.wait(tip.changed))
+            .await
+            .unwrap_or_else(|| Err(self.too_large(tip.changed)))?;
+        Ok(self.shared.unchanged_up_to(tip.latest))
+    }
+
+    /// A read of a state at least as recent as a revision. Waits for it, but not longer than `deadline`.
+    pub async fn at_least(&self, revision: Revision, deadline: Duration) -> Result<Snapshot> {
+        let snapshot = self.snapshot();
+        if snapshot.revision() >= revision {
+            return Ok(snapshot);
+        }
+        let reached = self.shared.clock.timeout(deadline, self.reach(revision)).await;
+        reached.unwrap_or_else(|| Err(self.too_large(revision)))
+    }
+
+    async fn reach(&self, revision: Revision) -> Result<Snapshot> {
+        loop {
+            let tip = self.source.store.tip(&self.source.prefix).await?;
+            if tip.latest >= revision {
+                self.wait(revision.min(tip.changed)).await?;
+                let snapshot = self.snapshot();
+                if snapshot.revision() >= revision {
+                    return Ok(snapshot);
+                }
+                // Less than asked for, but our last change: the rest happened to others.
+                return Ok(self.shared.unchanged_up_to(tip.latest));
+            }
+            // The store is not there yet. The feed tells of our changes only, so the store is asked again.
+            let clock = &self.shared.clock;
+            if let Some(reached) = clock.timeout(FUTURE_PERIOD, self.wait(revision)).await {
+                reached?;
+                return Ok(self.snapshot());
+            }
+        }
+    }
+
+    async fn wait(&self, revision: Revision) -> Result<()> {
+        if self.revision() >= revision {
+            return Ok(());
+        }
+        self.shared.freshness.wait(revision).await
+    }
+
+    fn too_large(&self, asked: Revision) -> Error {
+        Error::TooLarge {
+            asked,
+            current: self.revision(),
         }
     }
 }

@@ -43,7 +43,14 @@ impl History {
     pub(crate) fn new(floor: Revision, max: usize) -> History {
         let max = max.max(1);
         let min = MIN_CAPACITY.min(max);
-        History { events: VecDeque::new(), first: 1, floor, capacity: min, min, max }
+        History {
+            events: VecDeque::new(),
+            first: 1,
+            floor,
+            capacity: min,
+            min,
+            max,
+        }
     }
 
     /// The sequence of the next event.
@@ -73,6 +80,9 @@ impl History {
             self.first += 1;
             self.raise_floor(oldest.revision());
         }
+        if self.events.capacity() > 4 * self.capacity {
+            self.events.shrink_to(2 * self.capacity);
+        }
         self.events.push_back(event);
     }
 
@@ -85,21 +95,23 @@ impl History {
             self.capacity = (self.capacity * 2).min(self.max);
         } else if age(self.capacity - self.capacity.div_ceil(4)) > FRESH {
             self.capacity = (self.capacity / 2).max(self.min);
-            self.events.shrink_to(self.capacity.max(self.events.len()));
         }
     }
 
     /// The sequence of the first event after a revision.
     pub(crate) fn start_after(&self, revision: Revision) -> Result<u64> {
         if revision < self.floor {
-            return Err(Error::Compacted { asked: revision, oldest: self.floor });
+            return Err(Error::Compacted {
+                asked: revision,
+                oldest: self.floor,
+            });
         }
         let position = self.events.partition_point(|event| event.revision() <= revision);
         Ok(self.first + position as u64)
     }
 
     /// The events from a sequence on; `None` when it is forgotten.
-    pub(crate) fn from(&self, sequence: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
+    pub(crate) fn starting_at(&self, sequence: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
         let position = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
         Some(self.events.range(position.min(self.events.len())..))
     }
@@ -132,7 +144,12 @@ mod tests {
     }
 
     fn revisions(history: &History, sequence: u64) -> Option<Vec<u64>> {
-        Some(history.from(sequence)?.map(|event| event.revision().get()).collect())
+        Some(
+            history
+                .starting_at(sequence)?
+                .map(|event| event.revision().get())
+                .collect(),
+        )
     }
 
     #[test]
@@ -143,7 +160,11 @@ mod tests {
         }
         let check = |history: &History, after, expected: Option<Vec<u64>>| {
             let start = history.start_after(revision(after));
-            assert_eq!(start.ok().and_then(|start| revisions(history, start)), expected, "after {after}");
+            assert_eq!(
+                start.ok().and_then(|start| revisions(history, start)),
+                expected,
+                "after {after}"
+            );
         };
         check(&history, 9, None);
         check(&history, 10, Some(vec![12, 14, 16]));
@@ -156,11 +177,17 @@ mod tests {
         check(&history, 11, None);
         check(&history, 12, Some(vec![14, 16, 18]));
         let error = history.start_after(revision(11)).unwrap_err();
-        assert!(matches!(error, Error::Compacted { asked, oldest } if asked.get() == 11 && oldest.get() == 12));
+        assert!(
+            matches!(error, Error::Compacted { asked, oldest } if asked.get() == 11 && oldest.get() == 12)
+        );
 
         history.raise_floor(revision(17));
         check(&history, 16, None);
-        assert_eq!(revisions(&history, 2), Some(vec![14, 16, 18]), "watchers are still led through");
+        assert_eq!(
+            revisions(&history, 2),
+            Some(vec![14, 16, 18]),
+            "watchers are still led through"
+        );
         assert_eq!(revisions(&history, 1), None);
     }
 
@@ -183,6 +210,10 @@ mod tests {
         for second in 0..5000 {
             push_at(&mut history, 1, 100 + second);
         }
-        assert_eq!((history.len(), history.capacity()), (125, 125), "75 s of events, and not less than 100");
+        assert_eq!(
+            (history.len(), history.capacity()),
+            (100, 100),
+            "the last hundred, however old"
+        );
     }
 }

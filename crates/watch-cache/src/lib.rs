@@ -48,6 +48,6 @@ pub use freshness::BLOCK_TIMEOUT;
 pub use metrics::Stats;
 pub use page::{Page, PageRequest};
 pub use scope::Scope;
-pub use snapshot::Snapshot;
+pub use snapshot::{Objects, Snapshot};
 pub use verify::Difference;
 pub use watcher::{Signal, Start, WatchRequest, Watcher};

@@ -10,6 +10,7 @@
 //! The maps are persistent: a snapshot shares all nodes with the present until the present changes, and then all but
 //! those on the way to the change. Taking one costs a few counters; keeping one costs what has changed since.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -38,8 +39,16 @@ struct FieldIndex {
 
 impl Snapshot {
     pub(crate) fn empty(prefix: Key, indexes: &[usize], revision: Revision) -> Snapshot {
-        let index = |position: &usize| FieldIndex { position: *position, objects: OrdMap::new() };
-        Snapshot { revision, prefix, objects: OrdMap::new(), fields: indexes.iter().map(index).collect() }
+        let index = |position: &usize| FieldIndex {
+            position: *position,
+            objects: OrdMap::new(),
+        };
+        Snapshot {
+            revision,
+            prefix,
+            objects: OrdMap::new(),
+            fields: indexes.iter().map(index).collect(),
+        }
     }
 
     /// The revision of this state: nothing that happened up to here is missing.
@@ -73,18 +82,20 @@ impl Snapshot {
     }
 
     /// The objects of a namespace in the order of their names.
-    pub fn namespace(&self, namespace: &str) -> impl Iterator<Item = (&Key, &Arc<Frozen>)> + Send {
-        let prefix = self.key_text(namespace, "");
-        let start = Bound::Included(&*prefix);
-        self.objects
-            .range::<_, str>((start, Bound::Unbounded))
-            .take_while(move |(key, _)| key.as_str().starts_with(&*prefix))
+    pub fn namespace(&self, namespace: &str) -> Objects<'_> {
+        self.scoped(&Scope::Namespace(namespace.into()), None)
     }
 
     /// The objects with a value in a selectable field, in the order of their keys. `index` is the position of the
     /// field in [`keelson_object::Index::fields`]. Fast for those fields that the cache indexes.
-    pub fn by_field(&self, index: usize, value: &str) -> impl Iterator<Item = (&Key, &Arc<Frozen>)> + Send {
-        self.scoped(&Scope::Field { index, value: value.into() }, None)
+    pub fn by_field(&self, index: usize, value: &str) -> Objects<'_> {
+        self.scoped(
+            &Scope::Field {
+                index,
+                value: value.into(),
+            },
+            None,
+        )
     }
 
     /// The objects of a part of the resource in the order of their keys, beginning behind `after`.
@@ -104,7 +115,11 @@ impl Snapshot {
         }
     }
 
-    fn behind(&self, after: Option<&Key>, prefix: String) -> impl Iterator<Item = (&Key, &Arc<Frozen>)> + Send {
+    fn behind<'s>(
+        &'s self,
+        after: Option<&Key>,
+        prefix: String,
+    ) -> impl Iterator<Item = (&'s Key, &'s Arc<Frozen>)> + Send + use<'s> {
         let start = match after {
             Some(after) if after.as_str() >= prefix.as_str() => Bound::Excluded(after.as_str()),
             _ => Bound::Included(prefix.as_str()),
@@ -124,7 +139,9 @@ impl Snapshot {
             Some(after) => Bound::Excluded((value.clone(), after.clone())),
             None => Bound::Included((value.clone(), Key::from(""))),
         };
-        let found = index.objects.range::<_, (SmolStr, Key)>((start, Bound::Unbounded));
+        let found = index
+            .objects
+            .range::<_, (SmolStr, Key)>((start, Bound::Unbounded));
         let found = found.take_while(move |((has, _), _)| *has == value);
         Objects(Box::new(found.map(|((_, key), object)| (key, object))))
     }
@@ -135,8 +152,22 @@ impl Snapshot {
         [self.prefix.as_str(), namespace, slash, name].concat()
     }
 
-    pub(crate) fn prefix(&self) -> &Key {
-        &self.prefix
+    /// The positions of the fields whose index is not what the objects say.
+    pub(crate) fn wrong_indexes(&self) -> impl Iterator<Item = usize> {
+        let is_wrong = |index: &&FieldIndex| {
+            let value = |object: &Frozen| object.index().fields.get(index.position).cloned();
+            let expected: BTreeMap<_, _> = self
+                .objects
+                .iter()
+                .filter_map(|(key, object)| Some(((value(object)?, key.clone()), object.revision())))
+                .collect();
+            let indexed = index
+                .objects
+                .iter()
+                .map(|(key, object)| (key.clone(), object.revision()));
+            indexed.collect::<BTreeMap<_, _>>() != expected
+        };
+        self.fields.iter().filter(is_wrong).map(|index| index.position)
     }
 
     /// The same state at a later revision (or an earlier one at which it was the same).
@@ -175,7 +206,10 @@ impl Snapshot {
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let objects = self.len();
-        f.debug_struct("Snapshot").field("revision", &self.revision).field("objects", &objects).finish_non_exhaustive()
+        f.debug_struct("Snapshot")
+            .field("revision", &self.revision)
+            .field("objects", &objects)
+            .finish_non_exhaustive()
     }
 }
 
@@ -207,7 +241,10 @@ mod tests {
         for text in objects.split_whitespace() {
             let (path, node) = text.split_once('=').expect("path=node");
             let (namespace, name) = path.rsplit_once('/').unwrap_or(("", path));
-            snapshot.set(&Key::from(format!("{PREFIX}{path}")), Some(&object(namespace, name, node, 5)));
+            snapshot.set(
+                &Key::from(format!("{PREFIX}{path}")),
+                Some(&object(namespace, name, node, 5)),
+            );
         }
         snapshot
     }
@@ -249,18 +286,26 @@ mod tests {
 
     #[test]
     fn a_name_is_one_object() {
-        let name = |namespace: &str, name: &str| Scope::Name { namespace: namespace.into(), name: name.into() };
+        let name = |namespace: &str, name: &str| Scope::Name {
+            namespace: namespace.into(),
+            name: name.into(),
+        };
         check(PODS, &name("a", "x"), None, "a/x");
         check(PODS, &name("a", "x"), Some("a/x"), "");
         check(PODS, &name("a", "y"), None, "");
         check("node-1=", &name("", "node-1"), None, "node-1");
         let all = snapshot("a/x=n1 node-1=", &[]);
-        assert!(all.get("a", "x").is_some() && all.get("", "node-1").is_some() && all.get("a", "y").is_none());
+        assert!(
+            all.get("a", "x").is_some() && all.get("", "node-1").is_some() && all.get("a", "y").is_none()
+        );
     }
 
     #[test]
     fn fields_are_found_with_and_without_an_index() {
-        let field = |value: &str| Scope::Field { index: 0, value: value.into() };
+        let field = |value: &str| Scope::Field {
+            index: 0,
+            value: value.into(),
+        };
         check(PODS, &field("n1"), None, "a-b/y a/x b/x");
         check(PODS, &field("n1"), Some("a-b/y"), "a/x b/x");
         check(PODS, &field("n2"), None, "a/w ab/z");
@@ -274,13 +319,20 @@ mod tests {
         let key = Key::from(format!("{PREFIX}a/x"));
         now.set(&key, Some(&object("a", "x", "n3", 6)));
         let names = |snapshot: &Snapshot, node: &str| -> Vec<SmolStr> {
-            snapshot.by_field(0, node).map(|(_, object)| object.index().namespace.clone()).collect()
+            snapshot
+                .by_field(0, node)
+                .map(|(_, object)| object.index().namespace.clone())
+                .collect()
         };
         assert_eq!(names(&now, "n1"), ["a-b", "b"]);
         assert_eq!(names(&now, "n3"), ["a"]);
         now.set(&key, None);
         assert!(names(&now, "n3").is_empty());
-        assert_eq!(names(&before, "n1"), ["a-b", "a", "b"], "a snapshot never changes");
+        assert_eq!(
+            names(&before, "n1"),
+            ["a-b", "a", "b"],
+            "a snapshot never changes"
+        );
         assert_eq!((now.len(), before.len()), (4, 5));
     }
 }

@@ -174,6 +174,8 @@ impl Parser<'_> {
         }
         if self.take('[') {
             if !self.take(']') {
+                // An array or type parameters: back to the bracket, so that it is skipped with its other half.
+                self.at -= 1;
                 self.skip_line(line);
                 return Expression::Other;
             }
@@ -212,7 +214,12 @@ impl Parser<'_> {
             return members;
         }
         while self.at < self.tokens.len() && !self.take('}') {
+            let before = self.at;
             self.member(&mut members);
+            if self.at == before {
+                // A stray bracket: nothing that we know.
+                self.at += 1;
+            }
         }
         members
     }
@@ -360,6 +367,7 @@ type Thing struct {
 	A, B map[string][]int32
 	Hook func(a struct{ b int }) error
 	Any []interface{} `json:"any"`
+	Hash [2]byte
 }
 
 type Other = metav1.Time
@@ -392,7 +400,7 @@ type Other = metav1.Time
             .iter()
             .map(|it| it.name.as_deref().unwrap_or("-"))
             .collect();
-        assert_eq!(names, ["-", "Spec", "A", "B", "Hook", "Any"]);
+        assert_eq!(names, ["-", "Spec", "A", "B", "Hook", "Any", "Hash"]);
         assert_eq!(members[1].markers, ["optional"]);
         assert_eq!(members[1].tag("patchStrategy"), Some("merge"));
         assert_eq!(members[1].tag("json"), Some("spec,omitempty"));

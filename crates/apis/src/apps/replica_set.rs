@@ -51,7 +51,7 @@ impl Strategy for ReplicaSet {
         self.validate(context, object, errors);
         let selector = |object: &Object| object.fields.at("spec.selector").cloned().unwrap_or_default();
         if selector(object) != selector(old) {
-            errors.invalid(&Path::root("spec").key("selector"), selector(object), "field is immutable");
+            errors.invalid(&Path::root("spec").key("selector"), &selector(object), "field is immutable");
         }
     }
 }

@@ -58,6 +58,19 @@ impl Strategy for Namespace {
         object.fields.keep("status", &old.fields);
     }
 
+    /// `finalize` is how the holders of finalizers let go.
+    fn prepare_part_update(&self, _: &'static str, object: &mut Object, old: &Object) {
+        let finalizers = object.fields.map("spec").and_then(|spec| spec.get("finalizers")).cloned();
+        object.fields = old.fields.clone();
+        let spec = object.fields.map_mut("spec");
+        match finalizers {
+            Some(finalizers) => spec.set("finalizers", finalizers),
+            None => {
+                spec.remove("finalizers");
+            }
+        }
+    }
+
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         check_name_label(object, errors);
     }

@@ -2,26 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Path};
 
-const LONGEST: usize = 253;
-
-/// Upstream: apimachinery/pkg/util/validation/validation.go, IsConfigMapKey (v1.36.4).
+/// Checks a key of `data`.
 pub(crate) fn check(key: &str, at: &Path, errors: &mut FieldErrors) {
-    if key.len() > LONGEST {
-        errors.invalid(at, key, format!("must be no more than {LONGEST} characters"));
-    }
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if key.is_empty() || !key.bytes().all(allowed) {
-        let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  \
-                      or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-        errors.invalid(at, key, detail);
-    }
-    match key {
-        "." => errors.invalid(at, key, "must not be '.'"),
-        ".." => errors.invalid(at, key, "must not be '..'"),
-        _ if key.starts_with("..") => errors.invalid(at, key, "must not start with '..'"),
-        _ => {}
+    for message in name_rules::config_map_key(key) {
+        errors.invalid(at, key, message);
     }
 }
 

@@ -31,7 +31,7 @@ pub fn encode(object: &Object) -> Bytes {
 fn write_meta(meta: &ObjectMeta, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
-    let mut key = |out: &mut Vec<u8>, key: &str| {
+    let key = |out: &mut Vec<u8>, key: &str| {
         if out.len() > start {
             out.push(b',');
         }

@@ -22,6 +22,7 @@ use smol_str::SmolStr;
 
 use self::decimal::Decimal;
 use super::ScalarError;
+use crate::value::Value;
 
 /// The exponent of the largest suffix, `E`.
 const MAX_EXPONENT: i64 = 18;
@@ -54,6 +55,17 @@ impl Quantity {
     /// significant digits is refused, because the cost of reading it grows with the square of its length.
     pub fn parse(text: &str) -> Result<Quantity, ScalarError> {
         parse::parse(text)
+    }
+
+    /// What stands in the tree: text with spaces around it, a number, or nothing, which is zero.
+    pub fn from_value(value: &Value) -> Result<Quantity, ScalarError> {
+        match value {
+            Value::String(text) => Quantity::parse(text.trim()),
+            Value::Int(number) => Quantity::parse(&format!("{number}")),
+            Value::Float(number) => Quantity::parse(&format!("{number}")),
+            Value::Null => Ok(Quantity::default()),
+            Value::Bool(_) | Value::List(_) | Value::Map(_) => Err(ScalarError::QuantityFormat),
+        }
     }
 
     /// So many units.

@@ -45,16 +45,23 @@ pub(super) fn quote_ascii(text: &str) -> String {
     out
 }
 
-/// Rust knows which characters can be printed: it escapes the others in its own notation, as `\u{…}`.
 fn push_wide(out: &mut String, c: char) {
-    let printed = c != '\u{a0}' && c != '\u{ad}' && c.escape_debug().len() == 1;
     let code = u32::from(c);
     let _ = match code {
-        _ if printed => out.write_char(c),
+        _ if can_be_printed(c) => out.write_char(c),
         0..=0x7f => write!(out, "\\x{code:02x}"),
         0x80..=0xffff => write!(out, "\\u{code:04x}"),
         _ => write!(out, "\\U{code:08x}"),
     };
+}
+
+/// Rust leaves what can be printed as it is when it escapes a text; a letter before it makes that true of accents
+/// as well. Go escapes spaces other than the plain one, and the soft hyphen.
+fn can_be_printed(c: char) -> bool {
+    let mut buffer = [b'a'; 5];
+    let length = c.encode_utf8(&mut buffer[1..]).len();
+    let text = std::str::from_utf8(&buffer[..=length]).unwrap_or_default();
+    !c.is_whitespace() && c != '\u{ad}' && text.escape_debug().nth(1) == Some(c)
 }
 
 #[cfg(test)]
@@ -70,6 +77,7 @@ mod tests {
         check("a\"b\\c", r#""a\"b\\c""#);
         check("\t\n\u{0}\u{7f}\u{7}", r#""\t\n\x00\x7f\a""#);
         check("grün ☃ 世界", r#""grün ☃ 世界""#);
+        check("e\u{301}", "\"e\u{301}\"");
         check("\u{a0}\u{200b}\u{ad}\u{e000}", r#""\u00a0\u200b\u00ad\ue000""#);
         check("\u{10ffff}", r#""\U0010ffff""#);
     }

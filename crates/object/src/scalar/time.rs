@@ -270,8 +270,8 @@ impl Cursor<'_> {
             return Err(self.mismatch(element));
         }
         let (hours, minutes) = (self.digits(1, 3), self.digits(4, 6));
-        self.within(hours.unwrap_or(0), 0..=24, "time zone offset hour")?;
         self.within(hours.and(minutes).unwrap_or(0), 0..=60, "time zone offset minute")?;
+        self.within(hours.unwrap_or(0), 0..=24, "time zone offset hour")?;
         let (Some(hours), Some(minutes), b'+' | b'-') = (hours, minutes, sign) else {
             return Err(self.mismatch(element));
         };

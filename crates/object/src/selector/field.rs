@@ -51,11 +51,13 @@ impl Selector {
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
         let mut parts = split_terms(text);
         parts.sort_unstable();
-        let terms = parts.into_iter().filter(|part| !part.is_empty());
-        terms
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        let mut terms = parts
             .map(|part| parse_term(text, part))
-            .collect::<Result<_, _>>()
-            .map(Selector)
+            .collect::<Result<Vec<_>, _>>()?;
+        // A bare operator says nothing.
+        terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
+        Ok(Selector(terms))
     }
 
     /// The conditions; all of them must hold.
@@ -197,6 +199,7 @@ mod tests {
         check("a=", "a=");
         check("a!=", "a!=");
         check("=a", "=a");
+        check("=,!=,==", "");
         check(" a = b ", " a = b ");
         check("a!b=c", "a!b=c");
         check(r"a=b\,c\=d\\e", r"a=b\,c\=d\\e");

@@ -235,7 +235,7 @@ impl Requirement {
         check_key(&self.key, &Path::root("key"), &mut errors);
         let at = Path::root("values");
         if let Some(detail) = self.count_problem() {
-            errors.invalid(&at, shown_values(&self.values), detail);
+            errors.invalid(&at, &shown_values(&self.values), detail);
         }
         for (position, value) in self.values.iter().enumerate() {
             let is_ordered = matches!(self.operator, Operator::GreaterThan | Operator::LessThan);

@@ -16,7 +16,7 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 pub fn check(meta: &ObjectMeta, scope: Scope, rule: NameRule, errors: &mut FieldErrors) {
     let at = Path::root("metadata");
     if !meta.generate_name.is_empty() {
-        for message in name_problems(rule, mask_prefix(&meta.generate_name).as_str()) {
+        for message in name_problems(rule, &rules::mask_trailing_dash(&meta.generate_name)) {
             errors.invalid(&at.key("generateName"), meta.generate_name.as_str(), message);
         }
     }
@@ -86,14 +86,6 @@ fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
     }
 }
 
-/// A prefix may end with a dash: the generated part comes after it.
-fn mask_prefix(prefix: &str) -> String {
-    match prefix.strip_suffix('-') {
-        Some(rest) if !rest.is_empty() => format!("{rest}a"),
-        _ => prefix.to_owned(),
-    }
-}
-
 fn check_namespace(meta: &ObjectMeta, scope: Scope, at: &Path, errors: &mut FieldErrors) {
     match scope {
         Scope::Namespaced if meta.namespace.is_empty() => errors.required(at, ""),
@@ -151,7 +143,7 @@ fn check_owners(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
                     let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
-                    errors.invalid(at, all, detail);
+                    errors.invalid(at, &all, detail);
                 }
                 None => controller = Some(this),
             }
@@ -168,6 +160,6 @@ fn check_finalizers(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
     let has = |name: &str| meta.finalizers.iter().any(|it| it == name);
     if has(ORPHAN) && has(FOREGROUND) {
         let all = Value::List(meta.finalizers.iter().cloned().map(Value::String).collect());
-        errors.invalid(at, all, format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set"));
+        errors.invalid(at, &all, format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set"));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::Frozen;
 use keelson_store::Revision;
+use keelson_watch_cache::BLOCK_TIMEOUT;
 
 use crate::error::Result;
 use crate::live::{Live, Place};
@@ -16,7 +17,7 @@ pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc
         Freshness::Latest => cache.fresh().await?,
         Freshness::Any => cache.snapshot(),
         Freshness::AtLeast(revision) | Freshness::Exactly(revision) => match Revision::new(revision) {
-            Some(revision) => cache.at_least(revision).await?,
+            Some(revision) => cache.at_least(revision, BLOCK_TIMEOUT).await?,
             None => cache.snapshot(),
         },
     };

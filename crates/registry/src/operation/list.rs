@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::Frozen;
 use keelson_store::{At, Key, Revision, StoreError};
-use keelson_watch_cache::Snapshot;
+use keelson_watch_cache::{BLOCK_TIMEOUT, PageRequest, Snapshot};
 
 use super::page::Token;
 use super::select::Matcher;
@@ -27,7 +27,7 @@ pub struct Listing {
 
 /// The objects of `namespace` (empty for all) that `options` selects.
 pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result<Listing> {
-    let matcher = Matcher::new(&live.resource, &options.selection)?;
+    let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
     let token = if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
     let freshness = match &token {
         None => options.freshness,
@@ -62,7 +62,7 @@ async fn source(live: &Live, freshness: Freshness) -> Result<Source> {
         Freshness::Latest => cache.fresh().await?,
         Freshness::Any | Freshness::AtLeast(0) | Freshness::Exactly(0) => cache.snapshot(),
         Freshness::AtLeast(revision) => match Revision::new(revision) {
-            Some(revision) => cache.at_least(revision).await?,
+            Some(revision) => cache.at_least(revision, BLOCK_TIMEOUT).await?,
             None => cache.snapshot(),
         },
         Freshness::Exactly(number) => {
@@ -86,28 +86,31 @@ struct Walk<'l> {
 
 impl Walk<'_> {
     fn snapshot(&self, snapshot: &Snapshot) -> Listing {
-        let mut rest = snapshot.range(self.namespace, self.start);
-        let mut items = Vec::new();
-        for object in rest.by_ref().filter(|it| self.matcher.matches(it)) {
-            items.push(object.clone());
-            if items.len() == self.limit {
-                break;
-            }
-        }
-        let left = if items.len() == self.limit { rest.count() as u64 } else { 0 };
-        if left > 0 {
+        let scope = self.matcher.scope(&self.live.resource);
+        let after = self.start.map(|start| before(&self.prefix(), start));
+        let request = PageRequest { scope: &scope, after: after.as_ref(), limit: self.limit };
+        let page = if self.matcher.is_everything() {
+            snapshot.page(&request)
+        } else {
+            snapshot.page_where(&request, |object| self.matcher.matches(object))
+        };
+        if page.next.is_some() {
             // The next page is of the same state: keep it at hand for a while.
             self.live.cache().keep(snapshot);
         }
-        self.page(items, snapshot.revision().get(), left)
+        let more = page.next.is_some().then_some(page.remaining.map(|count| count as u64));
+        self.page(page.objects, snapshot.revision().get(), more)
+    }
+
+    fn prefix(&self) -> Key {
+        match (self.live.resource.scope, self.namespace) {
+            (Scope::Namespaced, namespace) if !namespace.is_empty() => self.live.keys.in_namespace(namespace),
+            _ => self.live.keys.all().clone(),
+        }
     }
 
     async fn past(&self, revision: Revision) -> Result<Listing> {
-        let keys = &self.live.keys;
-        let prefix = match (self.live.resource.scope, self.namespace) {
-            (Scope::Namespaced, namespace) if !namespace.is_empty() => keys.in_namespace(namespace),
-            _ => keys.all().clone(),
-        };
+        let prefix = self.prefix();
         let mut after = self.start.map(|start| before(&prefix, start));
         let mut items = Vec::new();
         loop {
@@ -128,13 +131,14 @@ impl Walk<'_> {
                 }
                 if items.len() == self.limit {
                     let unread = (count - position - 1) as u64;
-                    let left = unread + page.remaining.unwrap_or(u64::from(page.more));
-                    return Ok(self.page(items, revision.get(), left));
+                    let left = page.remaining.map(|remaining| remaining + unread);
+                    let more = (unread > 0 || page.more).then_some(left);
+                    return Ok(self.page(items, revision.get(), more));
                 }
             }
             after = page.entries.last().map(|entry| entry.key.clone());
             if !page.more || after.is_none() {
-                return Ok(self.page(items, revision.get(), 0));
+                return Ok(self.page(items, revision.get(), None));
             }
         }
     }
@@ -144,9 +148,10 @@ impl Walk<'_> {
         self.limit.clamp(1, 10_000)
     }
 
-    fn page(&self, items: Vec<Arc<Frozen>>, revision: u64, left: u64) -> Listing {
+    /// `more` is `None` on the last page, else how many come after it, if that is known.
+    fn page(&self, items: Vec<Arc<Frozen>>, revision: u64, more: Option<Option<u64>>) -> Listing {
         let mut listing = Listing { items, revision, continue_token: String::new(), remaining: None };
-        if left > 0
+        if let Some(left) = more
             && let Some(last) = listing.items.last()
         {
             let index = last.index();
@@ -155,7 +160,7 @@ impl Walk<'_> {
                 _ => format!("{}\0", index.name),
             };
             listing.continue_token = Token { revision: Some(revision), start }.encode();
-            listing.remaining = self.matcher.is_everything().then_some(left);
+            listing.remaining = left.filter(|_| self.matcher.is_everything());
         }
         listing
     }

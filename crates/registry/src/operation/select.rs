@@ -10,6 +10,8 @@ use crate::resource::{Resource, Scope};
 
 /// A selection whose fields have been looked up in the resource once, so that matching an object is comparing texts.
 pub(crate) struct Matcher {
+    /// Empty for all.
+    namespace: SmolStr,
     labels: Option<label::Selector>,
     fields: Option<field::Selector>,
     slots: Vec<(SmolStr, Slot)>,
@@ -25,7 +27,7 @@ enum Slot {
 
 impl Matcher {
     /// Refuses fields that the resource does not offer.
-    pub(crate) fn new(resource: &Resource, selection: &Selection) -> Result<Matcher> {
+    pub(crate) fn new(resource: &Resource, namespace: &str, selection: &Selection) -> Result<Matcher> {
         let fields = selection.fields.clone().filter(|it| !it.is_everything());
         let mut slots = Vec::new();
         for term in fields.iter().flat_map(field::Selector::terms) {
@@ -34,10 +36,10 @@ impl Matcher {
             slots.push((name.into(), slot));
         }
         let labels = selection.labels.clone().filter(|it| !it.is_everything());
-        Ok(Matcher { labels, fields, slots })
+        Ok(Matcher { namespace: namespace.into(), labels, fields, slots })
     }
 
-    /// Whether everything is selected.
+    /// Whether everything in the namespace is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_none() && self.fields.is_none()
     }
@@ -45,17 +47,19 @@ impl Matcher {
     /// Whether `object` is selected.
     pub(crate) fn matches(&self, object: &Frozen) -> bool {
         let index = object.index();
-        self.labels.as_ref().is_none_or(|it| it.matches(|key| index.labels.get(key)))
+        (self.namespace.is_empty() || self.namespace == index.namespace)
+            && self.labels.as_ref().is_none_or(|it| it.matches(|key| index.labels.get(key)))
             && self.fields.as_ref().is_none_or(|it| it.matches(|name| Some(self.field(object, name))))
     }
 
-    /// The narrowest set of events that a watcher with this selection must see.
-    pub(crate) fn scope(&self, resource: &Resource, namespace: &str) -> WatchScope {
+    /// The narrowest part of the cache in which everything that matches is.
+    pub(crate) fn scope(&self, resource: &Resource) -> WatchScope {
+        let namespace = &self.namespace;
         let exact = |name: &str| self.fields.as_ref().and_then(|it| it.exact(name));
         if let Some(name) = exact("metadata.name")
             && (!namespace.is_empty() || resource.scope == Scope::Cluster)
         {
-            return WatchScope::Name { namespace: namespace.into(), name: name.into() };
+            return WatchScope::Name { namespace: namespace.clone(), name: name.into() };
         }
         for label in &resource.indexed {
             let index = resource.selectable.iter().position(|it| it.label == *label);
@@ -63,7 +67,7 @@ impl Matcher {
                 return WatchScope::Field { index, value: value.into() };
             }
         }
-        if namespace.is_empty() { WatchScope::All } else { WatchScope::Namespace(namespace.into()) }
+        if namespace.is_empty() { WatchScope::All } else { WatchScope::Namespace(namespace.clone()) }
     }
 
     fn field<'o>(&self, object: &'o Frozen, name: &str) -> &'o str {

@@ -134,6 +134,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     match part {
         Part::Main => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),
+        Part::Named(part) => strategy.prepare_part_update(part, object, old),
     }
     system_fields::carry_over(&mut object.meta, &old.meta);
     let mut errors = FieldErrors::default();
@@ -142,6 +143,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     match part {
         Part::Main => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),
+        Part::Named(_) => {}
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
     strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
@@ -149,11 +151,11 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     Ok(())
 }
 
-/// An object that is being deleted goes with its last finalizer.
+/// An object that is being deleted goes with the last thing that held it.
 fn step(live: &Live, object: Object, old: &Object) -> Step {
     let waits = object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
-    let finished = object.meta.finalizers.is_empty() && !old.meta.finalizers.is_empty();
-    if object.meta.is_being_deleted() && !waits && finished && live.resource.strategy.may_go(&object) {
+    let free = |it: &Object| it.meta.finalizers.is_empty() && live.resource.strategy.may_go(it);
+    if object.meta.is_being_deleted() && !waits && free(&object) && !free(old) {
         return Step::Remove(Box::new(object));
     }
     Step::Put(Box::new(object))

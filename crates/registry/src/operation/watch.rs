@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::Frozen;
 use keelson_store::Revision;
-use keelson_watch_cache::{Event, EventKind, Signal, Start, WatchRequest, Watcher, transition};
+use keelson_watch_cache::{BLOCK_TIMEOUT, Bookmarks, Event, EventKind, Signal, Start, WatchRequest, Watcher};
 
 use super::select::Matcher;
 use crate::error::{Error, Result};
@@ -36,28 +36,28 @@ pub struct Watch {
 
 /// Follows what `options` selects in `namespace` (empty for all).
 pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Result<Watch> {
-    let matcher = Matcher::new(&live.resource, &options.selection)?;
+    let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
     let cache = live.cache();
+    // A snapshot is taken when the watch begins: what matters is that the cache is new enough by then.
     let start = match (options.initial_events, options.from) {
-        (InitialEvents::Marked, from) => {
-            let snapshot = match from {
-                WatchFrom::Latest => cache.fresh().await?,
-                WatchFrom::Any | WatchFrom::After(0) => cache.snapshot(),
-                WatchFrom::After(revision) => cache.at_least(revision_of(revision)).await?,
-            };
-            Start::Snapshot(snapshot)
+        (InitialEvents::Unmarked, WatchFrom::After(revision)) if revision > 0 => Start::After(revision_of(revision)),
+        (InitialEvents::Marked, WatchFrom::After(revision)) if revision > 0 => {
+            cache.at_least(revision_of(revision), BLOCK_TIMEOUT).await?;
+            Start::Snapshot
         }
-        (InitialEvents::Unmarked, WatchFrom::Latest) => Start::Snapshot(cache.fresh().await?),
-        (InitialEvents::Unmarked, WatchFrom::Any | WatchFrom::After(0)) => Start::Snapshot(cache.snapshot()),
-        (InitialEvents::Unmarked, WatchFrom::After(revision)) => Start::After(revision_of(revision)),
+        (_, WatchFrom::Latest) => {
+            cache.fresh().await?;
+            Start::Snapshot
+        }
+        (_, WatchFrom::Any | WatchFrom::After(_)) => Start::Snapshot,
     };
-    let request = WatchRequest {
-        start,
-        scope: matcher.scope(&live.resource, namespace),
-        bookmarks: options.bookmarks,
-        mark_initial_end: options.initial_events == InitialEvents::Marked && options.bookmarks,
+    let bookmarks = match (options.bookmarks, options.initial_events) {
+        (false, _) => Bookmarks::Off,
+        (true, InitialEvents::Unmarked) => Bookmarks::Regular,
+        (true, InitialEvents::Marked) => Bookmarks::WithInitialEnd,
     };
-    let watcher = cache.watch(request).await?;
+    let scope = matcher.scope(&live.resource);
+    let watcher = cache.watch(WatchRequest { start, scope, bookmarks, lives: options.lives })?;
     Ok(Watch { matcher, watcher })
 }
 
@@ -74,8 +74,8 @@ impl Watch {
             if self.matcher.is_everything() {
                 return Some(Ok(Change::Shared(event)));
             }
-            if let Some((kind, object)) = transition(&event, |object| self.matcher.matches(object)) {
-                if kind == event.kind {
+            if let Some((kind, object)) = event.transition(|object| self.matcher.matches(object)) {
+                if kind == event.kind() {
                     return Some(Ok(Change::Shared(event)));
                 }
                 return Some(Ok(Change::Own { kind, object }));

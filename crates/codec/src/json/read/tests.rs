@@ -125,6 +125,8 @@ fn nesting_ends_at_ten_thousand() {
         let document = read(nest(10_000).as_bytes()).unwrap();
         assert_eq!(to_bytes(&document.value), nest(10_000));
         check_error(nest(10_001), "invalid character '[' exceeded max depth", 10_000);
+        let maps = ["{\"a\":".repeat(10_000), "1".to_owned(), "}".repeat(10_000)].concat();
+        assert_eq!(to_bytes(&read(maps.as_bytes()).unwrap().value), maps);
         let maps = "{\"a\":".repeat(10_001);
         check_error(maps, "invalid character '{' exceeded max depth", 50_000);
         check_error("[".repeat(10_000), "unexpected end of JSON input", 10_000);

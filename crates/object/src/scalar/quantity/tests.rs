@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use proptest::prelude::*;
 
 use super::{Format, Quantity};
+use crate::value::Value;
 
 fn quantity(text: &str) -> Quantity {
     Quantity::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -97,7 +98,7 @@ fn texts_that_are_no_quantities_are_refused() {
     check("1 ", format);
     check("1_0", format);
     check("1.5.5", format);
-    check("--1", format);
+    check("--1", suffix);
     check("ü", format);
     check("1.1i", suffix);
     check("1Gii", suffix);
@@ -161,7 +162,8 @@ fn sums_keep_the_format_of_the_first() {
     check("1", "500m", "1500m", "500m");
     check("1Gi", "1G", "2073741824", "73741824");
     check("1Gi", "512Mi", "1536Mi", "512Mi");
-    check("0", "1Ki", "1024", "-1024");
+    check("0", "1Ki", "1Ki", "-1Ki");
+    check("0", "1000Ki", "1000Ki", "-1000Ki");
     check("0", "2Ki", "2Ki", "-2Ki");
     check("1.500", "0", "1500m", "1500m");
     check("1e3", "1k", "2e3", "0");
@@ -204,6 +206,20 @@ fn built_quantities_print_in_their_format() {
     );
     assert_eq!(quantity("1500m").times(2).to_string(), "3");
     assert_eq!(Quantity::default().to_string(), "0");
+}
+
+#[test]
+fn quantities_come_from_the_tree() {
+    let check = |value: Value, expected: Option<&str>| {
+        let printed = Quantity::from_value(&value).ok().map(|it| it.to_string());
+        assert_eq!(printed.as_deref(), expected, "{value:?}");
+    };
+    check(Value::from(" 1024Mi "), Some("1Gi"));
+    check(Value::Int(2000), Some("2k"));
+    check(Value::Float(0.5), Some("500m"));
+    check(Value::Null, Some("0"));
+    check(Value::Bool(true), None);
+    check(Value::List(Vec::new()), None);
 }
 
 proptest! {

@@ -179,20 +179,22 @@ impl<'t> Tokens<'t> {
         token
     }
 
-    /// The next token and where it ends. A zero byte ends the text, as it does upstream.
+    /// The next token and where it ends. As upstream, a zero byte ends the text where a token could begin, and is
+    /// skipped after a token: dropping the rest of the selector there would widen it.
     fn read(&self) -> (Token<'t>, usize) {
         let rest = self.text[self.at..].trim_start_matches([' ', '\t', '\r', '\n']);
         let start = self.text.len() - rest.len();
-        let length = match rest.as_bytes() {
+        let is_end_of_word = |c: char| "=!(),>< \t\r\n\0".contains(c);
+        let token = match rest.as_bytes() {
             [] | [0, ..] => return (Token::End, start),
-            [b'=' | b'!', b'=', ..] => 2,
-            [b'=' | b'!' | b'(' | b')' | b',' | b'>' | b'<', ..] => 1,
-            _ => {
-                let is_end = |c: char| "=!(),>< \t\r\n\0".contains(c);
-                let word = &rest[..rest.find(is_end).unwrap_or(rest.len())];
-                return (Token::Word(word), start + word.len());
-            }
+            [b'=' | b'!', b'=', ..] => Token::Symbol(&rest[..2]),
+            [b'=' | b'!' | b'(' | b')' | b',' | b'>' | b'<', ..] => Token::Symbol(&rest[..1]),
+            _ => Token::Word(&rest[..rest.find(is_end_of_word).unwrap_or(rest.len())]),
         };
-        (Token::Symbol(&rest[..length]), start + length)
+        let length = token.text().len();
+        (
+            token,
+            start + length + usize::from(rest[length..].starts_with('\0')),
+        )
     }
 }

@@ -42,6 +42,8 @@ fn selectors_are_printed_sorted_by_key() {
     check("notin=in", "notin=in");
     check("x>5", "x>5");
     check("x in(a)", "x in (a)");
+    check("\0x", "");
+    check("x\0=a", "x=a");
     check("app.kubernetes.io/name=web", "app.kubernetes.io/name=web");
 }
 
@@ -58,6 +60,7 @@ fn mistakes_are_reported_as_upstream_reports_them() {
     );
     check("x,", "found '', expected: identifier after ','");
     check("x,,y", "found ',', expected: identifier after ','");
+    check("x=a\0b", "found 'b', expected: ',' or 'end of string'");
     check("x=a b", "found 'b', expected: ',' or 'end of string'");
     check("!x=a", "found '=', expected: ',' or 'end of string'");
     check("!", "unable to parse requirement: found '', expected: identifier");

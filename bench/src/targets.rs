@@ -1,0 +1,315 @@
+//! `keelson-bench targets`: what we want, beside what this machine gives now.
+//!
+//! Speeds are ratios to something that does no more than it must, measured in the same run, because
+//! absolute numbers say more about the machine than about the server.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http::Method;
+use keelson_stdx::clock::Clock;
+use keelson_testkit::{Binary, Options, Protocol, RunningServer};
+use serde_json::{Value, json};
+
+use crate::lane::Target;
+use crate::load::{Kind, Load, Plan};
+use crate::measure::{Phase, Tally, mebibytes};
+use crate::plain::PlainServer;
+use crate::raw_append;
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Pods that are created and listed.
+    pub objects: usize,
+    /// The size of each.
+    pub size: usize,
+    /// Requests that are under way at the same time.
+    pub lanes: usize,
+    /// How long each round of get and list goes on.
+    pub time: Duration,
+    /// How often get and list are measured, in turns with the plain server.
+    pub rounds: usize,
+    /// Where the data lies; both the server's and that of the raw appends.
+    pub folder: PathBuf,
+}
+
+/// One target and how it was met.
+#[derive(Clone, Debug)]
+pub struct Line {
+    name: &'static str,
+    target: String,
+    measured: String,
+    met: bool,
+    detail: String,
+}
+
+/// Everything that was seen.
+pub struct Report {
+    lines: Vec<Line>,
+    notes: Vec<String>,
+}
+
+/// Measures everything. Takes about a minute with the usual settings.
+pub async fn run(settings: &Settings) -> Result<Report> {
+    let mut report = Report {
+        lines: Vec::new(),
+        notes: vec![format!("binary: {}", Binary::path().display())],
+    };
+    start_up(settings, &mut report).await?;
+
+    let server = start(settings).await?;
+    let target = Target::new(&server.url(), server.credentials(), Protocol::Http1)?;
+    let plan = Plan {
+        kind: Kind::Pods,
+        objects: settings.objects,
+        size: settings.size,
+        lanes: settings.lanes,
+        streams: 1,
+        list_lanes: 2,
+        time: settings.time,
+        watchers: 100,
+        watched_updates: 500,
+    };
+    let mut load = Load::prepare(target, plan.clone(), Some(server.pid())).await?;
+    creates(settings, &mut load, &mut report).await?;
+    reads(settings, &plan, &mut load, &mut report).await?;
+    for phase in load.watch().await? {
+        report.note(&phase);
+    }
+    Ok(report)
+}
+
+async fn start(settings: &Settings) -> Result<RunningServer> {
+    RunningServer::try_start(Options::default().folder(&settings.folder)).await
+}
+
+/// Start to ready on an empty folder, and memory at rest.
+async fn start_up(settings: &Settings, report: &mut Report) -> Result<()> {
+    const STARTS: usize = 5;
+    const READY_WITHIN: f64 = 150.0;
+    const IDLE_MEMORY: f64 = 40.0;
+    let mut times = Vec::new();
+    let mut memory = 0.0_f64;
+    for _ in 0..STARTS {
+        let server = start(settings).await?;
+        times.push(server.started_in().as_secs_f64() * 1e3);
+        Clock::real().sleep(Duration::from_secs(1)).await;
+        memory = memory.max(mebibytes(server.resident()));
+    }
+    times.sort_by(f64::total_cmp);
+    let median = times[STARTS / 2];
+    report.lines.push(Line {
+        name: "start to ready, empty folder",
+        target: format!("< {READY_WITHIN:.0} ms"),
+        measured: format!("{median:.0} ms"),
+        met: median < READY_WITHIN,
+        detail: format!(
+            "median of {STARTS}, {:.0} to {:.0} ms",
+            times[0],
+            times[STARTS - 1]
+        ),
+    });
+    report.lines.push(Line {
+        name: "memory at rest",
+        target: format!("< {IDLE_MEMORY:.0} MiB"),
+        measured: format!("{memory:.1} MiB"),
+        met: memory < IDLE_MEMORY,
+        detail: format!("largest resident memory of {STARTS}, one second after ready"),
+    });
+    Ok(())
+}
+
+/// Durable creates beside raw appends with one sync for all that wait.
+async fn creates(settings: &Settings, load: &mut Load, report: &mut Report) -> Result<()> {
+    let created = load.create().await?;
+    let folder = tempfile::tempdir_in(&settings.folder).context("a folder for raw appends")?;
+    let (lanes, objects, size) = (settings.lanes, settings.objects, settings.size);
+    let raw = tokio::task::spawn_blocking(move || raw_append::run(folder.path(), lanes, objects, size));
+    let raw = raw.await.context("raw appends panicked")??;
+    report.ratio(
+        "durable creates / raw append + fdatasync",
+        0.3,
+        (created.rate(), raw.rate()),
+        "per s",
+    );
+    report.note(&created);
+    report.note(&raw);
+    Ok(())
+}
+
+/// GET and LIST beside a server that only has the bytes.
+async fn reads(settings: &Settings, plan: &Plan, load: &mut Load, report: &mut Report) -> Result<()> {
+    let folder = tempfile::tempdir().context("a folder for answers")?;
+    let collection = load.collection();
+    fs::write(
+        folder.path().join("object"),
+        load.fetch(&format!("{collection}/object-000000")).await?,
+    )?;
+    fs::write(folder.path().join("list"), load.fetch(&collection).await?)?;
+    let plain = PlainServer::start(folder.path())?;
+    let plain =
+        Target::new(&plain.url(), &plain.credentials(), Protocol::Http1).map(|target| (plain, target))?;
+
+    let (mut get, mut plain_get, mut list, mut plain_list) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..settings.rounds {
+        get.push(load.get().await?);
+        plain_get.push(repeat(&plain.1, "plain get", "/object", plan.lanes, settings.time).await?);
+        list.push(load.list().await?);
+        plain_list.push(repeat(&plain.1, "plain list", "/list", plan.list_lanes, settings.time).await?);
+    }
+    let rates = (median(&get, Phase::rate), median(&plain_get, Phase::rate));
+    report.ratio("GET / plain hyper", 0.5, rates, "per s");
+    let megabytes = |phases: &[Phase]| median(phases, Phase::bandwidth) / 1e6;
+    report.ratio(
+        "LIST / plain hyper",
+        0.5,
+        (megabytes(&list), megabytes(&plain_list)),
+        "MB/s",
+    );
+    for phase in [get, plain_get, list, plain_list]
+        .iter()
+        .flat_map(|phases| phases.last())
+    {
+        report.note(phase);
+    }
+    Ok(())
+}
+
+/// GET of one path on many lanes for a time.
+async fn repeat(
+    target: &Target,
+    name: &'static str,
+    path: &str,
+    lanes: usize,
+    time: Duration,
+) -> Result<Phase> {
+    let clock = Clock::real();
+    let uri = target.uri(path)?;
+    let lanes = target.lanes(lanes, 1).await?;
+    let begun = clock.monotonic();
+    let workers: Vec<_> = lanes
+        .into_iter()
+        .map(|mut lane| {
+            let (clock, uri) = (clock.clone(), uri.clone());
+            keelson_stdx::task::spawn("plain lane", async move {
+                let mut tally = Tally::default();
+                while clock.monotonic() < begun + time {
+                    let asked = clock.monotonic();
+                    match lane.count(Method::GET, uri.clone(), Bytes::new()).await {
+                        Ok(received) => tally.success(received.bytes, clock.monotonic() - asked),
+                        Err(error) => tally.failure(|| format!("{error:#}")),
+                    }
+                }
+                tally
+            })
+        })
+        .collect();
+    let mut all = Tally::default();
+    for worker in workers {
+        all.add(worker.await.context("a lane panicked")?);
+    }
+    Ok(Phase::new(name, clock.monotonic() - begun, all))
+}
+
+fn median(phases: &[Phase], of: impl Fn(&Phase) -> f64) -> f64 {
+    let mut values: Vec<f64> = phases.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+impl Report {
+    /// Whether all targets were met.
+    pub fn is_met(&self) -> bool {
+        self.lines.iter().all(|line| line.met)
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        self.lines
+            .iter()
+            .map(|line| {
+                json!({
+                    "name": line.name,
+                    "target": line.target,
+                    "measured": line.measured,
+                    "met": line.met,
+                    "detail": line.detail,
+                })
+            })
+            .collect()
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        for line in &self.lines {
+            let word = if line.met { "met" } else { "MISSED" };
+            let _ = writeln!(
+                text,
+                "{word:<7} {:<42} wanted {:<9} measured {:<10} ({})",
+                line.name, line.target, line.measured, line.detail
+            );
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "        {note}");
+        }
+        text
+    }
+
+    fn ratio(&mut self, name: &'static str, wanted: f64, (ours, theirs): (f64, f64), unit: &str) {
+        let ratio = ours / theirs.max(1e-9);
+        self.lines.push(Line {
+            name,
+            target: format!(">= {wanted}"),
+            measured: format!("{ratio:.2}"),
+            met: ratio >= wanted,
+            detail: format!("{ours:.0} {unit} and {theirs:.0} {unit}"),
+        });
+    }
+
+    fn note(&mut self, phase: &Phase) {
+        let failed = match phase.failed {
+            0 => String::new(),
+            failed => format!(", {failed} FAILED: {}", phase.complaint.as_deref().unwrap_or("")),
+        };
+        let memory = phase.resident.map_or(String::new(), |bytes| {
+            format!(", server at {:.0} MiB", mebibytes(bytes))
+        });
+        self.notes.push(format!(
+            "{}: {:.0} per s, p50 {:.2} ms, p99 {:.2} ms, {:.1} MB/s{memory}{failed}",
+            phase.name,
+            phase.rate(),
+            phase.p50.as_secs_f64() * 1e3,
+            phase.p99.as_secs_f64() * 1e3,
+            phase.bandwidth() / 1e6,
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_target_is_shown() {
+        let mut report = Report {
+            lines: Vec::new(),
+            notes: Vec::new(),
+        };
+        report.ratio("GET / plain hyper", 0.5, (4.0, 10.0), "per s");
+        assert!(!report.is_met());
+        assert!(
+            report.table().starts_with("MISSED  GET / plain hyper"),
+            "{}",
+            report.table()
+        );
+        report.lines.clear();
+        report.ratio("GET / plain hyper", 0.5, (6.0, 10.0), "per s");
+        assert!(report.is_met());
+    }
+}

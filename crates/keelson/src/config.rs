@@ -1,0 +1,390 @@
+//! Config: what the command line means.
+//!
+//! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
+
+mod feature_gates;
+mod known_gates;
+mod service_range;
+mod validate;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use feature_gates::FeatureGates;
+pub use service_range::ServiceRanges;
+
+use crate::error::Error;
+use crate::flags::{Face, Flags, NamedCertKey};
+
+/// Everything that the parts of the server are told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// As whom the binary was called.
+    pub face: Face,
+    /// The folder of the store; on the standalone face also of keys and certificates.
+    pub data_dir: PathBuf,
+    /// Where objects are kept.
+    pub store: StoreChoice,
+    /// Where to listen, and how.
+    pub listen: Listen,
+    /// Where the certificate of the server comes from.
+    pub certificate: CertificateChoice,
+    /// Further certificates for some names.
+    pub sni: Vec<NamedCertKey>,
+    /// Who may be who.
+    pub authentication: Authentication,
+    /// In order, never empty.
+    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Limits of requests.
+    pub requests: Requests,
+    /// How the server stops.
+    pub shutdown: Shutdown,
+    /// How long after the start `/livez` stays good although not everything has started.
+    pub livez_grace_period: Duration,
+    /// How long events are kept.
+    pub event_ttl: Duration,
+    /// How many objects of a collection are deleted at the same time.
+    pub delete_collection_workers: usize,
+    /// Whether profiles are served.
+    pub profiling: bool,
+    /// Where service addresses come from.
+    pub service_ranges: ServiceRanges,
+    /// The address under which others reach this server.
+    pub advertise_address: IpAddr,
+    /// The host name or address in URLs that are handed out.
+    pub external_host: String,
+    /// The form and amount of the log.
+    pub logging: Logging,
+    /// Which features are on.
+    pub feature_gates: FeatureGates,
+    /// What the user should know although the server starts.
+    pub warnings: Vec<String>,
+}
+
+/// Where objects are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreChoice {
+    /// In a file of the data folder.
+    Embedded,
+    /// In memory; everything is forgotten at the end.
+    Memory,
+}
+
+/// Where to listen, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The address to bind; unspecified is all.
+    pub address: IpAddr,
+    /// The port to bind; 0 is any that is free (standalone only).
+    pub port: u16,
+    /// Whether HTTP/2 is offered.
+    pub http2: bool,
+    /// How many requests may be open on one HTTP/2 connection.
+    pub http2_max_streams: u32,
+}
+
+/// Where the certificate of the server comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificateChoice {
+    /// Signed by our own authority, in the data folder.
+    DataFolder,
+    /// `apiserver.crt` and `apiserver.key` in this folder, self-signed when missing.
+    CertDir(PathBuf),
+    /// These files.
+    Files {
+        /// The certificate and its intermediates.
+        cert: PathBuf,
+        /// The key.
+        key: PathBuf,
+    },
+}
+
+/// How the server finds out who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authentication {
+    /// Authorities of client certificates, beside our own on the standalone face.
+    pub client_ca_file: Option<PathBuf>,
+    /// Static tokens.
+    pub token_file: Option<PathBuf>,
+    /// Whether requests without credentials are let in as `system:anonymous`.
+    pub anonymous: bool,
+    /// Issuers of service account tokens; the first signs.
+    pub service_account_issuers: Vec<String>,
+    /// Keys that verify service account tokens.
+    pub service_account_key_files: Vec<PathBuf>,
+    /// The key that signs service account tokens.
+    pub service_account_signing_key_file: Option<PathBuf>,
+}
+
+/// A way to decide who may do what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthorizationMode {
+    /// Everybody may do everything.
+    AlwaysAllow,
+    /// Nobody may do anything.
+    AlwaysDeny,
+    /// By rules in a file.
+    Abac,
+    /// By asking somebody.
+    Webhook,
+    /// By roles.
+    Rbac,
+    /// By what a node has to do.
+    Node,
+}
+
+/// Limits of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requests {
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// The least time that a watch is kept open.
+    pub min_watch: Duration,
+    /// How many reading requests may run at once; `None` is no limit.
+    pub max_in_flight: Option<usize>,
+    /// How many writing requests may run at once; `None` is no limit.
+    pub max_mutating_in_flight: Option<usize>,
+    /// The probability that an HTTP/2 client is asked to connect again.
+    pub goaway_chance: f64,
+    /// The largest body of a request in bytes.
+    pub max_body_bytes: usize,
+    /// Regular expressions of allowed origins.
+    pub cors_allowed_origins: Vec<String>,
+    /// The value of the `Strict-Transport-Security` header.
+    pub strict_transport_security: Option<String>,
+}
+
+/// How the server stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shutdown {
+    /// How long to go on as if nothing had happened.
+    pub delay: Duration,
+    /// Whether new requests are answered with 429 until the others are done.
+    pub send_retry_after: bool,
+    /// How long to wait for watches to end.
+    pub watch_grace_period: Duration,
+}
+
+/// The form and amount of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logging {
+    /// What a line looks like.
+    pub format: LogFormat,
+    /// As in `-v`.
+    pub level: u32,
+}
+
+/// What a line of the log looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What is known about the machine and the user, apart from the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// `$XDG_DATA_HOME`
+    pub xdg_data_home: Option<PathBuf>,
+    /// `$HOME`
+    pub home: Option<PathBuf>,
+    /// The addresses of the machine; that of the default route first, no loopback.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Upstream's limit; no flag changes it.
+const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
+/// What clients get when `--http2-max-streams-per-connection` is 0.
+const DEFAULT_HTTP2_STREAMS: u32 = 100;
+
+impl Config {
+    /// Decides, or says everything that is wrong at once.
+    pub fn new(flags: &Flags, environment: &Environment) -> Result<Config, Error> {
+        if !flags.arguments().iter().all(String::is_empty) {
+            let program = flags.face().program();
+            return Err(Error::Arguments { program, arguments: flags.arguments().to_vec() });
+        }
+        let feature_gates = FeatureGates::read(flags.pairs("feature-gates")).map_err(Error::Invalid)?;
+        let logging = logging(flags).map_err(|error| Error::Invalid(vec![error]))?;
+        let service_ranges = ServiceRanges::read(flags.text("service-cluster-ip-range"))
+            .map_err(|error| Error::Invalid(vec![error]))?;
+        let errors = validate::errors(flags, &service_ranges);
+        if !errors.is_empty() {
+            return Err(Error::Invalid(errors));
+        }
+        let modes = authorization_modes(flags);
+        let listen = listen(flags);
+        let advertise_address = advertise_address(flags, listen.address, environment);
+        Ok(Config {
+            face: flags.face(),
+            data_dir: data_dir(flags, environment)?,
+            store: store(flags),
+            certificate: certificate(flags),
+            sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
+            authentication: authentication(flags, &modes),
+            requests: requests(flags),
+            shutdown: Shutdown {
+                delay: flags.duration("shutdown-delay-duration").to_std(),
+                send_retry_after: flags.is_on("shutdown-send-retry-after"),
+                watch_grace_period: flags.duration("shutdown-watch-termination-grace-period").to_std(),
+            },
+            livez_grace_period: flags.duration("livez-grace-period").to_std(),
+            event_ttl: flags.duration("event-ttl").to_std(),
+            delete_collection_workers: usize::try_from(flags.int("delete-collection-workers")).unwrap_or(1).max(1),
+            profiling: flags.is_on("profiling"),
+            external_host: path(flags, "external-hostname")
+                .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
+            warnings: warnings(flags, &modes, &service_ranges),
+            authorization_modes: modes,
+            listen,
+            advertise_address,
+            service_ranges,
+            logging,
+            feature_gates,
+        })
+    }
+
+    /// Where to bind.
+    #[must_use]
+    pub fn socket_address(&self) -> SocketAddr {
+        SocketAddr::new(self.listen.address, self.listen.port)
+    }
+}
+
+/// A flag that names a file, or nothing.
+fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
+    Some(flags.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
+}
+
+/// `$XDG_DATA_HOME/keelson`, else `~/.local/share/keelson`. A drop-in for kube-apiserver keeps its store beside its
+/// certificates: who runs several gives each a folder of its own.
+fn data_dir(flags: &Flags, environment: &Environment) -> Result<PathBuf, Error> {
+    if let Some(folder) = path(flags, "data-dir") {
+        return Ok(folder);
+    }
+    if flags.face() == Face::KubeApiserver {
+        return Ok(PathBuf::from(flags.text("cert-dir")).join("keelson"));
+    }
+    let absolute = |folder: &Option<PathBuf>| folder.clone().filter(|it| it.is_absolute());
+    absolute(&environment.xdg_data_home)
+        .or_else(|| absolute(&environment.home).map(|home| home.join(".local/share")))
+        .map(|folder| folder.join("keelson"))
+        .ok_or(Error::NoHome)
+}
+
+fn store(flags: &Flags) -> StoreChoice {
+    match flags.text("store") {
+        "memory" => StoreChoice::Memory,
+        _ => StoreChoice::Embedded,
+    }
+}
+
+fn listen(flags: &Flags) -> Listen {
+    let streams = flags.int("http2-max-streams-per-connection");
+    Listen {
+        address: flags.ip("bind-address").unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        port: u16::try_from(flags.int("secure-port")).unwrap_or_default(),
+        http2: !flags.is_on("disable-http2-serving"),
+        http2_max_streams: u32::try_from(streams).ok().filter(|it| *it > 0).unwrap_or(DEFAULT_HTTP2_STREAMS),
+    }
+}
+
+fn certificate(flags: &Flags) -> CertificateChoice {
+    if let (Some(cert), Some(key)) = (path(flags, "tls-cert-file"), path(flags, "tls-private-key-file")) {
+        return CertificateChoice::Files { cert, key };
+    }
+    match flags.face() {
+        Face::Standalone if !flags.was_set("cert-dir") => CertificateChoice::DataFolder,
+        _ => CertificateChoice::CertDir(PathBuf::from(flags.text("cert-dir"))),
+    }
+}
+
+fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
+    Authentication {
+        client_ca_file: path(flags, "client-ca-file"),
+        token_file: path(flags, "token-auth-file"),
+        // Who is not known must not be allowed everything.
+        anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
+        service_account_issuers: flags.list("service-account-issuer").to_vec(),
+        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
+        service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+    }
+}
+
+impl AuthorizationMode {
+    /// By upstream's name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<AuthorizationMode> {
+        Some(match name {
+            "AlwaysAllow" => AuthorizationMode::AlwaysAllow,
+            "AlwaysDeny" => AuthorizationMode::AlwaysDeny,
+            "ABAC" => AuthorizationMode::Abac,
+            "Webhook" => AuthorizationMode::Webhook,
+            "RBAC" => AuthorizationMode::Rbac,
+            "Node" => AuthorizationMode::Node,
+            _ => return None,
+        })
+    }
+}
+
+fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
+    let modes: Vec<_> =
+        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
+    match (modes.is_empty(), flags.face()) {
+        (false, _) => modes,
+        (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
+        (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
+    }
+}
+
+fn requests(flags: &Flags) -> Requests {
+    let limit = |name| usize::try_from(flags.int(name)).ok().filter(|limit| *limit > 0);
+    let directives = flags.list("strict-transport-security-directives");
+    Requests {
+        timeout: flags.duration("request-timeout").to_std(),
+        min_watch: Duration::from_secs(u64::try_from(flags.int("min-request-timeout")).unwrap_or_default()),
+        max_in_flight: limit("max-requests-inflight"),
+        max_mutating_in_flight: limit("max-mutating-requests-inflight"),
+        goaway_chance: flags.float("goaway-chance"),
+        max_body_bytes: MAX_BODY_BYTES,
+        cors_allowed_origins: flags.list("cors-allowed-origins").to_vec(),
+        strict_transport_security: Some(directives.join("; ")).filter(|header| !header.is_empty()),
+    }
+}
+
+fn advertise_address(flags: &Flags, bind: IpAddr, environment: &Environment) -> IpAddr {
+    let chosen = flags.ip("advertise-address").filter(|address| !address.is_unspecified());
+    let reachable = Some(bind).filter(|address| !address.is_unspecified() && !address.is_loopback());
+    chosen.or(reachable).or_else(|| environment.addresses.first().copied()).unwrap_or(bind)
+}
+
+fn logging(flags: &Flags) -> Result<Logging, String> {
+    let format = match flags.text("logging-format") {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        other => return Err(format!("format: Invalid value: \"{other}\": Unsupported log format")),
+    };
+    Ok(Logging { format, level: u32::try_from(flags.int("v")).unwrap_or_default() })
+}
+
+fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let is_upstream = flags.face() == Face::KubeApiserver;
+    if is_upstream && flags.text("service-cluster-ip-range").is_empty() {
+        warnings.push(format!(
+            "no range of service addresses is given with --service-cluster-ip-range, using {}",
+            ranges.primary
+        ));
+    }
+    if flags.is_on("anonymous-auth") && modes.contains(&AuthorizationMode::AlwaysAllow) {
+        warnings.push("anonymous requests are refused because AlwaysAllow would allow them everything".to_owned());
+    }
+    warnings.extend(flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")));
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! The few flags that a standalone server has of its own, or with other defaults.
+
+use super::{Flag, Kind, Section};
+
+/// The section `Keelson flags` of the help. What is listed here is not listed again in upstream's sections.
+pub(super) const SECTION: Section = Section {
+    title: "Keelson",
+    flags: &[
+        Flag::acts("bind-address", Kind::Ip, "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all"),
+        Flag::acts(
+            "data-dir",
+            Kind::Text,
+            "",
+            "folder of the store, the keys and the certificates; $XDG_DATA_HOME/keelson or ~/.local/share/keelson when empty",
+        ),
+        Flag::acts("secure-port", Kind::Int, "6443", "port to listen on; 0 for any that is free"),
+        Flag::acts(
+            "store",
+            Kind::Text,
+            "embedded",
+            "where objects are kept: embedded is a file in the data folder, memory forgets everything at the end",
+        ),
+    ],
+};
+
+/// What the kube-apiserver face accepts beyond upstream's flags, without listing it.
+pub(super) const HIDDEN: Section = Section {
+    title: "",
+    flags: &[
+        Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
+        Flag::acts("store", Kind::Text, "embedded", "where objects are kept").hidden(),
+    ],
+};

@@ -1,0 +1,409 @@
+//! What types are made of: structs with fields in wire order, lists, maps, scalars.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use keelson_object::Value;
+use smol_str::SmolStr;
+
+use crate::builtin;
+
+/// A type at one place: what is there, and whether it may be absent.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// What it is.
+    pub shape: Shape,
+    /// Whether absent is something else than zero: a pointer in upstream's source.
+    pub is_pointer: bool,
+    /// Whether protobuf wraps the list into a message whose only field, number 1, is `items`.
+    pub is_message: bool,
+    /// The name of a type that is not a struct, as upstream's messages print it: `v1.Protocol`.
+    pub name: Option<SmolStr>,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// Text.
+    String,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number of 32 bits.
+    Int32,
+    /// A whole number of 64 bits.
+    Int64,
+    /// Any number.
+    Float64,
+    /// Bytes, written in base64.
+    Bytes,
+    /// `resource.Quantity`.
+    Quantity,
+    /// A time in seconds.
+    Time,
+    /// A time in microseconds.
+    MicroTime,
+    /// A length of time.
+    Duration,
+    /// A whole number of 32 bits, or text.
+    IntOrString,
+    /// An object of any kind, kept as it came.
+    RawExtension,
+    /// A set of fields, kept as it came.
+    FieldsV1,
+    /// Any JSON, kept as it came; a message in protobuf.
+    Json,
+    /// Any JSON; not in protobuf.
+    Any,
+    /// `JSONSchemaProps`, or something simpler.
+    Union(Union, StructRef),
+    /// A list.
+    List(Arc<Type>),
+    /// A map: the types of its keys (text) and of its values.
+    Map(Arc<(Type, Type)>),
+    /// A struct.
+    Struct(StructRef),
+}
+
+/// What may stand in the place of a JSON schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Union {
+    /// A list of schemas.
+    Array,
+    /// `true` or `false`.
+    Bool,
+    /// A list of texts.
+    Strings,
+}
+
+impl Type {
+    /// A type without a name and without a pointer.
+    pub fn of(shape: Shape) -> Type {
+        Type {
+            shape,
+            is_pointer: false,
+            is_message: false,
+            name: None,
+        }
+    }
+
+    /// What upstream's messages call it: `int32`, `v1.Protocol`, `[]v1.Container`, `map[string]string`.
+    pub fn go_name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.to_string();
+        }
+        let fixed = match &self.shape {
+            Shape::String => "string",
+            Shape::Bool => "bool",
+            Shape::Int32 => "int32",
+            Shape::Int64 => "int64",
+            Shape::Float64 => "float64",
+            Shape::Bytes => "[]uint8",
+            Shape::Quantity => "resource.Quantity",
+            Shape::Time => "v1.Time",
+            Shape::MicroTime => "v1.MicroTime",
+            Shape::Duration => "v1.Duration",
+            Shape::IntOrString => "intstr.IntOrString",
+            Shape::RawExtension => "runtime.RawExtension",
+            Shape::FieldsV1 => "v1.FieldsV1",
+            Shape::Json => "v1.JSON",
+            Shape::Any => "interface {}",
+            Shape::Union(Union::Array, _) => "v1.JSONSchemaPropsOrArray",
+            Shape::Union(Union::Bool, _) => "v1.JSONSchemaPropsOrBool",
+            Shape::Union(Union::Strings, _) => "v1.JSONSchemaPropsOrStringArray",
+            Shape::List(item) => return format!("[]{}", item.element_name()),
+            Shape::Map(types) => return format!("map[{}]{}", types.0.go_name(), types.1.element_name()),
+            Shape::Struct(target) => return target.get().go_name(),
+        };
+        fixed.to_owned()
+    }
+
+    fn element_name(&self) -> String {
+        let star = if self.is_pointer { "*" } else { "" };
+        format!("{star}{}", self.go_name())
+    }
+
+    /// The struct, if this is one.
+    pub fn as_struct(&self) -> Option<&Struct> {
+        if let Shape::Struct(target) = &self.shape {
+            Some(target.get())
+        } else {
+            None
+        }
+    }
+}
+
+/// A struct: its fields in the order in which they are written.
+#[derive(Debug)]
+pub struct Struct {
+    /// `PodSpec`.
+    pub name: SmolStr,
+    /// The last part of the package that upstream's messages name it with: `v1`.
+    pub package: SmolStr,
+    /// Whether it is merged as a whole.
+    pub is_atomic: bool,
+    /// Fields and embedded structs as they are declared: protobuf sees these.
+    members: Vec<Member>,
+    json: OnceLock<Json>,
+}
+
+/// What a struct declares: a field, or a struct whose fields JSON takes for its own.
+#[derive(Clone, Debug)]
+pub enum Member {
+    /// A field.
+    Field(Field),
+    /// An embedded struct and its protobuf number, if it is in protobuf at all.
+    Embedded(StructRef, Option<u32>),
+}
+
+/// The fields as JSON sees them.
+#[derive(Debug)]
+struct Json {
+    fields: Vec<Field>,
+    /// Positions in `fields`, sorted by name.
+    by_name: Vec<u16>,
+    /// Positions of the fields that are written even if nothing was set.
+    always: Vec<u16>,
+}
+
+impl Struct {
+    /// `package` is `v1`, `name` is `PodSpec`.
+    pub fn new(package: impl Into<SmolStr>, name: impl Into<SmolStr>, members: Vec<Member>) -> Struct {
+        Struct {
+            name: name.into(),
+            package: package.into(),
+            is_atomic: false,
+            members,
+            json: OnceLock::new(),
+        }
+    }
+
+    /// The same, merged as a whole.
+    pub fn atomic(self) -> Struct {
+        Struct {
+            is_atomic: true,
+            ..self
+        }
+    }
+
+    /// Fields and embedded structs as they are declared.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// All fields in the order of the wire, those of embedded structs among them.
+    pub fn fields(&self) -> &[Field] {
+        &self.json().fields
+    }
+
+    /// The field `name`.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.position(name).map(|at| &self.fields()[at])
+    }
+
+    /// Where the field `name` is in [`Struct::fields`].
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let json = self.json();
+        let found = json
+            .by_name
+            .binary_search_by(|at| json.fields[usize::from(*at)].name.as_str().cmp(name));
+        found.ok().map(|at| usize::from(json.by_name[at]))
+    }
+
+    /// Positions of the fields that are written even if nothing was set.
+    pub(crate) fn always(&self) -> &[u16] {
+        &self.json().always
+    }
+
+    /// `v1.PodSpec`.
+    pub fn go_name(&self) -> String {
+        format!("{}.{}", self.package, self.name)
+    }
+
+    fn json(&self) -> &Json {
+        self.json.get_or_init(|| {
+            let mut fields = Vec::new();
+            self.collect(&mut Vec::new(), &mut fields);
+            let count = u16::try_from(fields.len()).expect("no struct has 65,536 fields");
+            let mut by_name: Vec<u16> = (0..count).collect();
+            by_name.sort_by(|a, b| fields[usize::from(*a)].name.cmp(&fields[usize::from(*b)].name));
+            let always = (0..count)
+                .filter(|at| fields[usize::from(*at)].is_always_written())
+                .collect();
+            Json {
+                fields,
+                by_name,
+                always,
+            }
+        })
+    }
+
+    fn collect(&self, path: &mut Vec<SmolStr>, into: &mut Vec<Field>) {
+        for member in &self.members {
+            match member {
+                Member::Field(field) => into.push(Field {
+                    embedded: path.clone(),
+                    ..field.clone()
+                }),
+                Member::Embedded(target, _) => {
+                    path.push(target.get().name.clone());
+                    target.get().collect(path, into);
+                    path.pop();
+                }
+            }
+        }
+    }
+}
+
+/// One field of a struct.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name in JSON.
+    pub name: SmolStr,
+    /// Its type.
+    pub ty: Type,
+    /// Its number in protobuf, within the struct that declares it.
+    pub number: Option<u32>,
+    /// Whether `false`, `0`, `""`, an empty list or map, and nil are left out.
+    pub omit_empty: bool,
+    /// Whether a zero struct is left out.
+    pub omit_zero: bool,
+    /// Whether a client may leave it out.
+    pub is_optional: bool,
+    /// How a list is merged by apply; `None` if nothing is said, which means atomic.
+    pub list_type: Option<ListType>,
+    /// Whether a map or struct is merged as a whole.
+    pub is_atomic: bool,
+    /// How strategic merge patch treats it.
+    pub patch: Option<Patch>,
+    /// The default that the published schema names.
+    pub default: Option<Value>,
+    /// The embedded structs that lead to it, outermost first.
+    pub embedded: Vec<SmolStr>,
+}
+
+impl Field {
+    /// A field that is always written.
+    pub fn new(name: impl Into<SmolStr>, ty: Type) -> Field {
+        Field {
+            name: name.into(),
+            ty,
+            number: None,
+            omit_empty: false,
+            omit_zero: false,
+            is_optional: false,
+            list_type: None,
+            is_atomic: false,
+            patch: None,
+            default: None,
+            embedded: Vec::new(),
+        }
+    }
+
+    /// Whether Go writes the field when nothing was set: `omitempty` does nothing for structs.
+    fn is_always_written(&self) -> bool {
+        if self.omit_zero && !self.ty.is_pointer {
+            return false;
+        }
+        !self.omit_empty || (!self.ty.is_pointer && self.ty.shape.is_struct_in_go())
+    }
+}
+
+impl Shape {
+    /// Whether the type is a struct in Go, whatever it looks like on the wire.
+    pub(crate) fn is_struct_in_go(&self) -> bool {
+        matches!(
+            self,
+            Shape::Struct(_)
+                | Shape::Union(..)
+                | Shape::Quantity
+                | Shape::Time
+                | Shape::MicroTime
+                | Shape::Duration
+                | Shape::IntOrString
+                | Shape::RawExtension
+                | Shape::FieldsV1
+                | Shape::Json
+        )
+    }
+}
+
+/// How apply merges a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListType {
+    /// As a whole.
+    Atomic,
+    /// As a set of scalars.
+    Set,
+    /// As a map; these fields together are the key.
+    Map(Vec<SmolStr>),
+}
+
+/// What a field says about strategic merge patch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patch {
+    /// Items are merged, not replaced.
+    pub merge: bool,
+    /// The patch replaces the whole.
+    pub replace: bool,
+    /// Keys that the patch does not name are removed.
+    pub retain_keys: bool,
+    /// The field that identifies an item.
+    pub key: Option<SmolStr>,
+}
+
+/// A struct that may be described elsewhere, or be the one that refers to it.
+#[derive(Clone)]
+pub struct StructRef(Arc<Link>);
+
+enum Link {
+    Owned(Arc<Struct>),
+    /// Looked up at first use: tables refer to each other and types to themselves.
+    Builtin {
+        table: SmolStr,
+        name: SmolStr,
+        found: OnceLock<Arc<Struct>>,
+    },
+}
+
+impl StructRef {
+    /// The struct `name` of an embedded table, `core/v1`. It must be there when it is first used.
+    pub(crate) fn builtin(table: &str, name: &str) -> StructRef {
+        StructRef(Arc::new(Link::Builtin {
+            table: table.into(),
+            name: name.into(),
+            found: OnceLock::new(),
+        }))
+    }
+
+    /// The struct.
+    pub fn get(&self) -> &Struct {
+        match &*self.0 {
+            Link::Owned(target) => target,
+            Link::Builtin { table, name, found } => found.get_or_init(|| {
+                builtin::find(table, name).expect("a test follows every reference of the embedded tables")
+            }),
+        }
+    }
+}
+
+impl From<Struct> for StructRef {
+    fn from(target: Struct) -> StructRef {
+        StructRef(Arc::new(Link::Owned(Arc::new(target))))
+    }
+}
+
+impl From<Arc<Struct>> for StructRef {
+    fn from(target: Arc<Struct>) -> StructRef {
+        StructRef(Arc::new(Link::Owned(target)))
+    }
+}
+
+impl fmt::Debug for StructRef {
+    /// The name alone: types may refer to themselves.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Link::Owned(target) => f.write_str(&target.name),
+            Link::Builtin { table, name, .. } => write!(f, "{table}.{name}"),
+        }
+    }
+}

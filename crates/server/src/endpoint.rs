@@ -1,0 +1,6 @@
+//! What is served besides the API: health, metrics, version, the list of paths.
+
+pub mod health;
+pub mod index;
+pub mod metrics;
+pub mod version;

@@ -1,0 +1,173 @@
+//! Numbers about the running server, in the names that dashboards know.
+//!
+//! Counting is adding to an atomic: handles are looked up once per resource and verb, not once per request.
+//! Labels come from what is served and from fixed lists, never from what a client sends, so the number of series
+//! is bounded.
+
+pub mod family;
+pub mod process;
+pub mod request;
+pub mod value;
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+pub use family::{Collect, Computed, Family, Kind, Sample};
+pub use request::{RequestMetrics, Series, SeriesLabels};
+pub use value::{Counter, Gauge, Histogram};
+
+use crate::endpoint::version::Version;
+
+/// Everything that is counted; `/metrics` prints it.
+#[derive(Default)]
+pub struct Registry {
+    collectors: RwLock<Vec<Arc<dyn Collect>>>,
+}
+
+impl Registry {
+    /// Prints `collector` from now on.
+    pub fn add(&self, collector: Arc<dyn Collect>) {
+        self.collectors.write().push(collector);
+    }
+
+    /// Adds a family and gives it back.
+    pub fn family<M: value::Metric>(&self, family: Family<M>) -> Arc<Family<M>> {
+        let family = Arc::new(family);
+        self.add(Arc::clone(&family) as Arc<dyn Collect>);
+        family
+    }
+
+    /// Everything, as Prometheus reads it, sorted by name.
+    pub fn text(&self) -> String {
+        let mut collectors = self.collectors.read().clone();
+        collectors.sort_by(|a, b| a.name().cmp(b.name()));
+        let mut out = String::with_capacity(64 << 10);
+        for collector in collectors {
+            collector.write(&mut out);
+        }
+        out
+    }
+}
+
+/// The numbers that the server itself keeps.
+pub struct Metrics {
+    /// All families; others may add theirs.
+    pub registry: Registry,
+    /// Per request.
+    pub requests: RequestMetrics,
+    /// Handshakes that failed.
+    pub tls_handshake_errors: Arc<Counter>,
+    /// `result`: who asked was found out or not.
+    pub authentication_attempts: Arc<Family<Counter>>,
+    /// How long that took.
+    pub authentication_duration: Arc<Family<Histogram>>,
+    /// `result`: allowed, denied, no-opinion, error.
+    pub authorization_attempts: Arc<Family<Counter>>,
+    /// How long that took.
+    pub authorization_duration: Arc<Family<Histogram>>,
+    /// Events that were sent to watchers.
+    pub watch_events: Arc<Family<Counter>>,
+    /// How large they were.
+    pub watch_event_sizes: Arc<Family<Histogram>>,
+    /// Panics that were caught.
+    pub panics: Arc<Counter>,
+    /// `name`, `status`: health checks that were made.
+    pub health_checks: Arc<Family<Counter>>,
+}
+
+/// 1 ms, doubled fourteen times.
+const AUTH_BUCKETS: &[f64] = &[
+    0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384,
+];
+
+/// 1 KiB, doubled seven times.
+const EVENT_BUCKETS: &[f64] = &[1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131_072.0];
+
+impl Metrics {
+    /// All families, all zero.
+    pub fn new(version: &Version) -> Metrics {
+        let registry = Registry::default();
+        let counter = |name, help, labels| registry.family(Family::<Counter>::new(name, help, labels));
+        let histogram =
+            |name, help, labels, buckets| registry.family(Family::<Histogram>::with_buckets(name, help, labels, buckets));
+        registry.add(Arc::new(build_info(version)));
+        process::add_to(&registry);
+        let watched = &["group", "version", "resource"];
+        Metrics {
+            requests: RequestMetrics::new(&registry),
+            tls_handshake_errors: counter(
+                "apiserver_tls_handshake_errors_total",
+                "[ALPHA] Connections that failed in the TLS handshake.",
+                &[],
+            )
+            .with(&[]),
+            authentication_attempts: counter(
+                "authentication_attempts",
+                "[ALPHA] Attempts to find out who asks, by result.",
+                &["result"],
+            ),
+            authentication_duration: histogram(
+                "authentication_duration_seconds",
+                "[ALPHA] Seconds it took to find out who asks, by result.",
+                &["result"],
+                AUTH_BUCKETS,
+            ),
+            authorization_attempts: counter(
+                "authorization_attempts_total",
+                "[ALPHA] Decisions whether somebody may, by result: allowed, denied, no-opinion, error.",
+                &["result"],
+            ),
+            authorization_duration: histogram(
+                "authorization_duration_seconds",
+                "[ALPHA] Seconds it took to decide whether somebody may, by result.",
+                &["result"],
+                AUTH_BUCKETS,
+            ),
+            watch_events: counter("apiserver_watch_events_total", "[ALPHA] Events sent to watchers.", watched),
+            watch_event_sizes: histogram(
+                "apiserver_watch_events_sizes",
+                "[ALPHA] Bytes of the events sent to watchers.",
+                watched,
+                EVENT_BUCKETS,
+            ),
+            panics: counter("apiserver_panics_total", "[ALPHA] Panics in handlers that were caught.", &[]).with(&[]),
+            health_checks: counter(
+                "kubernetes_healthchecks_total",
+                "[STABLE] Health checks made, by name, endpoint and status.",
+                &["name", "type", "status"],
+            ),
+            registry,
+        }
+    }
+}
+
+fn build_info(version: &Version) -> Computed {
+    let values: Vec<String> = [
+        version.build_date,
+        version.compiler,
+        version.git_commit,
+        version.git_tree_state,
+        version.git_version,
+        version.go_version,
+        version.major,
+        version.minor,
+        version.platform,
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    Computed::new("kubernetes_build_info", "[ALPHA] Which version this is; always 1.", Kind::Gauge, move || {
+        vec![Sample { labels: values.clone(), value: 1.0 }]
+    })
+    .labels(&[
+        "build_date",
+        "compiler",
+        "git_commit",
+        "git_tree_state",
+        "git_version",
+        "go_version",
+        "major",
+        "minor",
+        "platform",
+    ])
+}

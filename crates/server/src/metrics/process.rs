@@ -1,0 +1,77 @@
+//! What the process takes: CPU, memory, files. Empty where the machine does not say.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::Registry;
+use super::family::{Computed, Kind};
+
+/// Adds the `process_*` families.
+pub fn add_to(registry: &Registry) {
+    let number = |name, help, kind, compute: fn() -> Option<f64>| {
+        registry.add(Arc::new(Computed::number(name, help, kind, compute)));
+    };
+    number("process_cpu_seconds_total", "CPU seconds used by the process.", Kind::Counter, cpu_seconds);
+    number("process_resident_memory_bytes", "Memory of the process that is in RAM.", Kind::Gauge, resident_bytes);
+    number("process_virtual_memory_bytes", "Address space of the process.", Kind::Gauge, virtual_bytes);
+    number("process_open_fds", "Open file descriptors.", Kind::Gauge, open_files);
+    number("process_max_fds", "Most file descriptors that may be open.", Kind::Gauge, max_files);
+    number("process_start_time_seconds", "When the process started, in Unix time.", Kind::Gauge, start_time);
+}
+
+/// Linux counts in hundredths of a second in `/proc`, whatever it does inside.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+fn cpu_seconds() -> Option<f64> {
+    let ticks = stat_field(13)? + stat_field(14)?;
+    Some(ticks / TICKS_PER_SECOND)
+}
+
+fn virtual_bytes() -> Option<f64> {
+    stat_field(22)
+}
+
+fn resident_bytes() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
+    Some(kilobytes.trim().parse::<f64>().ok()? * 1024.0)
+}
+
+fn start_time() -> Option<f64> {
+    let since_boot = stat_field(21)? / TICKS_PER_SECOND;
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let boot: f64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    Some(boot + since_boot)
+}
+
+fn open_files() -> Option<f64> {
+    Some(fs::read_dir("/proc/self/fd").ok()?.count() as f64)
+}
+
+fn max_files() -> Option<f64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current.map(|it| it as f64)
+}
+
+/// The n-th field of `/proc/self/stat`, counted from zero. The second is in parentheses and may hold spaces.
+fn stat_field(position: usize) -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(position.checked_sub(2)?)?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::Registry;
+
+    #[test]
+    fn a_process_takes_something() {
+        let registry = Registry::default();
+        super::add_to(&registry);
+        let text = registry.text();
+        for name in ["process_resident_memory_bytes ", "process_open_fds ", "process_start_time_seconds "] {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+            let number: f64 = line[name.len()..].parse().unwrap();
+            assert!(number > 0.0, "{line}");
+        }
+    }
+}

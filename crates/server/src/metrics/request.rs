@@ -1,0 +1,265 @@
+//! What is counted about requests.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use super::Registry;
+use super::family::Family;
+use super::value::{Counter, Gauge, Histogram};
+
+/// Which requests are counted together. Everything here is the name of something that is served, or of a fixed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SeriesLabels<'s> {
+    /// `GET`, `LIST`, `WATCH`, `POST`, `PUT`, `PATCH`, `APPLY`, `DELETE`, `CONNECT`.
+    pub verb: &'s str,
+    /// `All`, or empty.
+    pub dry_run: &'s str,
+    /// The group.
+    pub group: &'s str,
+    /// The version.
+    pub version: &'s str,
+    /// The plural.
+    pub resource: &'s str,
+    /// The subresource; for plain paths the path.
+    pub subresource: &'s str,
+    /// `resource`, `namespace`, `cluster`, or empty.
+    pub scope: &'s str,
+    /// `apiserver`; empty for health checks.
+    pub component: &'s str,
+}
+
+/// The handles of requests that are counted together.
+pub struct Series {
+    labels: [String; 8],
+    families: Arc<Families>,
+    duration: Arc<Histogram>,
+    sli_duration: Option<Arc<Histogram>>,
+    sizes: Option<Arc<Histogram>>,
+    codes: [OnceLock<Arc<Counter>>; CODES.len()],
+    long_running: OnceLock<Arc<Gauge>>,
+}
+
+/// The codes that have a place in [`Series`]; others are looked up.
+const CODES: [u16; 26] = [
+    101, 200, 201, 202, 204, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 431, 500, 501,
+    502, 503, 504,
+];
+
+/// Per request.
+pub struct RequestMetrics {
+    families: Arc<Families>,
+    /// By hash of the labels: finding a series takes no lock and makes no strings.
+    series: ArcSwap<HashMap<u64, Vec<Arc<Series>>>>,
+    /// Requests under way that only read: the most there were lately.
+    pub read_only_in_flight: Arc<Gauge>,
+    /// Requests under way that change something: the most there were lately.
+    pub mutating_in_flight: Arc<Gauge>,
+}
+
+struct Families {
+    total: Arc<Family<Counter>>,
+    duration: Arc<Family<Histogram>>,
+    sli_duration: Arc<Family<Histogram>>,
+    sizes: Arc<Family<Histogram>>,
+    long_running: Arc<Family<Gauge>>,
+    terminations: Arc<Family<Counter>>,
+}
+
+const DURATION_BUCKETS: &[f64] = &[
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
+    45.0, 60.0,
+];
+const SLI_BUCKETS: &[f64] = &[
+    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
+];
+const SIZE_BUCKETS: &[f64] = &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+
+impl RequestMetrics {
+    /// All families, without members.
+    pub fn new(registry: &Registry) -> RequestMetrics {
+        let short = &["verb", "group", "version", "resource", "subresource", "scope", "component"];
+        let families = Families {
+            total: registry.family(Family::new(
+                "apiserver_request_total",
+                "[STABLE] Requests, by verb, dry run, group, version, resource, scope, component and status code.",
+                &["verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"],
+            )),
+            duration: registry.family(Family::with_buckets(
+                "apiserver_request_duration_seconds",
+                "[STABLE] Seconds from the arrival of a request to the last byte of its answer.",
+                &["verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"],
+                DURATION_BUCKETS,
+            )),
+            sli_duration: registry.family(Family::with_buckets(
+                "apiserver_request_sli_duration_seconds",
+                "[ALPHA] Seconds a request took, without the time of webhooks and queues.",
+                short,
+                SLI_BUCKETS,
+            )),
+            sizes: registry.family(Family::with_buckets(
+                "apiserver_response_sizes",
+                "[STABLE] Bytes of answers to reads.",
+                short,
+                SIZE_BUCKETS,
+            )),
+            long_running: registry.family(Family::new(
+                "apiserver_longrunning_requests",
+                "[STABLE] Long-running requests under way.",
+                short,
+            )),
+            terminations: registry.family(Family::new(
+                "apiserver_request_terminations_total",
+                "[ALPHA] Requests that the server ended to protect itself.",
+                &["verb", "group", "version", "resource", "subresource", "scope", "component", "code"],
+            )),
+        };
+        let in_flight = registry.family(Family::<Gauge>::new(
+            "apiserver_current_inflight_requests",
+            "[STABLE] The most requests that were under way lately, by kind.",
+            &["request_kind"],
+        ));
+        RequestMetrics {
+            families: Arc::new(families),
+            series: ArcSwap::default(),
+            read_only_in_flight: in_flight.with(&["readOnly"]),
+            mutating_in_flight: in_flight.with(&["mutating"]),
+        }
+    }
+
+    /// The handles for requests with these labels.
+    pub fn series(&self, labels: &SeriesLabels<'_>) -> Arc<Series> {
+        let mut hasher = DefaultHasher::new();
+        labels.hash(&mut hasher);
+        let hash = hasher.finish();
+        let find = |series: &HashMap<u64, Vec<Arc<Series>>>| {
+            series.get(&hash)?.iter().find(|it| it.labels() == *labels).cloned()
+        };
+        if let Some(series) = find(&self.series.load()) {
+            return series;
+        }
+        let made = Arc::new(Series::new(Arc::clone(&self.families), labels));
+        self.series.rcu(|known| {
+            let mut known = HashMap::clone(known);
+            if find(&known).is_none() {
+                known.entry(hash).or_default().push(Arc::clone(&made));
+            }
+            known
+        });
+        find(&self.series.load()).unwrap_or(made)
+    }
+}
+
+impl Series {
+    fn new(families: Arc<Families>, labels: &SeriesLabels<'_>) -> Series {
+        let SeriesLabels { verb, dry_run, group, version, resource, subresource, scope, component } = *labels;
+        let long = [verb, dry_run, group, version, resource, subresource, scope, component];
+        let short = [verb, group, version, resource, subresource, scope, component];
+        Series {
+            duration: families.duration.with(&long),
+            sli_duration: dry_run.is_empty().then(|| families.sli_duration.with(&short)),
+            sizes: matches!(verb, "GET" | "LIST").then(|| families.sizes.with(&short)),
+            families,
+            labels: long.map(str::to_owned),
+            codes: [const { OnceLock::new() }; CODES.len()],
+            long_running: OnceLock::new(),
+        }
+    }
+
+    fn labels(&self) -> SeriesLabels<'_> {
+        let [verb, dry_run, group, version, resource, subresource, scope, component] = &self.labels;
+        SeriesLabels { verb, dry_run, group, version, resource, subresource, scope, component }
+    }
+
+    /// A request was answered with `code` and `bytes` after `elapsed`.
+    pub fn observe(&self, code: u16, elapsed: Duration, bytes: u64) {
+        let seconds = elapsed.as_secs_f64();
+        match CODES.iter().position(|it| *it == code) {
+            Some(position) => self.codes[position].get_or_init(|| self.total(code)).inc(),
+            None => self.total(code).inc(),
+        }
+        self.duration.observe(seconds);
+        if let Some(sli_duration) = &self.sli_duration {
+            sli_duration.observe(seconds);
+        }
+        if let Some(sizes) = &self.sizes {
+            sizes.observe(bytes as f64);
+        }
+    }
+
+    /// The server ended a request to protect itself.
+    pub fn terminated(&self, code: u16) {
+        let [verb, _, group, version, resource, subresource, scope, component] = self.labels.each_ref().map(|it| &**it);
+        let code = code.to_string();
+        self.families
+            .terminations
+            .with(&[verb, group, version, resource, subresource, scope, component, &code])
+            .inc();
+    }
+
+    /// Long-running requests under way.
+    pub fn long_running(&self) -> &Arc<Gauge> {
+        self.long_running.get_or_init(|| {
+            let [verb, _, group, version, resource, subresource, scope, component] =
+                self.labels.each_ref().map(|it| &**it);
+            self.families.long_running.with(&[verb, group, version, resource, subresource, scope, component])
+        })
+    }
+
+    fn total(&self, code: u16) -> Arc<Counter> {
+        let code = code.to_string();
+        let [verb, dry_run, group, version, resource, subresource, scope, component] =
+            self.labels.each_ref().map(|it| &**it);
+        self.families
+            .total
+            .with(&[verb, dry_run, group, version, resource, subresource, scope, component, &code])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::{RequestMetrics, SeriesLabels};
+    use crate::metrics::Registry;
+
+    const LABELS: SeriesLabels<'_> = SeriesLabels {
+        verb: "LIST",
+        dry_run: "",
+        group: "apps",
+        version: "v1",
+        resource: "deployments",
+        subresource: "",
+        scope: "namespace",
+        component: "apiserver",
+    };
+
+    #[test]
+    fn requests_are_counted_by_what_they_are_about() {
+        let registry = Registry::default();
+        let metrics = RequestMetrics::new(&registry);
+        let series = metrics.series(&LABELS);
+        assert!(Arc::ptr_eq(&series, &metrics.series(&LABELS)));
+        assert!(!Arc::ptr_eq(&series, &metrics.series(&SeriesLabels { verb: "GET", ..LABELS })));
+
+        series.observe(200, Duration::from_millis(10), 5000);
+        series.observe(200, Duration::from_millis(10), 5000);
+        series.observe(418, Duration::from_millis(10), 0);
+        series.terminated(429);
+        series.long_running().inc();
+        let text = registry.text();
+        let expect = |line: &str| assert!(text.contains(line), "{line} in\n{text}");
+        let tail = "group=\"apps\",version=\"v1\",resource=\"deployments\",subresource=\"\",scope=\"namespace\",\
+                    component=\"apiserver\"";
+        expect(&format!("apiserver_request_total{{verb=\"LIST\",dry_run=\"\",{tail},code=\"200\"}} 2\n"));
+        expect(&format!("apiserver_request_total{{verb=\"LIST\",dry_run=\"\",{tail},code=\"418\"}} 1\n"));
+        expect(&format!("apiserver_response_sizes_bucket{{verb=\"LIST\",{tail},le=\"10000\"}} 3\n"));
+        expect(&format!("apiserver_request_duration_seconds_count{{verb=\"LIST\",dry_run=\"\",{tail}}} 3\n"));
+        expect(&format!("apiserver_longrunning_requests{{verb=\"LIST\",{tail}}} 1\n"));
+        expect(&format!("apiserver_request_terminations_total{{verb=\"LIST\",{tail},code=\"429\"}} 1\n"));
+    }
+}

@@ -1,0 +1,174 @@
+//! A counter, a gauge, a histogram: atomics that print themselves.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use super::family::{Kind, Line};
+
+/// Something that a family has many of.
+pub trait Metric: Send + Sync + 'static {
+    /// What Prometheus calls it.
+    const KIND: Kind;
+
+    /// Zero.
+    fn new(buckets: &'static [f64]) -> Self;
+
+    /// Prints it; `line` writes name and labels.
+    fn write(&self, line: &Line<'_>, out: &mut String);
+}
+
+/// Only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// One more.
+    pub fn inc(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more.
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How many there were.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Metric for Counter {
+    const KIND: Kind = Kind::Counter;
+
+    fn new(_: &'static [f64]) -> Counter {
+        Counter::default()
+    }
+
+    fn write(&self, line: &Line<'_>, out: &mut String) {
+        line.write(out, "", None, self.get() as f64);
+    }
+}
+
+/// Goes up and down.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicI64);
+
+impl Gauge {
+    /// One more.
+    pub fn inc(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One less.
+    pub fn dec(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Exactly so many.
+    pub fn set(&self, value: i64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// How many there are.
+    pub fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Metric for Gauge {
+    const KIND: Kind = Kind::Gauge;
+
+    fn new(_: &'static [f64]) -> Gauge {
+        Gauge::default()
+    }
+
+    fn write(&self, line: &Line<'_>, out: &mut String) {
+        line.write(out, "", None, self.get() as f64);
+    }
+}
+
+/// How values are distributed. `buckets` are upper bounds, in order.
+#[derive(Debug)]
+pub struct Histogram {
+    bounds: &'static [f64],
+    /// One more than bounds: the last one is for what is above all of them.
+    counts: Box<[AtomicU64]>,
+    /// The bits of an `f64`.
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    /// One more value.
+    pub fn observe(&self, value: f64) {
+        let bucket = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        let _ = self
+            .sum
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| Some((f64::from_bits(bits) + value).to_bits()));
+    }
+
+    /// How many values there were.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Metric for Histogram {
+    const KIND: Kind = Kind::Histogram;
+
+    fn new(bounds: &'static [f64]) -> Histogram {
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Histogram { bounds, counts, sum: AtomicU64::new(0f64.to_bits()) }
+    }
+
+    fn write(&self, line: &Line<'_>, out: &mut String) {
+        let mut so_far = 0;
+        let mut bound_text = String::new();
+        for (count, bound) in self.counts.iter().zip(self.bounds.iter().copied().chain([f64::INFINITY])) {
+            so_far += count.load(Ordering::Relaxed);
+            bound_text.clear();
+            let _ = match bound {
+                f64::INFINITY => write!(bound_text, "+Inf"),
+                bound => write!(bound_text, "{}", Number(bound)),
+            };
+            line.write(out, "_bucket", Some(&bound_text), so_far as f64);
+        }
+        line.write(out, "_sum", None, f64::from_bits(self.sum.load(Ordering::Relaxed)));
+        line.write(out, "_count", None, so_far as f64);
+    }
+}
+
+/// A number as Go's `strconv.FormatFloat(…, 'g', -1, 64)` prints it: exponents from 10^21 on and below 10^-4.
+pub(super) struct Number(pub(super) f64);
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let number = self.0;
+        let magnitude = number.abs();
+        if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
+            let text = format!("{number:e}");
+            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            let exponent: i32 = exponent.parse().unwrap_or_default();
+            let sign = if exponent < 0 { '-' } else { '+' };
+            return write!(f, "{mantissa}e{sign}{:02}", exponent.abs());
+        }
+        write!(f, "{number}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Number;
+
+    #[test]
+    fn numbers_print_as_go_prints_them() {
+        let check = |number: f64, expected: &str| assert_eq!(Number(number).to_string(), expected);
+        check(0.0, "0");
+        check(1.0, "1");
+        check(0.005, "0.005");
+        check(1e6, "1000000");
+        check(1.5e21, "1.5e+21");
+        check(1e-5, "1e-05");
+    }
+}

@@ -1,0 +1,292 @@
+//! What the client takes: encoding, shape, and whether human eyes will read it.
+//!
+//! Upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go (v1.36.4).
+
+use http::{HeaderMap, HeaderName, header};
+use keelson_codec::media_type::{Accept, ContentType, Conversion, MediaType, parse_accept};
+
+use crate::error::{Error, Result};
+use crate::query::Query;
+
+/// How an answer is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// Which version of the meta group a converted answer is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetaVersion {
+    /// `meta.k8s.io/v1`.
+    #[default]
+    V1,
+    /// `meta.k8s.io/v1beta1`.
+    V1Beta1,
+}
+
+impl MetaVersion {
+    /// As it stands in `apiVersion`.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "meta.k8s.io/v1",
+            MetaVersion::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// What becomes of an object on its way to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// It stays as it is.
+    #[default]
+    Object,
+    /// Rows and columns.
+    Table(MetaVersion),
+    /// The metadata of one object.
+    Metadata(MetaVersion),
+    /// The metadata of many objects.
+    MetadataList(MetaVersion),
+}
+
+/// Whether white space is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// As few bytes as possible.
+    #[default]
+    Compact,
+    /// Indented.
+    Pretty,
+}
+
+/// What was agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// How it is encoded.
+    pub encoding: Encoding,
+    /// What becomes of objects.
+    pub shape: Shape,
+    /// For whose eyes.
+    pub layout: Layout,
+}
+
+impl Output {
+    /// Compact JSON, as it is.
+    pub const JSON: Output = Output { encoding: Encoding::Json, shape: Shape::Object, layout: Layout::Compact };
+}
+
+/// What can be served, in order of preference, as clients read it.
+const SERVED: &str = "application/json, application/yaml";
+/// What can be streamed.
+const STREAMED: &str = "application/json;stream=watch";
+
+/// What an answer about objects looks like.
+pub fn output(headers: &HeaderMap, query: &Query<'_>) -> Result<Output> {
+    let mut output = negotiate(headers, shape).ok_or_else(|| not_acceptable(SERVED))?;
+    if is_for_eyes(headers, query) {
+        output.layout = Layout::Pretty;
+    }
+    Ok(output)
+}
+
+/// What the frames of a watch look like.
+pub fn stream(headers: &HeaderMap) -> Result<Output> {
+    let output = negotiate(headers, shape).ok_or_else(|| not_acceptable(SERVED))?;
+    match output.encoding {
+        Encoding::Json => Ok(output),
+        Encoding::Yaml => Err(not_acceptable(STREAMED)),
+    }
+}
+
+/// What an answer that is no object looks like: a failure, a discovery document. `None` if nothing will do.
+pub fn plain(headers: &HeaderMap, query: &Query<'_>) -> Option<Output> {
+    let mut output = negotiate(headers, |conversion| conversion.is_none().then_some(Shape::Object))?;
+    if is_for_eyes(headers, query) {
+        output.layout = Layout::Pretty;
+    }
+    Some(output)
+}
+
+/// The answer to a client that takes nothing we have.
+pub fn not_acceptable(served: &str) -> Error {
+    Error::NotAcceptable(format!("only the following media types are accepted: {served}"))
+}
+
+/// The answer to a client that takes nothing we have.
+pub fn nothing_acceptable() -> Error {
+    not_acceptable(SERVED)
+}
+
+/// How a body is encoded. An absent header means JSON.
+pub fn input(headers: &HeaderMap) -> Result<Encoding> {
+    let header = text(headers, header::CONTENT_TYPE);
+    if header.is_empty() {
+        return Ok(Encoding::Json);
+    }
+    let media_type = ContentType::parse(header).map_or(MediaType::Unknown, |it| it.media_type());
+    encoding(media_type).ok_or_else(|| {
+        Error::UnsupportedMediaType(format!(
+            "the body of the request was in an unknown format - accepted media types include: {SERVED}"
+        ))
+    })
+}
+
+/// Walks through what the client takes, best first; `shape` says what conversions are possible.
+fn negotiate(headers: &HeaderMap, shape: impl Fn(Option<&Conversion>) -> Option<Shape>) -> Option<Output> {
+    let header = text(headers, header::ACCEPT);
+    if header.is_empty() {
+        return Some(Output::JSON);
+    }
+    parse_accept(header).iter().find_map(|accept| {
+        let encoding = [Encoding::Json, Encoding::Yaml].into_iter().find(|it| {
+            accept.takes(it.media_type()) && can_stream(accept, *it)
+        })?;
+        let shape = shape(accept.conversion().as_ref())?;
+        let layout = if accept.is_pretty() { Layout::Pretty } else { Layout::Compact };
+        Some(Output { encoding, shape, layout })
+    })
+}
+
+fn can_stream(accept: &Accept, encoding: Encoding) -> bool {
+    match accept.stream() {
+        "" => true,
+        "watch" => encoding == Encoding::Json,
+        _ => false,
+    }
+}
+
+impl Encoding {
+    /// Its media type.
+    pub fn media_type(self) -> MediaType {
+        match self {
+            Encoding::Json => MediaType::Json,
+            Encoding::Yaml => MediaType::Yaml,
+        }
+    }
+}
+
+fn encoding(media_type: MediaType) -> Option<Encoding> {
+    match media_type {
+        MediaType::Json => Some(Encoding::Json),
+        MediaType::Yaml => Some(Encoding::Yaml),
+        MediaType::Protobuf | MediaType::Cbor | MediaType::Unknown => None,
+    }
+}
+
+fn shape(conversion: Option<&Conversion>) -> Option<Shape> {
+    let Some(conversion) = conversion else { return Some(Shape::Object) };
+    let version = match (&*conversion.group, &*conversion.version) {
+        ("meta.k8s.io", "v1") => MetaVersion::V1,
+        ("meta.k8s.io", "v1beta1") => MetaVersion::V1Beta1,
+        _ => return None,
+    };
+    match &*conversion.kind {
+        "Table" => Some(Shape::Table(version)),
+        "PartialObjectMetadata" => Some(Shape::Metadata(version)),
+        "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),
+        _ => None,
+    }
+}
+
+/// `?pretty=` decides; without it, what browsers and command line tools call themselves.
+fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
+    if let Some(pretty) = query.get("pretty").filter(|it| !it.is_empty()) {
+        return matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True");
+    }
+    let agent = text(headers, header::USER_AGENT);
+    ["curl", "Wget", "Mozilla/5.0"].iter().any(|it| agent.starts_with(it))
+}
+
+/// The first value of a header; empty where it is absent or no text.
+pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
+    headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::{input, output, plain, stream};
+    use crate::query::Query;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[track_caller]
+    fn check(accept: &str, expected: &str) {
+        let found = match output(&headers(&[("accept", accept)]), &Query::default()) {
+            Ok(it) => format!("{:?} {:?} {:?}", it.encoding, it.shape, it.layout),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found, expected, "{accept}");
+    }
+
+    #[test]
+    fn the_best_acceptable_type_is_taken() {
+        check("", "Json Object Compact");
+        check("*/*", "Json Object Compact");
+        check("application/*", "Json Object Compact");
+        check("application/json;q=0.1, application/yaml", "Yaml Object Compact");
+        check("application/vnd.kubernetes.protobuf, application/json", "Json Object Compact");
+        check("application/json;pretty=1", "Json Object Pretty");
+        check("application/json;stream=watch", "Json Object Compact");
+        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "Json Table(V1) Compact");
+        check("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", "Json Object Compact");
+        check(
+            "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
+            "Json Metadata(V1Beta1) Compact",
+        );
+        let nothing = "not acceptable: only the following media types are accepted: application/json, application/yaml";
+        check("text/html", nothing);
+        check("application/json;as=Foo;v=v1;g=meta.k8s.io", nothing);
+        check("application/json;stream=foo", nothing);
+    }
+
+    #[test]
+    fn watches_are_json() {
+        assert!(stream(&headers(&[("accept", "application/json;stream=watch")])).is_ok());
+        let error = stream(&headers(&[("accept", "application/yaml")])).unwrap_err();
+        let expected = "not acceptable: only the following media types are accepted: application/json;stream=watch";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn failures_are_not_converted() {
+        assert!(plain(&headers(&[("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")]), &Query::default()).is_none());
+        assert!(plain(&headers(&[("accept", "application/yaml")]), &Query::default()).is_some());
+    }
+
+    #[test]
+    fn people_get_white_space() {
+        let check = |query: &str, agent: &str, expected: &str| {
+            let found = output(&headers(&[("user-agent", agent)]), &Query::parse(query)).unwrap();
+            assert_eq!(format!("{:?}", found.layout), expected, "{query} {agent}");
+        };
+        check("", "curl/8.0", "Pretty");
+        check("", "Mozilla/5.0 (X11)", "Pretty");
+        check("", "kubectl/v1.36", "Compact");
+        check("pretty=true", "kubectl/v1.36", "Pretty");
+        check("pretty=false", "curl/8.0", "Compact");
+        check("pretty=nonsense", "curl/8.0", "Compact");
+        check("pretty=", "curl/8.0", "Pretty");
+    }
+
+    #[test]
+    fn bodies_are_json_or_yaml() {
+        let check = |content_type: &str, expected: &str| {
+            let found = input(&headers(&[("content-type", content_type)]));
+            assert_eq!(found.map_or_else(|it| it.to_string(), |it| format!("{it:?}")), expected);
+        };
+        check("", "Json");
+        check("application/json; charset=utf-8", "Json");
+        check("application/yaml", "Yaml");
+        check(
+            "text/plain",
+            "unsupported media type: the body of the request was in an unknown format - accepted media types include: \
+             application/json, application/yaml",
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! How to delete: from the query, or from a body of kind DeleteOptions.
+//!
+//! Upstream: apiserver/pkg/endpoints/handlers/delete.go and ValidateDeleteOptions (v1.36.4).
+
+use keelson_object::scalar::quote;
+use keelson_object::{FieldErrors, Map, Path, SmolStr, Value};
+use keelson_registry::DryRun;
+use keelson_registry::options::{DeleteOptions, Preconditions, Propagation};
+
+use super::write::dry_run;
+use super::{number, refuse_if_any};
+use crate::error::{Error, Result};
+use crate::query::Query;
+
+/// How to delete.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteParams {
+    /// How to delete.
+    pub options: DeleteOptions,
+    /// Whether anything is written.
+    pub dry_run: DryRun,
+    /// The old way to ask for propagation; `Some(false)` changes the code of the answer.
+    pub orphan_dependents: Option<bool>,
+}
+
+/// What was asked for, read but not yet judged.
+#[derive(Default)]
+struct Raw {
+    grace_seconds: Option<i64>,
+    orphan_dependents: Option<bool>,
+    propagation: Option<String>,
+    dry_run: Vec<String>,
+    preconditions: Preconditions,
+}
+
+/// The options of a delete without a body.
+pub fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
+    judge(Raw {
+        grace_seconds: number(query, "gracePeriodSeconds")?,
+        orphan_dependents: query.switch("orphanDependents"),
+        propagation: query.get("propagationPolicy").map(str::to_owned),
+        dry_run: query.all("dryRun").map(str::to_owned).collect(),
+        preconditions: Preconditions::default(),
+    })
+}
+
+/// The options of a delete with a body; the query then counts for nothing.
+pub fn from_body(body: &Value) -> Result<DeleteParams> {
+    let wrong = |field: &str, value: &Value, wanted: &str| {
+        Error::BadRequest(format!(
+            "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {wanted}",
+            value.json_type()
+        ))
+    };
+    let Some(map) = body.as_map() else {
+        return Err(wrong("", body, "v1.DeleteOptions"));
+    };
+    check_kind(map)?;
+    let mut raw = Raw::default();
+    for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+        match key.as_str() {
+            "gracePeriodSeconds" => {
+                raw.grace_seconds = Some(value.as_int().ok_or_else(|| wrong(key, value, "int64"))?);
+            }
+            "orphanDependents" => {
+                raw.orphan_dependents = Some(value.as_bool().ok_or_else(|| wrong(key, value, "bool"))?);
+            }
+            "propagationPolicy" => {
+                raw.propagation =
+                    Some(value.as_str().ok_or_else(|| wrong(key, value, "v1.DeletionPropagation"))?.to_owned());
+            }
+            "dryRun" => {
+                let items = value.as_list().ok_or_else(|| wrong(key, value, "[]string"))?;
+                for item in items {
+                    raw.dry_run.push(item.as_str().ok_or_else(|| wrong(key, item, "string"))?.to_owned());
+                }
+            }
+            "preconditions" => {
+                let conditions = value.as_map().ok_or_else(|| wrong(key, value, "v1.Preconditions"))?;
+                raw.preconditions = Preconditions {
+                    uid: conditions.str("uid").map(SmolStr::new),
+                    resource_version: conditions.str("resourceVersion").map(SmolStr::new),
+                };
+            }
+            _ => {}
+        }
+    }
+    judge(raw)
+}
+
+/// Old clients send the options in the group of the resource; the kind is what matters.
+fn check_kind(map: &Map) -> Result<()> {
+    let kind = map.str("kind").unwrap_or_default();
+    if kind.is_empty() || kind == "DeleteOptions" {
+        return Ok(());
+    }
+    let version = map.str("apiVersion").unwrap_or_default();
+    Err(Error::BadRequest(format!("no kind {} is registered for version {}", quote(kind), quote(version))))
+}
+
+fn judge(raw: Raw) -> Result<DeleteParams> {
+    let mut errors = FieldErrors::default();
+    let at = Path::root("propagationPolicy");
+    if let (Some(_), Some(policy)) = (raw.orphan_dependents, &raw.propagation) {
+        errors.invalid(&at, policy.as_str(), "orphanDependents and deletionPropagation cannot be both set");
+    }
+    let propagation = match raw.propagation.as_deref() {
+        None => match raw.orphan_dependents {
+            Some(true) => Some(Propagation::Orphan),
+            Some(false) => Some(Propagation::Background),
+            None => None,
+        },
+        Some("Foreground") => Some(Propagation::Foreground),
+        Some("Background") => Some(Propagation::Background),
+        Some("Orphan") => Some(Propagation::Orphan),
+        Some(other) => {
+            errors.not_supported(&at, other, &["Foreground", "Background", "Orphan", "nil"]);
+            None
+        }
+    };
+    let dry_run = dry_run(raw.dry_run.iter().map(String::as_str), &mut errors);
+    refuse_if_any("DeleteOptions", errors)?;
+    let options =
+        DeleteOptions { grace_seconds: raw.grace_seconds, preconditions: raw.preconditions, propagation };
+    Ok(DeleteParams { options, dry_run, orphan_dependents: raw.orphan_dependents })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DeleteParams, from_body, from_query};
+    use crate::error::{Error, Result};
+    use crate::query::Query;
+
+    fn text(params: Result<DeleteParams>) -> String {
+        match params {
+            Ok(it) => format!(
+                "{:?} {:?} {:?} {:?}",
+                it.options.grace_seconds, it.options.propagation, it.options.preconditions.uid, it.dry_run
+            ),
+            Err(Error::InvalidOptions { errors, .. }) => errors.to_text(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[track_caller]
+    fn check_query(query: &str, expected: &str) {
+        assert_eq!(text(from_query(&Query::parse(query))), expected, "{query}");
+    }
+
+    #[track_caller]
+    fn check_body(body: &str, expected: &str) {
+        let value = keelson_codec::json::read(body.as_bytes()).unwrap().value;
+        assert_eq!(text(from_body(&value)), expected, "{body}");
+    }
+
+    #[test]
+    fn queries_are_judged() {
+        check_query("", "None None None Off");
+        check_query("gracePeriodSeconds=5&propagationPolicy=Foreground", "Some(5) Some(Foreground) None Off");
+        check_query("orphanDependents=true&dryRun=All", "None Some(Orphan) None All");
+        check_query("gracePeriodSeconds=x", "strconv.ParseInt: parsing \"x\": invalid syntax");
+        check_query(
+            "propagationPolicy=Foo",
+            "propagationPolicy: Unsupported value: \"Foo\": supported values: \"Foreground\", \"Background\", \
+             \"Orphan\", \"nil\"",
+        );
+        check_query(
+            "propagationPolicy=Orphan&orphanDependents=true",
+            "propagationPolicy: Invalid value: \"Orphan\": orphanDependents and deletionPropagation cannot be both set",
+        );
+    }
+
+    #[test]
+    fn bodies_are_judged() {
+        check_body(r#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}"#, "Some(0) None None Off");
+        check_body(r#"{"preconditions":{"uid":"a"},"dryRun":["All"]}"#, "None None Some(\"a\") All");
+        check_body(r#"{"gracePeriodSeconds":null}"#, "None None None Off");
+        check_body(
+            r#"{"gracePeriodSeconds":"x"}"#,
+            "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+        );
+        check_body(r#"{"kind":"Foo","apiVersion":"v1"}"#, "no kind \"Foo\" is registered for version \"v1\"");
+    }
+}

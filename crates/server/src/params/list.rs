@@ -1,0 +1,290 @@
+//! How to list and watch.
+//!
+//! Upstream: apimachinery/pkg/apis/meta/internalversion/validation, ValidateListOptions, and
+//! apiserver/pkg/endpoints/handlers/get.go, listOpts (v1.36.4).
+
+use std::time::Duration;
+
+use keelson_object::selector::{field, label};
+use keelson_object::{FieldErrors, Path};
+use keelson_registry::options::{Freshness, InitialEvents, ListOptions, Selection, WatchFrom, WatchOptions};
+
+use super::{number, refuse_if_any, revision};
+use crate::error::{Error, Result};
+use crate::query::Query;
+
+/// How to watch, and for how long.
+#[derive(Clone, Debug)]
+pub struct WatchParams {
+    /// How to watch.
+    pub options: WatchOptions,
+    /// When the watch ends; `None` leaves it to the server.
+    pub timeout: Option<Duration>,
+}
+
+/// The parameters that lists and watches share, read but not yet judged.
+struct Raw<'q> {
+    selection: Selection,
+    revision: &'q str,
+    revision_match: &'q str,
+    continue_token: &'q str,
+    limit: i64,
+    timeout_seconds: Option<i64>,
+    send_initial_events: Option<bool>,
+    bookmarks: bool,
+}
+
+/// How to list. `name` is the object that the address or the selector names; empty for none.
+pub fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
+    let raw = read(query)?;
+    refuse_if_any("ListOptions", list_errors(&raw))?;
+    let revision = revision(raw.revision)
+        .map_err(|text| Error::BadRequest(format!("invalid resource version: {text}")))?;
+    Ok(ListOptions {
+        freshness: freshness(&raw, revision)?,
+        selection: with_name(raw.selection, name)?,
+        // A negative limit is none.
+        limit: u64::try_from(raw.limit).unwrap_or(0),
+        continue_token: raw.continue_token.to_owned(),
+    })
+}
+
+/// How to watch. `name` as for [`list`].
+pub fn watch(query: &Query<'_>, name: &str) -> Result<WatchParams> {
+    let mut raw = read(query)?;
+    // The old way to ask for the state first means the same, without the mark at its end.
+    let is_marked = raw.send_initial_events;
+    if raw.send_initial_events.is_none() && raw.revision_match.is_empty() && matches!(raw.revision, "" | "0") {
+        raw.send_initial_events = Some(true);
+        raw.revision_match = "NotOlderThan";
+    }
+    refuse_if_any("ListOptions", watch_errors(&raw))?;
+    let revision = revision(raw.revision).map_err(Error::BadRevision)?;
+    let from = match revision {
+        None => WatchFrom::Latest,
+        Some(0) => WatchFrom::Any,
+        Some(revision) => WatchFrom::After(revision),
+    };
+    let options = WatchOptions {
+        from,
+        selection: with_name(raw.selection, name)?,
+        bookmarks: raw.bookmarks,
+        initial_events: if is_marked == Some(true) { InitialEvents::Marked } else { InitialEvents::Unmarked },
+    };
+    let timeout = raw.timeout_seconds.filter(|it| *it != 0);
+    // A negative time is over before it begins.
+    let timeout = timeout.map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0)));
+    Ok(WatchParams { options, timeout })
+}
+
+fn read<'q>(query: &'q Query<'_>) -> Result<Raw<'q>> {
+    let bad = |error: &dyn std::fmt::Display| Error::BadRequest(error.to_string());
+    let text = |key| query.get(key).unwrap_or_default();
+    let labels = Some(text("labelSelector")).filter(|it| !it.is_empty()).map(label::Selector::parse).transpose();
+    let fields = Some(text("fieldSelector")).filter(|it| !it.is_empty()).map(field::Selector::parse).transpose();
+    Ok(Raw {
+        selection: Selection {
+            labels: labels.map_err(|error| bad(&error))?,
+            fields: fields.map_err(|error| bad(&error))?,
+        },
+        revision: text("resourceVersion"),
+        revision_match: text("resourceVersionMatch"),
+        continue_token: text("continue"),
+        limit: number(query, "limit")?.unwrap_or(0),
+        timeout_seconds: number(query, "timeoutSeconds")?,
+        send_initial_events: query.switch("sendInitialEvents"),
+        bookmarks: query.switch("allowWatchBookmarks").unwrap_or(false),
+    })
+}
+
+fn list_errors(raw: &Raw<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let at = Path::root("resourceVersionMatch");
+    if !raw.revision_match.is_empty() {
+        if raw.revision.is_empty() {
+            errors.forbidden(&at, "resourceVersionMatch is forbidden unless resourceVersion is provided");
+        }
+        if !raw.continue_token.is_empty() {
+            errors.forbidden(&at, "resourceVersionMatch is forbidden when continue is provided");
+        }
+        if !matches!(raw.revision_match, "Exact" | "NotOlderThan") {
+            errors.not_supported(&at, raw.revision_match, &["Exact", "NotOlderThan", ""]);
+        }
+        if raw.revision_match == "Exact" && raw.revision == "0" {
+            errors.forbidden(&at, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+        }
+    }
+    if raw.send_initial_events.is_some() {
+        errors.forbidden(&Path::root("sendInitialEvents"), "sendInitialEvents is forbidden for list");
+    }
+    errors
+}
+
+fn watch_errors(raw: &Raw<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let at = Path::root("resourceVersionMatch");
+    if raw.send_initial_events.is_some() && raw.revision_match != "NotOlderThan" {
+        errors.forbidden(&at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if raw.revision_match.is_empty() {
+        return errors;
+    }
+    if raw.send_initial_events.is_none() {
+        errors.forbidden(&at, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    }
+    if raw.revision_match != "NotOlderThan" {
+        errors.not_supported(&at, raw.revision_match, &["NotOlderThan"]);
+    }
+    if !raw.continue_token.is_empty() {
+        errors.forbidden(&at, "resourceVersionMatch is forbidden when continue is provided");
+    }
+    errors
+}
+
+fn freshness(raw: &Raw<'_>, revision: Option<u64>) -> Result<Freshness> {
+    if !raw.continue_token.is_empty() {
+        return match revision {
+            None | Some(0) => Ok(Freshness::Latest),
+            Some(_) => Err(Error::BadRequest("specifying resource version is not allowed when using continue".to_owned())),
+        };
+    }
+    Ok(match (raw.revision_match, revision) {
+        (_, None) => Freshness::Latest,
+        (_, Some(0)) => Freshness::Any,
+        ("Exact", Some(revision)) => Freshness::Exactly(revision),
+        // With a limit, and nothing said, a page is of exactly this revision.
+        ("", Some(revision)) if raw.limit > 0 => Freshness::Exactly(revision),
+        (_, Some(revision)) => Freshness::AtLeast(revision),
+    })
+}
+
+/// A name in the address is a field selector; a field selector beside it must agree.
+fn with_name(mut selection: Selection, name: &str) -> Result<Selection> {
+    if name.is_empty() {
+        return Ok(selection);
+    }
+    match &selection.fields {
+        Some(fields) if !fields.is_everything() => {
+            if fields.exact("metadata.name") != Some(name) {
+                return Err(Error::BadRequest("fieldSelector metadata.name doesn't match requested name".to_owned()));
+            }
+        }
+        _ => selection.fields = Some(field::Selector::equals("metadata.name", name)),
+    }
+    Ok(selection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{list, watch};
+    use crate::error::Error;
+    use crate::query::Query;
+
+    fn text(error: Error) -> String {
+        match error {
+            Error::InvalidOptions { errors, .. } => errors.to_text(),
+            other => other.to_string(),
+        }
+    }
+
+    #[track_caller]
+    fn check_list(query: &str, expected: &str) {
+        let found = list(&Query::parse(query), "").map_or_else(text, |it| {
+            format!("{:?} limit={} continue={}", it.freshness, it.limit, it.continue_token)
+        });
+        assert_eq!(found, expected, "{query}");
+    }
+
+    #[track_caller]
+    fn check_watch(query: &str, expected: &str) {
+        let found = watch(&Query::parse(query), "").map_or_else(text, |it| {
+            let options = it.options;
+            format!("{:?} {:?} bookmarks={} {:?}", options.from, options.initial_events, options.bookmarks, it.timeout)
+        });
+        assert_eq!(found, expected, "{query}");
+    }
+
+    #[test]
+    fn lists_are_as_fresh_as_asked() {
+        check_list("", "Latest limit=0 continue=");
+        check_list("resourceVersion=0", "Any limit=0 continue=");
+        check_list("resourceVersion=0&limit=500", "Any limit=500 continue=");
+        check_list("resourceVersion=7", "AtLeast(7) limit=0 continue=");
+        check_list("resourceVersion=7&limit=5", "Exactly(7) limit=5 continue=");
+        check_list("resourceVersion=7&limit=5&resourceVersionMatch=NotOlderThan", "AtLeast(7) limit=5 continue=");
+        check_list("resourceVersion=7&resourceVersionMatch=Exact", "Exactly(7) limit=0 continue=");
+        check_list("continue=abc&limit=5", "Latest limit=5 continue=abc");
+        check_list("limit=-1", "Latest limit=0 continue=");
+    }
+
+    #[test]
+    fn list_options_are_judged() {
+        check_list("limit=x", "strconv.ParseInt: parsing \"x\": invalid syntax");
+        check_list(
+            "resourceVersion=x",
+            "invalid resource version: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": \
+             invalid syntax",
+        );
+        check_list(
+            "resourceVersionMatch=Exact",
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+        );
+        check_list(
+            "resourceVersion=0&resourceVersionMatch=Exact",
+            "resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+        );
+        check_list(
+            "resourceVersion=1&resourceVersionMatch=Foo",
+            "resourceVersionMatch: Unsupported value: \"Foo\": supported values: \"Exact\", \"NotOlderThan\", \"\"",
+        );
+        check_list("sendInitialEvents=true", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+        check_list(
+            "continue=abc&resourceVersion=1",
+            "specifying resource version is not allowed when using continue",
+        );
+        check_list("labelSelector=a===", "unable to parse requirement: found '=', expected: identifier");
+        check_list("fieldSelector=foo", "invalid selector: 'foo'; can't understand 'foo'");
+    }
+
+    #[test]
+    fn watches_begin_where_asked() {
+        check_watch("", "Latest Unmarked bookmarks=false None");
+        check_watch("resourceVersion=0", "Any Unmarked bookmarks=false None");
+        check_watch("resourceVersion=7&timeoutSeconds=5", "After(7) Unmarked bookmarks=false Some(5s)");
+        check_watch(
+            "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+            "Latest Marked bookmarks=true None",
+        );
+        check_watch(
+            "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=7",
+            "After(7) Marked bookmarks=false None",
+        );
+    }
+
+    #[test]
+    fn watch_options_are_judged() {
+        check_watch(
+            "sendInitialEvents=true",
+            "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        );
+        check_watch(
+            "resourceVersionMatch=Exact&resourceVersion=1",
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
+             provided\nresourceVersionMatch: Unsupported value: \"Exact\": supported values: \"NotOlderThan\"",
+        );
+        check_watch("resourceVersion=x", "resource version \"resourceVersion: Invalid value: \\\"x\\\": strconv.ParseUint: parsing \\\"x\\\": invalid syntax\" is no number");
+    }
+
+    #[test]
+    fn a_name_is_a_field_selector() {
+        let fields = |query: &str, name: &str| {
+            list(&Query::parse(query), name).map_or_else(text, |it| it.selection.fields.unwrap().to_string())
+        };
+        assert_eq!(fields("", "a"), "metadata.name=a");
+        assert_eq!(fields("fieldSelector=metadata.name%3Da", "a"), "metadata.name=a");
+        assert_eq!(
+            fields("fieldSelector=metadata.name%3Db", "a"),
+            "fieldSelector metadata.name doesn't match requested name"
+        );
+    }
+}

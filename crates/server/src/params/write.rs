@@ -1,0 +1,169 @@
+//! How to create, update and patch.
+//!
+//! Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go (v1.36.4).
+
+use keelson_object::{FieldErrors, Path, SmolStr, Value};
+use keelson_registry::DryRun;
+use keelson_registry::options::FieldValidation;
+
+use super::refuse_if_any;
+use crate::error::Result;
+use crate::query::Query;
+
+/// How to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteParams {
+    /// Whether anything is written.
+    pub dry_run: DryRun,
+    /// What to do about unknown and duplicate fields.
+    pub validation: FieldValidation,
+    /// Under which name fields are managed; empty leaves it to the user agent.
+    pub field_manager: SmolStr,
+}
+
+/// Which verb the options are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// `CreateOptions`.
+    Create,
+    /// `UpdateOptions`.
+    Update,
+    /// `PatchOptions`.
+    Patch,
+}
+
+impl Writing {
+    fn kind(self) -> &'static str {
+        match self {
+            Writing::Create => "CreateOptions",
+            Writing::Update => "UpdateOptions",
+            Writing::Patch => "PatchOptions",
+        }
+    }
+}
+
+/// A field manager longer than this is refused.
+const FIELD_MANAGER_BYTES: usize = 128;
+
+/// Reads and judges the options of a write.
+pub fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
+    let field_manager = query.get("fieldManager").unwrap_or_default();
+    let mut errors = FieldErrors::default();
+    check_field_manager(field_manager, &mut errors);
+    let dry_run = dry_run(query.all("dryRun"), &mut errors);
+    let validation = validation(query.get("fieldValidation").unwrap_or_default(), &mut errors);
+    refuse_if_any(writing.kind(), errors)?;
+    Ok(WriteParams { dry_run, validation, field_manager: field_manager.into() })
+}
+
+/// The name under which fields are managed: what the client says, or the first word of its user agent.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent (v1.36.4).
+pub fn field_manager(given: &str, user_agent: &str) -> SmolStr {
+    if !given.is_empty() {
+        return given.into();
+    }
+    let prefix = user_agent.split('/').next().unwrap_or_default();
+    let mut name = String::new();
+    for character in prefix.chars().filter(|it| is_printable(*it)) {
+        if name.len() + character.len_utf8() > FIELD_MANAGER_BYTES {
+            break;
+        }
+        name.push(character);
+    }
+    name.into()
+}
+
+pub(super) fn dry_run<'v>(values: impl Iterator<Item = &'v str>, errors: &mut FieldErrors) -> DryRun {
+    let values: Vec<&str> = values.collect();
+    if values.iter().any(|it| *it != "All") {
+        let shown = Value::List(values.iter().map(|it| Value::String(SmolStr::new(it))).collect());
+        errors.not_supported(&Path::root("dryRun"), shown, &["All"]);
+    }
+    if values.is_empty() { DryRun::Off } else { DryRun::All }
+}
+
+fn validation(text: &str, errors: &mut FieldErrors) -> FieldValidation {
+    match text {
+        "" | "Warn" => FieldValidation::Warn,
+        "Ignore" => FieldValidation::Ignore,
+        "Strict" => FieldValidation::Strict,
+        other => {
+            errors.not_supported(&Path::root("fieldValidation"), other, &["", "Ignore", "Strict", "Warn"]);
+            FieldValidation::Warn
+        }
+    }
+}
+
+fn check_field_manager(name: &str, errors: &mut FieldErrors) {
+    let at = Path::root("fieldManager");
+    if name.len() > FIELD_MANAGER_BYTES {
+        errors.too_long(&at, FIELD_MANAGER_BYTES);
+    }
+    for (position, character) in name.char_indices().filter(|(_, it)| !is_printable(*it)) {
+        let shown = if character.is_control() { String::new() } else { format!(" '{character}'") };
+        let number = u32::from(character);
+        let detail = format!("invalid character U+{number:04X}{shown} (at position {position})");
+        errors.invalid(&at, name, detail);
+    }
+}
+
+/// What Go's `unicode.IsPrint` says: letters, marks, numbers, punctuation, symbols and the blank.
+fn is_printable(character: char) -> bool {
+    character == ' ' || !(character.is_control() || character.is_whitespace() || is_unassigned(character))
+}
+
+/// Formats, surrogates, private use and what will never be a character.
+fn is_unassigned(character: char) -> bool {
+    matches!(u32::from(character),
+        0xAD | 0x600..=0x605 | 0x61C | 0x6DD | 0x70F | 0x180E | 0x200B..=0x200F | 0x202A..=0x202E
+        | 0x2060..=0x206F | 0xE000..=0xF8FF | 0xFEFF | 0xFFF0..=0xFFFB | 0xFFFE..=0xFFFF
+        | 0xE0000..=0xE0FFF | 0xF0000..=0x10FFFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Writing, field_manager, write};
+    use crate::error::Error;
+    use crate::query::Query;
+
+    #[track_caller]
+    fn check(query: &str, expected: &str) {
+        let found = match write(&Query::parse(query), Writing::Create) {
+            Ok(it) => format!("{:?} {:?} {}", it.dry_run, it.validation, it.field_manager),
+            Err(Error::InvalidOptions { kind, errors }) => format!("{kind} {}", errors.to_text()),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found, expected, "{query}");
+    }
+
+    #[test]
+    fn write_options_are_judged() {
+        check("", "Off Warn ");
+        check("dryRun=All&fieldValidation=Strict&fieldManager=me", "All Strict me");
+        check("dryRun=All&dryRun=All", "All Warn ");
+        check("dryRun=Foo", "CreateOptions dryRun: Unsupported value: [\"Foo\"]: supported values: \"All\"");
+        check(
+            "fieldValidation=Foo",
+            "CreateOptions fieldValidation: Unsupported value: \"Foo\": supported values: \"\", \"Ignore\", \
+             \"Strict\", \"Warn\"",
+        );
+        check(
+            &format!("fieldManager={}", "x".repeat(129)),
+            "CreateOptions fieldManager: Too long: may not be more than 128 bytes",
+        );
+        check(
+            "fieldManager=a%0Ab",
+            "CreateOptions fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at position 1)",
+        );
+    }
+
+    #[test]
+    fn the_user_agent_names_the_manager() {
+        let check = |given: &str, agent: &str, expected: &str| assert_eq!(field_manager(given, agent), expected);
+        check("me", "kubectl/v1.36", "me");
+        check("", "kubectl/v1.36 (linux/amd64)", "kubectl");
+        check("", "", "");
+        check("", &"x".repeat(200), &"x".repeat(128));
+    }
+}

@@ -1,0 +1,40 @@
+//! Entries that do not stay for ever: once a second the store looks whose time has come.
+//!
+//! The time is that of the wall, because it must mean the same after a restart.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::shared::Shared;
+use crate::writer::{Request, ask};
+
+const TICK: Duration = Duration::from_secs(1);
+
+/// Asks the writer to delete what has lived long enough, as long as the store is there.
+pub(crate) async fn expire_by_time(shared: Weak<Shared>, requests: mpsc::Sender<Request>) {
+    let Some(clock) = shared.upgrade().map(|shared| shared.options.clock.clone()) else {
+        return;
+    };
+    loop {
+        // The tick is counted from before the look, so that time that passes meanwhile is not lost.
+        let tick = clock.monotonic() + TICK;
+        let now = clock.unix_millis();
+        let Some(next) = shared
+            .upgrade()
+            .map(|shared| shared.state.read().index.next_expiry())
+        else {
+            return;
+        };
+        if next.is_some_and(|next| next <= now) {
+            match ask(&requests, Request::Expire).await {
+                // As much as fits into one transaction is gone, and there is more.
+                Some(true) => continue,
+                None if requests.is_closed() => return,
+                Some(false) | None => (),
+            }
+        }
+        clock.sleep_until(tick).await;
+    }
+}

@@ -1,0 +1,92 @@
+//! Certificates for tests: authorities of our own, and clients of the server's.
+
+use anyhow::{Context, Result};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+
+use crate::connect::Identity;
+
+/// Somebody who signs certificates.
+pub struct Authority {
+    certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// A new one.
+    pub fn new(name: &str) -> Result<Authority> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = distinguished_name(name, &[]);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::CrlSign,
+        ];
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?.pem();
+        let issuer = Issuer::new(params, key);
+        Ok(Authority { certificate, issuer })
+    }
+
+    /// One that exists already.
+    pub fn load(certificate: &str, key: &str) -> Result<Authority> {
+        let key = KeyPair::from_pem(key).context("the authority's key")?;
+        let issuer = Issuer::from_ca_cert_pem(certificate, key).context("the authority's certificate")?;
+        Ok(Authority {
+            certificate: certificate.to_owned(),
+            issuer,
+        })
+    }
+
+    /// Its certificate in PEM.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// A client certificate: the user is the common name, the groups are the organizations.
+    pub fn client(&self, user: &str, groups: &[&str]) -> Result<Identity> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = distinguished_name(user, groups);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue(params)
+    }
+
+    /// A serving certificate for names and addresses.
+    pub fn server(&self, names: &[&str]) -> Result<Identity> {
+        let names: Vec<String> = names.iter().copied().map(String::from).collect();
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = distinguished_name("kube-apiserver", &[]);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.issue(params)
+    }
+
+    fn issue(&self, mut params: CertificateParams) -> Result<Identity> {
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyEncipherment,
+        ];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Identity {
+            certificate,
+            key: key.serialize_pem(),
+        })
+    }
+}
+
+/// A private key in PEM, for service account tokens.
+pub fn private_key() -> Result<String> {
+    Ok(KeyPair::generate()?.serialize_pem())
+}
+
+fn distinguished_name(common_name: &str, organizations: &[&str]) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    for organization in organizations {
+        name.push(DnType::OrganizationName, *organization);
+    }
+    name.push(DnType::CommonName, common_name);
+    name
+}

@@ -1,0 +1,173 @@
+//! Cache: the public face.
+
+use std::fmt;
+use std::sync::Arc;
+
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task;
+use keelson_store::{Key, Revision, Store};
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use crate::error::Result;
+use crate::fan_out::FanOut;
+use crate::feed::{Decode, Feed, Source};
+use crate::freshness::Freshness;
+use crate::metrics::{Counters, Stats};
+use crate::shared::{Shared, State};
+use crate::snapshot::Snapshot;
+use crate::watcher::{WatchRequest, Watcher};
+
+/// How many events the history of a cache keeps at most, unless told otherwise.
+///
+/// Upstream: cacher/watch_cache.go, defaultUpperBoundCapacity (v1.36.4).
+pub const MAX_HISTORY: usize = 100 * 1024;
+
+/// How many events wait for a watcher before it goes on from the history, unless told otherwise.
+pub const QUEUE: usize = 100;
+
+/// What a cache is made of.
+#[derive(Clone)]
+pub struct CacheOptions {
+    /// Where the objects are.
+    pub store: Arc<dyn Store>,
+    /// What all their keys begin with, with a trailing slash: `/registry/pods/`.
+    pub prefix: Key,
+    /// Makes objects of values.
+    pub decode: Decode,
+    /// What time it is.
+    pub clock: Clock,
+    /// How many events the history keeps at most; it begins small and grows to hold 75 s of them.
+    pub history: usize,
+    /// The positions in [`keelson_object::Index::fields`] of the fields by which objects and watchers are indexed.
+    pub indexes: Vec<usize>,
+    /// How many events wait for a watcher before it goes on from the history.
+    pub queue: usize,
+}
+
+impl CacheOptions {
+    /// The usual bounds, and no indexed fields.
+    pub fn new(store: Arc<dyn Store>, prefix: Key, decode: Decode, clock: Clock) -> CacheOptions {
+        CacheOptions {
+            store,
+            prefix,
+            decode,
+            clock,
+            history: MAX_HISTORY,
+            indexes: Vec::new(),
+            queue: QUEUE,
+        }
+    }
+}
+
+/// The live objects of one resource, and everybody who watches them. Closed when it is dropped.
+pub struct Cache {
+    pub(crate) source: Source,
+    pub(crate) shared: Arc<Shared>,
+    feed: AbortHandle,
+}
+
+impl Cache {
+    /// Lists all objects and begins to follow the store. Fails if the store cannot be listed now.
+    pub async fn start(options: CacheOptions) -> Result<Arc<Cache>> {
+        let CacheOptions {
+            store,
+            prefix,
+            decode,
+            clock,
+            history,
+            indexes,
+            queue,
+        } = options;
+        let source = Source {
+            store,
+            prefix,
+            decode,
+        };
+        let listing = source.list(None).await?;
+        // Watches from before the list can be served if nothing changed between: clients survive our restart.
+        let tip = source.store.tip(&source.prefix).await?;
+        let changed = if tip.changed <= listing.revision {
+            tip.changed
+        } else {
+            listing.revision
+        };
+
+        let mut snapshot = Snapshot::empty(source.prefix.clone(), &indexes, listing.revision);
+        for listed in &listing.objects {
+            snapshot.set(&listed.key, Some(&listed.object));
+        }
+        let shared = Arc::new(Shared {
+            clock,
+            fan_out: Mutex::new(FanOut::new(&indexes, queue)),
+            freshness: Freshness::new(listing.revision),
+            state: Mutex::new(State::new(snapshot, changed, history)),
+            counters: Counters::default(),
+        });
+        shared.counters.decode_failures.add(listing.failures);
+        let feed = Feed {
+            source: source.clone(),
+            shared: shared.clone(),
+        };
+        let feed = task::spawn("watch-cache", feed.run()).abort_handle();
+        Ok(Arc::new(Cache { source, shared, feed }))
+    }
+
+    /// The objects as they are now in the cache, which may be a little behind the store.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+
+    /// Where the cache is.
+    pub fn revision(&self) -> Revision {
+        self.shared.state.lock().snapshot.revision()
+    }
+
+    /// The prefix of the keys of all objects.
+    pub fn prefix(&self) -> &Key {
+        &self.source.prefix
+    }
+
+    /// The state at exactly this revision, if it is the present or was kept; the store may still have it.
+    pub fn exact(&self, revision: Revision) -> Option<Snapshot> {
+        self.shared.state.lock().exact(revision)
+    }
+
+    /// Keeps a snapshot for some minutes, so that the next page of a list can be taken from it.
+    pub fn keep(&self, snapshot: &Snapshot) {
+        let now = self.shared.clock.monotonic();
+        self.shared.state.lock().kept.keep(snapshot, now);
+    }
+
+    /// Begins to watch. Nothing is lost and nothing comes twice between a snapshot and a watch after its revision.
+    pub fn watch(&self, request: WatchRequest) -> Result<Watcher> {
+        Watcher::start(self.shared.clone(), request)
+    }
+
+    /// What the cache counts.
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
+    }
+
+    /// Stops to follow the store and ends all watchers. What is cached can still be read.
+    pub fn close(&self) {
+        self.feed.abort();
+        self.shared.close();
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let revision = self.revision();
+        f.debug_struct("Cache")
+            .field("prefix", &self.source.prefix)
+            .field("revision", &revision)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! Many watchers: nobody is disturbed by what does not concern it, nobody delays another, nothing is lost.
+
+use keelson_stdx::task;
+
+use crate::tests::support::{Client, Fixture, within};
+use crate::{Scope, Start, WatchRequest};
+
+#[tokio::test]
+async fn an_event_wakes_only_those_it_concerns() {
+    let fixture = Fixture::with(|options| options.indexes = vec![0]).await;
+    let start = |scope: Scope| {
+        let mut client = fixture
+            .watch(WatchRequest::new(Start::Snapshot, scope.clone()))
+            .through(scope);
+        assert_eq!(client.ready(), "");
+        client
+    };
+    let mut others: Vec<Client> = Vec::new();
+    for number in 0..3500 {
+        let text = format!("other{number}");
+        others.push(start(Scope::Namespace(text.as_str().into())));
+        others.push(start(Scope::Name {
+            namespace: "a".into(),
+            name: text.as_str().into(),
+        }));
+        others.push(start(Scope::Field {
+            index: 0,
+            value: text.into(),
+        }));
+    }
+    let mut concerned = [
+        Scope::All,
+        Scope::Namespace("a".into()),
+        Scope::Name {
+            namespace: "a".into(),
+            name: "x".into(),
+        },
+        Scope::Field {
+            index: 0,
+            value: "n1".into(),
+        },
+    ]
+    .map(start);
+    fixture.put("a/x", "n1").await;
+    fixture.fresh().await;
+    let stats = fixture.cache.stats();
+    assert_eq!((stats.watchers, stats.wakeups, stats.queued), (10_504, 4, 4));
+    for client in &mut concerned {
+        assert_eq!(client.ready(), "+a/x=n1");
+    }
+    assert!(others.iter_mut().all(|client| client.ready().is_empty()));
+
+    // From one node to another: both are told.
+    let mut receiver = start(Scope::Field {
+        index: 0,
+        value: "n2".into(),
+    });
+    fixture.put("a/x", "n2").await;
+    fixture.fresh().await;
+    assert_eq!(fixture.cache.stats().wakeups, 4 + 5);
+    assert_eq!(concerned[3].ready(), "-a/x=n1");
+    assert_eq!(receiver.ready(), "+a/x=n2");
+}
+
+#[tokio::test]
+async fn a_burst_wakes_a_watcher_once() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.watch(WatchRequest::new(Start::Snapshot, Scope::All));
+    assert_eq!(client.ready(), "");
+    for number in 0..50 {
+        fixture.put("a/x", &format!("n{number}")).await;
+    }
+    fixture.fresh().await;
+    let stats = fixture.cache.stats();
+    assert_eq!((stats.wakeups, stats.queued), (1, 50));
+    assert_eq!(client.ready().split(' ').count(), 50);
+}
+
+/// Writers, readers and watchers on several threads, with queues so small that watchers fall back to the history all
+/// the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_is_lost_or_repeated_between_threads() {
+    let fixture = Fixture::with(|options| (options.queue, options.indexes) = (3, vec![0])).await;
+    let scopes = [
+        Scope::All,
+        Scope::Namespace("a".into()),
+        Scope::Field {
+            index: 0,
+            value: "n1".into(),
+        },
+        Scope::All,
+    ];
+    let mut watching = Vec::new();
+    for round in 0..600 {
+        if round % 50 == 0 {
+            let scope = scopes[round / 50 % scopes.len()].clone();
+            // Half begin with a list and a watch after it, half with a snapshot.
+            let client = if round % 100 == 0 {
+                let snapshot = fixture.cache.snapshot();
+                let request = WatchRequest::new(Start::After(snapshot.revision()), scope.clone());
+                fixture.watch(request).through(scope).with_list(&snapshot)
+            } else {
+                fixture
+                    .watch(WatchRequest::new(Start::Snapshot, scope.clone()))
+                    .through(scope)
+            };
+            watching.push(task::spawn("client", follow(client)));
+        }
+        let (namespace, name) = (["a", "b"][round % 2], round * 7 % 11);
+        let path = format!("{namespace}/x{name}");
+        if round % 5 == 0 && fixture.exists(&path).await {
+            fixture.delete(&path).await;
+        } else {
+            fixture.put(&path, &format!("n{}", round % 3)).await;
+        }
+    }
+    // All scopes see the end.
+    fixture.put("a/end", "n1").await;
+    let snapshot = fixture.fresh().await;
+    for client in watching {
+        within(client).await.unwrap().check(&snapshot);
+    }
+    assert_eq!(fixture.cache.verify().await.unwrap(), []);
+}
+
+async fn follow(mut client: Client) -> Client {
+    while let Some(seen) = client.next().await {
+        assert_ne!(seen, "!");
+        if seen.contains("a/end=") {
+            break;
+        }
+    }
+    client
+}

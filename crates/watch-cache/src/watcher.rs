@@ -1,0 +1,293 @@
+//! Watcher: one reader of events, at its own pace.
+//!
+//! ```text
+//!  Initial ──────────▶ Replay ───────────▶ Live ─────▶ Ended
+//!  objects of a        history from        own queue     ▲
+//!  snapshot            the cursor on                     │ history no longer has the cursor
+//!                        ▲   └───────────────────────────┤
+//!                        └── queue was full ── Live      │ cache was closed
+//! ```
+//!
+//! From Replay to Live nothing may be lost. The watcher first begins to listen and then reads the history once more:
+//! the publisher writes the history first and the queue second, so an event is in one of them or in both, and those
+//! in both are recognized by their sequence.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keelson_store::{Key, Revision};
+
+use crate::bookmark::{Bookmarks, Schedule};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::fan_out::{Found, Mailbox};
+use crate::scope::Scope;
+use crate::shared::{Replay, Shared};
+use crate::snapshot::Snapshot;
+
+/// What a watcher wants to see.
+#[derive(Clone, Debug)]
+pub struct WatchRequest {
+    /// Where to begin.
+    pub start: Start,
+    /// Which objects.
+    pub scope: Scope,
+    /// Which bookmarks.
+    pub bookmarks: Bookmarks,
+    /// How long the watch will last, if that is known: a last bookmark comes shortly before the end.
+    pub lives: Option<Duration>,
+}
+
+impl WatchRequest {
+    /// Without bookmarks and without an end.
+    pub fn new(start: Start, scope: Scope) -> WatchRequest {
+        WatchRequest {
+            start,
+            scope,
+            bookmarks: Bookmarks::Off,
+            lives: None,
+        }
+    }
+}
+
+/// Where a watch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With all objects as they are now, as if they were added, and then what happens.
+    Snapshot,
+    /// With what happens after a revision. It may lie in the future: then everything up to it is left out.
+    After(Revision),
+}
+
+/// What a watcher gets.
+#[derive(Clone, Debug)]
+pub enum Signal {
+    /// Something happened.
+    Event(Arc<Event>),
+    /// Everything up to here was delivered.
+    Bookmark(Revision),
+    /// All initial objects were delivered: the state at this revision.
+    InitialEventsEnd(Revision),
+}
+
+/// One reader of events. Leaves the cache when it is dropped.
+#[derive(Debug)]
+pub struct Watcher {
+    shared: Arc<Shared>,
+    mailbox: Arc<Mailbox>,
+    id: u64,
+    scope: Scope,
+    phase: Phase,
+    /// What comes next; only what is wanted is in it.
+    buffer: VecDeque<Arc<Event>>,
+    /// The sequence of the next event of the history to look at.
+    cursor: u64,
+    /// Nothing up to this revision is delivered, except initial objects.
+    after: Revision,
+    /// Everything up to this revision was delivered.
+    seen: Revision,
+    bookmarks: Bookmarks,
+    schedule: Schedule,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Initial { snapshot: Snapshot, last: Option<Key> },
+    Replay,
+    Live,
+    Ended,
+}
+
+/// How many initial objects are taken from the snapshot at a time.
+const INITIAL_BATCH: usize = 64;
+
+impl Watcher {
+    pub(crate) fn start(shared: Arc<Shared>, request: WatchRequest) -> Result<Watcher> {
+        let WatchRequest {
+            start,
+            scope,
+            bookmarks,
+            lives,
+        } = request;
+        let (phase, cursor, after) = {
+            let state = shared.state.lock();
+            match start {
+                Start::Snapshot => {
+                    let (snapshot, end) = (state.snapshot.clone(), state.history.end());
+                    let revision = snapshot.revision();
+                    (Phase::Initial { snapshot, last: None }, end, revision)
+                }
+                Start::After(revision) => (Phase::Replay, state.history.start_after(revision)?, revision),
+            }
+        };
+        let mailbox = Arc::new(Mailbox::default());
+        let id = shared
+            .fan_out
+            .lock()
+            .add(&scope, mailbox.clone())
+            .ok_or(Error::Closed)?;
+        Ok(Watcher {
+            schedule: Schedule::new(bookmarks, shared.clock.monotonic(), lives),
+            shared,
+            mailbox,
+            id,
+            scope,
+            phase,
+            buffer: VecDeque::new(),
+            cursor,
+            after,
+            seen: after,
+            bookmarks,
+        })
+    }
+
+    /// What comes next; waits for it. `None` when the cache is closed, or after an error. Nothing is lost when the
+    /// future is dropped.
+    pub async fn next(&mut self) -> Option<Result<Signal>> {
+        loop {
+            if let Some(signal) = self.ready() {
+                return Some(signal);
+            }
+            if matches!(self.phase, Phase::Ended) {
+                return None;
+            }
+            match self.schedule.next() {
+                None => self.mailbox.rung().await,
+                Some(due) => tokio::select! {
+                    () = self.mailbox.rung() => (),
+                    () = self.shared.clock.sleep_until(due) => (),
+                },
+            }
+        }
+    }
+
+    /// What comes next, if it is there already: who writes to a client can fill a frame before it sends it.
+    pub fn ready(&mut self) -> Option<Result<Signal>> {
+        if let Some(bookmark) = self.bookmark() {
+            return Some(Ok(bookmark));
+        }
+        loop {
+            if let Some(event) = self.buffer.pop_front() {
+                if !matches!(self.phase, Phase::Initial { .. }) {
+                    self.seen = event.revision();
+                }
+                return Some(Ok(Signal::Event(event)));
+            }
+            match &self.phase {
+                Phase::Initial { .. } => {
+                    if let Some(end) = self.fill_initial() {
+                        return Some(Ok(end));
+                    }
+                }
+                Phase::Replay => {
+                    if let Err(error) = self.fill_from_history() {
+                        return Some(Err(error));
+                    }
+                }
+                Phase::Live => {
+                    if !self.fill_from_queue() {
+                        return None;
+                    }
+                }
+                Phase::Ended => return None,
+            }
+        }
+    }
+
+    /// Takes some initial objects. After the last one, says so to those who asked.
+    fn fill_initial(&mut self) -> Option<Signal> {
+        let Phase::Initial { snapshot, last } = &mut self.phase else {
+            return None;
+        };
+        let objects = snapshot.scoped(&self.scope, last.as_ref()).take(INITIAL_BATCH);
+        let mut reached = None;
+        for (key, object) in objects {
+            reached = Some(key.clone());
+            self.buffer
+                .push_back(Arc::new(Event::initial(object.clone(), self.after)));
+        }
+        if reached.is_some() {
+            *last = reached;
+            return None;
+        }
+        self.phase = Phase::Replay;
+        (self.bookmarks == Bookmarks::WithInitialEnd).then_some(Signal::InitialEventsEnd(self.after))
+    }
+
+    /// Takes some events from the history. At its end, begins to listen.
+    fn fill_from_history(&mut self) -> Result<()> {
+        let at_end = self.replay()?;
+        if !at_end || !self.buffer.is_empty() {
+            return Ok(());
+        }
+        if !self.mailbox.listen() {
+            self.phase = Phase::Ended;
+            return Ok(());
+        }
+        if self.replay()? {
+            self.phase = Phase::Live;
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self) -> Result<bool> {
+        let (scope, after) = (&self.scope, self.after);
+        let wanted = |event: &Event| event.revision() > after && scope.concerns(event);
+        match self.shared.replay(self.cursor, wanted, &mut self.buffer) {
+            Replay::Read { next, at_end } => {
+                self.cursor = next;
+                Ok(at_end)
+            }
+            Replay::Gone => {
+                self.phase = Phase::Ended;
+                self.shared.counters.lagged.add(1);
+                Err(Error::Lagged { seen: self.seen })
+            }
+        }
+    }
+
+    /// Takes what is in the queue. Says whether there is a reason to look again.
+    fn fill_from_queue(&mut self) -> bool {
+        match self.mailbox.take(&mut self.buffer) {
+            Found::Nothing => return false,
+            Found::Events => {
+                let (scope, after, cursor) = (&self.scope, self.after, self.cursor);
+                if let Some(last) = self.buffer.back() {
+                    self.cursor = cursor.max(last.sequence() + 1);
+                }
+                let wanted = |event: &Event| {
+                    event.sequence() >= cursor && event.revision() > after && scope.concerns(event)
+                };
+                self.buffer.retain(|event| wanted(event));
+            }
+            Found::Overflow { from } => {
+                self.cursor = self.cursor.max(from);
+                self.phase = Phase::Replay;
+            }
+            Found::Closed => self.phase = Phase::Ended,
+        }
+        true
+    }
+
+    /// A bookmark, if one is due and says anything.
+    fn bookmark(&mut self) -> Option<Signal> {
+        let due = self.schedule.next()? <= self.shared.clock.monotonic();
+        if !due || matches!(self.phase, Phase::Initial { .. } | Phase::Ended) {
+            return None;
+        }
+        self.schedule.take(self.shared.clock.monotonic());
+        // Whoever has more to read is told only what it has read.
+        let has_all = self.buffer.is_empty() && matches!(self.phase, Phase::Live);
+        if has_all && let Some(revision) = self.shared.settled(&self.mailbox) {
+            self.seen = self.seen.max(revision);
+        }
+        (self.seen > self.after).then_some(Signal::Bookmark(self.seen))
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.shared.fan_out.lock().remove(&self.scope, self.id);
+    }
+}
