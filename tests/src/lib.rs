@@ -1,1 +1,9 @@
-//! Black-box suites: real clients against the real binary.
+//! Black-box suites: real clients against the real binary. Here is what the suites share.
+#![warn(missing_docs)]
+
+pub mod kubectl;
+pub mod place;
+pub mod scenario;
+pub mod upstream;
+
+pub use place::Place;

@@ -9,16 +9,19 @@ mod modules;
 mod packages;
 mod source;
 mod tables;
+mod views;
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::repo::Repo;
 
 /// Folders that hold generated files and nothing else.
-const FOLDERS: &[&str] = &["crates/schema/src/generated"];
+const FOLDERS: &[&str] = &["crates/schema/src/generated", "crates/views/src/generated"];
 
 /// Writes all generated files, or with `--check` compares them.
 pub fn run(args: &[String]) -> Result<()> {
@@ -55,8 +58,28 @@ fn generate() -> Result<Files> {
             tables::text(table),
         );
     }
-    files.insert(format!("{folder}/sources.rs"), tables::index(&tables));
+    files.insert(format!("{folder}/sources.rs"), formatted(&tables::index(&tables))?);
+    for (name, text) in views::files(&tables) {
+        files.insert(format!("crates/views/src/{name}"), formatted(&text)?);
+    }
     Ok(files)
+}
+
+/// As `cargo fmt` would leave it.
+fn formatted(rust: &str) -> Result<String> {
+    let mut rustfmt = Command::new("rustfmt")
+        .args(["--edition", "2024"])
+        .current_dir(Repo::find().root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start rustfmt, a component of the toolchain")?;
+    let mut stdin = rustfmt.stdin.take().context("rustfmt has no stdin")?;
+    stdin.write_all(rust.as_bytes())?;
+    drop(stdin);
+    let output = rustfmt.wait_with_output()?;
+    ensure!(output.status.success(), "rustfmt does not like what was generated:\n{rust}");
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn write(root: &Path, files: &Files) -> Result<()> {

@@ -88,7 +88,7 @@ async fn write(load: &mut Load) -> Result<Tally> {
                 let begun = clock.monotonic();
                 let mark = format!("sent {}.", begun.as_nanos());
                 let received = lane
-                    .count(Method::PUT, uri, body(&plan, object, Some(&mark)))
+                    .count(Method::PUT, uri, template.fill(&name(object), &mark))
                     .await?;
                 if received.status.is_success() {
                     tally.success(received.bytes, clock.monotonic() - begun);

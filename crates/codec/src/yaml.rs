@@ -8,6 +8,7 @@ mod error;
 mod float;
 mod key_order;
 mod read;
+mod repair;
 mod resolve;
 mod style;
 mod timestamp;

@@ -205,7 +205,10 @@ impl Config {
     pub fn new(flags: &Flags, environment: &Environment) -> Result<Config, Error> {
         if !flags.arguments().iter().all(String::is_empty) {
             let program = flags.face().program();
-            return Err(Error::Arguments { program, arguments: flags.arguments().to_vec() });
+            return Err(Error::Arguments {
+                program,
+                arguments: flags.arguments().to_vec(),
+            });
         }
         let feature_gates = FeatureGates::read(flags.pairs("feature-gates")).map_err(Error::Invalid)?;
         let logging = logging(flags).map_err(|error| Error::Invalid(vec![error]))?;
@@ -233,10 +236,14 @@ impl Config {
             },
             livez_grace_period: flags.duration("livez-grace-period").to_std(),
             event_ttl: flags.duration("event-ttl").to_std(),
-            delete_collection_workers: usize::try_from(flags.int("delete-collection-workers")).unwrap_or(1).max(1),
+            delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
+                .unwrap_or(1)
+                .max(1),
             profiling: flags.is_on("profiling"),
-            external_host: path(flags, "external-hostname")
-                .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
+            external_host: path(flags, "external-hostname").map_or_else(
+                || advertise_address.to_string(),
+                |host| host.display().to_string(),
+            ),
             warnings: warnings(flags, &modes, &service_ranges),
             authorization_modes: modes,
             listen,
@@ -256,7 +263,9 @@ impl Config {
 
 /// A flag that names a file, or nothing.
 fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
-    Some(flags.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
+    Some(flags.text(name))
+        .filter(|text| !text.is_empty())
+        .map(PathBuf::from)
 }
 
 /// `$XDG_DATA_HOME/keelson`, else `~/.local/share/keelson`. A drop-in for kube-apiserver keeps its store beside its
@@ -285,10 +294,15 @@ fn store(flags: &Flags) -> StoreChoice {
 fn listen(flags: &Flags) -> Listen {
     let streams = flags.int("http2-max-streams-per-connection");
     Listen {
-        address: flags.ip("bind-address").unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        address: flags
+            .ip("bind-address")
+            .unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
         port: u16::try_from(flags.int("secure-port")).unwrap_or_default(),
         http2: !flags.is_on("disable-http2-serving"),
-        http2_max_streams: u32::try_from(streams).ok().filter(|it| *it > 0).unwrap_or(DEFAULT_HTTP2_STREAMS),
+        http2_max_streams: u32::try_from(streams)
+            .ok()
+            .filter(|it| *it > 0)
+            .unwrap_or(DEFAULT_HTTP2_STREAMS),
     }
 }
 
@@ -309,7 +323,11 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication 
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_account_issuers: flags.list("service-account-issuer").to_vec(),
-        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
+        service_account_key_files: flags
+            .list("service-account-key-file")
+            .iter()
+            .map(PathBuf::from)
+            .collect(),
         service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
     }
 }
@@ -331,8 +349,11 @@ impl AuthorizationMode {
 }
 
 fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
-    let modes: Vec<_> =
-        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
+    let modes: Vec<_> = flags
+        .list("authorization-mode")
+        .iter()
+        .filter_map(|name| AuthorizationMode::parse(name))
+        .collect();
     match (modes.is_empty(), flags.face()) {
         (false, _) => modes,
         (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
@@ -356,18 +377,30 @@ fn requests(flags: &Flags) -> Requests {
 }
 
 fn advertise_address(flags: &Flags, bind: IpAddr, environment: &Environment) -> IpAddr {
-    let chosen = flags.ip("advertise-address").filter(|address| !address.is_unspecified());
+    let chosen = flags
+        .ip("advertise-address")
+        .filter(|address| !address.is_unspecified());
     let reachable = Some(bind).filter(|address| !address.is_unspecified() && !address.is_loopback());
-    chosen.or(reachable).or_else(|| environment.addresses.first().copied()).unwrap_or(bind)
+    chosen
+        .or(reachable)
+        .or_else(|| environment.addresses.first().copied())
+        .unwrap_or(bind)
 }
 
 fn logging(flags: &Flags) -> Result<Logging, String> {
     let format = match flags.text("logging-format") {
         "text" => LogFormat::Text,
         "json" => LogFormat::Json,
-        other => return Err(format!("format: Invalid value: \"{other}\": Unsupported log format")),
+        other => {
+            return Err(format!(
+                "format: Invalid value: \"{other}\": Unsupported log format"
+            ));
+        }
     };
-    Ok(Logging { format, level: u32::try_from(flags.int("v")).unwrap_or_default() })
+    Ok(Logging {
+        format,
+        level: u32::try_from(flags.int("v")).unwrap_or_default(),
+    })
 }
 
 fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) -> Vec<String> {
@@ -380,9 +413,15 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
         ));
     }
     if flags.is_on("anonymous-auth") && modes.contains(&AuthorizationMode::AlwaysAllow) {
-        warnings.push("anonymous requests are refused because AlwaysAllow would allow them everything".to_owned());
+        warnings.push(
+            "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
+        );
     }
-    warnings.extend(flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")));
+    warnings.extend(
+        flags
+            .without_effect()
+            .map(|name| format!("flag --{name} is accepted but has no effect yet")),
+    );
     warnings
 }
 

@@ -9,6 +9,12 @@ use keelson_object::scalar::quote;
 /// Why the server does not start. The texts about the command line are upstream's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// An argument that is no text.
+    #[error("argument {argument:?} is not valid UTF-8")]
+    NotText {
+        /// What can be shown of it.
+        argument: String,
+    },
     /// A flag that does not exist.
     #[error("unknown flag: --{name}")]
     UnknownFlag {
@@ -123,6 +129,14 @@ pub enum Error {
         /// What the library says.
         source: rcgen::Error,
     },
+    /// What is in a file makes no sense to authentication.
+    #[error("{} is not usable", path.display())]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// What authentication says.
+        source: keelson_authn::AuthError,
+    },
     /// Nothing can be heard at this address.
     #[error("cannot listen on {address}")]
     Listen {
@@ -134,7 +148,11 @@ pub enum Error {
 }
 
 fn quoted(arguments: &[String]) -> String {
-    arguments.iter().map(|argument| quote(argument)).collect::<Vec<_>>().join(" ")
+    arguments
+        .iter()
+        .map(|argument| quote(argument))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// One error as it is, several as `[a, b]`, each once.

@@ -32,6 +32,6 @@ mod watch;
 mod watchers;
 mod writer;
 
-pub use error::Error;
+pub use error::{Damage, Error};
 pub use open::Options;
 pub use store::MvccStore;

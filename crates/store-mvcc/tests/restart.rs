@@ -155,9 +155,16 @@ async fn revisions_do_not_go_back_when_nothing_is_left() {
 async fn compaction_takes_rows_out_of_the_file() {
     let dir = tempfile::tempdir().expect("a folder");
     let store = open(dir.path()).await;
-    for number in 0..2500 {
-        put(&store, &format!("/{}", number % 7), "value").await;
-    }
+    // More than one step of a compaction takes.
+    let writers = (0..7).map(|key| {
+        let store = &store;
+        async move {
+            for _ in 0..180 {
+                put(store, &format!("/{key}"), "value").await;
+            }
+        }
+    });
+    futures_util::future::join_all(writers).await;
     delete(&store, "/0").await;
     let latest = store.tip(&Key::from("/")).await.expect("a tip").latest;
     store.compact(latest).await.expect("compaction works");

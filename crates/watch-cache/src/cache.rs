@@ -64,6 +64,8 @@ impl CacheOptions {
 pub struct Cache {
     pub(crate) source: Source,
     pub(crate) shared: Arc<Shared>,
+    /// One reader at a time asks the store for what the history lacks; the others find it there.
+    pub(crate) backfill: tokio::sync::Mutex<()>,
     feed: AbortHandle,
 }
 
@@ -110,7 +112,7 @@ impl Cache {
             shared: shared.clone(),
         };
         let feed = task::spawn("watch-cache", feed.run()).abort_handle();
-        Ok(Arc::new(Cache { source, shared, feed }))
+        Ok(Arc::new(Cache { source, shared, backfill: tokio::sync::Mutex::new(()), feed }))
     }
 
     /// The objects as they are now in the cache, which may be a little behind the store.

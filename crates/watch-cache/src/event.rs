@@ -85,6 +85,11 @@ impl Event {
         }
     }
 
+    /// The same event at another place of the history.
+    pub(crate) fn with_sequence(self, sequence: u64) -> Event {
+        Event { sequence, ..self }
+    }
+
     /// What happened, for who sees all objects.
     pub fn kind(&self) -> EventKind {
         self.kind

@@ -259,6 +259,7 @@ impl Mailbox {
     /// Begins to take events, with an empty queue. Says whether the cache is still open.
     pub(crate) fn listen(&self) -> bool {
         let mut inbox = self.inbox.lock();
+        inbox.events.clear();
         if inbox.mode != Mode::Closed {
             inbox.mode = Mode::Listening;
         }

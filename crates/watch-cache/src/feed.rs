@@ -100,7 +100,7 @@ impl Source {
     }
 
     /// The object of an entry; logged if there is none.
-    fn decode(&self, entry: &Entry) -> Option<Arc<Frozen>> {
+    pub(crate) fn decode(&self, entry: &Entry) -> Option<Arc<Frozen>> {
         match (self.decode)(entry) {
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {

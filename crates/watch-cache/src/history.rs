@@ -27,6 +27,9 @@ pub(crate) const FRESH: Duration = Duration::from_secs(75);
 /// How many events are kept, however old.
 pub(crate) const MIN_CAPACITY: usize = 100;
 
+/// Far from zero: what a restart made us forget can be put in front.
+const FIRST_SEQUENCE: u64 = 1 << 40;
+
 #[derive(Debug)]
 pub(crate) struct History {
     events: VecDeque<Arc<Event>>,
@@ -45,7 +48,7 @@ impl History {
         let min = MIN_CAPACITY.min(max);
         History {
             events: VecDeque::new(),
-            first: 1,
+            first: FIRST_SEQUENCE,
             floor,
             capacity: min,
             min,
@@ -84,6 +87,29 @@ impl History {
             self.events.shrink_to(2 * self.capacity);
         }
         self.events.push_back(event);
+    }
+
+    /// After which revision everything is missing that happened up to the floor, if it can be put in front: behind a
+    /// relist the order of events is a guess, and nothing fits in front of a guess.
+    pub(crate) fn gap(&self) -> Option<Revision> {
+        let follows = self.events.front().is_none_or(|event| event.revision() > self.floor);
+        follows.then_some(self.floor)
+    }
+
+    /// How many events could be put in front.
+    pub(crate) fn room(&self) -> usize {
+        self.max.saturating_sub(self.events.len())
+    }
+
+    /// Puts `older` in front: all events after `after` and up to the floor, with the sequences that they get here.
+    pub(crate) fn prepend(&mut self, older: Vec<Event>, after: Revision) {
+        debug_assert!(older.len() <= self.room(), "the caller has asked how much room there is");
+        self.capacity = self.capacity.max((self.events.len() + older.len()).min(self.max));
+        for event in older.into_iter().rev() {
+            self.first -= 1;
+            self.events.push_front(Arc::new(event.with_sequence(self.first)));
+        }
+        self.floor = after;
     }
 
     fn resize(&mut self, now: Duration) {
@@ -184,7 +210,7 @@ mod tests {
         history.raise_floor(revision(17));
         check(&history, 16, None);
         assert_eq!(
-            revisions(&history, 2),
+            revisions(&history, super::FIRST_SEQUENCE + 1),
             Some(vec![14, 16, 18]),
             "watchers are still led through"
         );

@@ -19,6 +19,7 @@
 
 #![deny(missing_docs)]
 
+mod backfill;
 mod bookmark;
 mod cache;
 mod error;

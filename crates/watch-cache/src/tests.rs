@@ -5,7 +5,7 @@ mod breaks;
 mod many;
 mod random;
 mod reads;
-mod support;
+pub(crate) mod support;
 mod watches;
 
-pub(crate) use support::object;
+pub(crate) use support::{Fixture, object};

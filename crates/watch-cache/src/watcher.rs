@@ -221,16 +221,20 @@ impl Watcher {
         if !at_end || !self.buffer.is_empty() {
             return Ok(());
         }
+        self.go_live()
+    }
+
+    /// Listens, and reads what came between the last look at the history and now.
+    fn go_live(&mut self) -> Result<()> {
         if !self.mailbox.listen() {
             self.phase = Phase::Ended;
-            return Ok(());
-        }
-        if self.replay()? {
+        } else if self.replay()? {
             self.phase = Phase::Live;
         }
         Ok(())
     }
 
+    /// Takes some events from the history. Says whether that was the last of them.
     fn replay(&mut self) -> Result<bool> {
         let (scope, after) = (&self.scope, self.after);
         let wanted = |event: &Event| event.revision() > after && scope.concerns(event);
@@ -289,5 +293,31 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.shared.fan_out.lock().remove(&self.scope, self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::Fixture;
+    use crate::{Scope, Start, WatchRequest};
+
+    #[tokio::test]
+    async fn what_is_published_between_history_and_queue_comes_once() {
+        let fixture = Fixture::new().await;
+        let mut client = fixture.watch(WatchRequest::new(
+            Start::After(fixture.cache.revision()),
+            Scope::All,
+        ));
+        let watcher = &mut client.watcher;
+        assert!(watcher.replay().unwrap(), "the history ends here");
+        fixture.put("a/before", "n1").await;
+        fixture.fresh().await;
+        assert!(watcher.mailbox.listen());
+        fixture.put("a/between", "n1").await;
+        fixture.fresh().await;
+        watcher.go_live().unwrap();
+        fixture.put("a/after", "n1").await;
+        fixture.fresh().await;
+        assert_eq!(client.ready(), "+a/before=n1 +a/between=n1 +a/after=n1");
     }
 }

@@ -47,7 +47,7 @@ fn time(map: &Map, field: &str) -> Option<Time> {
 
 fn micro_time(value: Option<&Value>) -> Option<Time> {
     let micro = MicroTime::parse(value?.as_str()?).ok()?;
-    Some(micro.to_time())
+    Some(Time::from_unix(micro.unix_micros().div_euclid(1_000_000)))
 }
 
 fn first_seen(object: &Object) -> Option<Time> {

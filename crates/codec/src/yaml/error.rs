@@ -105,10 +105,19 @@ impl Error {
             "tabs disallowed within this context (block indentation)" | "tabs disallowed in this context" => {
                 ("found character that cannot start any token", true)
             }
+            "misplaced bracket" => ("did not find expected node content", false),
+            "found a tab" => ("found a tab character that violates indentation", true),
+            "invalid trailing content after double-quoted scalar" => ("did not find expected key", false),
+            _ if problem.starts_with("unexpected character: ") => {
+                ("found character that cannot start any token", true)
+            }
             _ if problem.starts_with("did not find expected ") && !info.starts_with("while scanning") => (problem, false),
             _ => (problem, true),
         };
-        let from_zero = error.marker().line().saturating_sub(1);
+        let from_zero = match problem {
+            "found unexpected end of stream" => source.lines().count().saturating_sub(usize::from(!source.ends_with('\n'))),
+            _ => error.marker().line().saturating_sub(1),
+        };
         let line = (from_zero > 0).then_some(if is_scanner { from_zero + 1 } else { from_zero });
         Error::Syntax { line, problem: problem.to_owned() }
     }

@@ -7,11 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_object::scalar::quote;
 use keelson_object::{SmolStr, Value};
-use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::anchors::Anchors;
 use super::error::{Error, alias_name, go_syntax};
 use super::float;
+use super::repair::Repair;
 use super::resolve::{Scalar, resolve, resolve_tagged};
 use crate::limits::{MAX_DEPTH, MAX_DUPLICATES};
 
@@ -53,12 +54,29 @@ impl Document {
 /// Reads the first document of a stream; `null` if there is none.
 pub fn read(data: &[u8]) -> Result<Document, Error> {
     let source = text(data)?;
+    let error = match read_text(source) {
+        Ok(outcome) => return outcome,
+        Err(error) => error,
+    };
+    let Some(mut repair) = Repair::new(source) else { return Err(Error::from_scan(&error, source)) };
+    let mut latest = error;
+    while repair.apply(&latest) {
+        match read_text(repair.text()) {
+            Ok(outcome) => return outcome,
+            Err(error) => latest = error,
+        }
+    }
+    Err(Error::from_scan(&latest, source))
+}
+
+/// Reads the first document; the outer error is one of syntax. Upstream parses to the end before it looks at what it
+/// has, so that one comes first.
+fn read_text(source: &str) -> Result<Result<Document, Error>, ScanError> {
     let mut parser = Parser::new_from_str(source);
     let mut reader = Reader::new(source);
-    // Upstream parses to the end before it looks at what it has, so a mistake in the syntax comes first.
     let mut problem = None;
     while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| Error::from_scan(&error, source))?;
+        let (event, span) = event?;
         if let Event::DocumentEnd | Event::StreamEnd = event {
             break;
         }
@@ -69,10 +87,10 @@ pub fn read(data: &[u8]) -> Result<Document, Error> {
             break;
         }
     }
-    match problem.or(reader.not_finite) {
+    Ok(match problem.or(reader.later) {
         Some(error) => Err(error),
         None => Ok(Document { value: reader.root, duplicates: reader.duplicates }),
-    }
+    })
 }
 
 /// The bytes as text that YAML allows.
@@ -85,6 +103,11 @@ fn text(data: &[u8]) -> Result<&str, Error> {
         };
         Error::Encoding { problem }
     })?;
+    // The parser would take the tab for indentation, and whatever follows for the next document.
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    if first.is_some_and(|line| line.starts_with('\t')) {
+        return Err(Error::Encoding { problem: "found character that cannot start any token" });
+    }
     let is_allowed = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     if text.chars().all(|c| is_allowed(c) && !matches!(c, '\u{fffe}' | '\u{ffff}')) {
         Ok(text)
@@ -141,8 +164,8 @@ struct Reader<'s> {
     anchors: Anchors,
     duplicates: Vec<Duplicate>,
     root: Value,
-    /// The first number that JSON cannot say. It matters only when all else is well.
-    not_finite: Option<Error>,
+    /// The first thing that JSON cannot say. Upstream finds it after everything else.
+    later: Option<Error>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -170,6 +193,8 @@ struct Frame {
 enum Key {
     Merge,
     Field { text: SmolStr, sort: KeyType },
+    /// A key that has no text form: its type and itself, as Go prints them.
+    NoText { type_name: &'static str, shown: String },
 }
 
 /// Of keys with the same text only those of the same type are duplicates.
@@ -202,7 +227,7 @@ impl<'s> Reader<'s> {
             anchors: Anchors::default(),
             duplicates: Vec::new(),
             root: Value::Null,
-            not_finite: None,
+            later: None,
         }
     }
 
@@ -211,7 +236,9 @@ impl<'s> Reader<'s> {
             Event::Scalar(text, style, anchor, tag) => {
                 let tag = tag.as_deref().map(short_tag).unwrap_or_default();
                 let is_plain = style == ScalarStyle::Plain;
-                self.scalar(&Node { text: &text, tag, is_plain }, anchor, span)
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                let text = if is_block && self.is_at_end(span) { text.strip_suffix('\n').unwrap_or(&text) } else { &text };
+                self.scalar(&Node { text, tag, is_plain }, anchor, span)
             }
             Event::SequenceStart(anchor, _) => self.open(Sort::List, anchor, span),
             Event::MappingStart(anchor, _) => self.open(Sort::Map, anchor, span),
@@ -219,6 +246,12 @@ impl<'s> Reader<'s> {
             Event::Alias(id) => self.alias(id, span),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a block ends with the source, in a line that has no end: its text has none either.
+    fn is_at_end(&self, span: Span) -> bool {
+        let last = self.source.rsplit(['\n', '\r']).next().unwrap_or_default();
+        !last.trim().is_empty() && span.end.index() >= self.source.chars().count()
     }
 
     fn scalar(&mut self, node: &Node<'_>, anchor: usize, span: Span) -> Result<(), Error> {
@@ -261,7 +294,7 @@ impl<'s> Reader<'s> {
                 } else {
                     "-Inf"
                 };
-                self.not_finite.get_or_insert(Error::NotFinite { shown });
+                self.later.get_or_insert(Error::NotFinite { shown });
                 Value::Null
             }
             Scalar::Timestamp | Scalar::Text => Value::String(node.content()?),
@@ -334,6 +367,11 @@ impl<'s> Reader<'s> {
                 Ok(())
             }
             Some(Key::Merge) => self.merge(complete),
+            Some(Key::NoText { type_name, shown }) => {
+                let value = if complete.value.is_null() { "<nil>".to_owned() } else { go_syntax(&complete.value) };
+                self.later.get_or_insert(Error::KeyType { type_name, shown, value });
+                Ok(())
+            }
         }
     }
 
@@ -416,8 +454,8 @@ fn key(scalar: Scalar, node: &Node<'_>) -> Result<Key, Error> {
         Scalar::Int(number) => (SmolStr::new(itoa::Buffer::new().format(number)), KeyType::Int),
         Scalar::Float(number) => (SmolStr::new(float::general_32(number)), KeyType::Float),
         Scalar::Bool(truth) => (SmolStr::new_static(if truth { "true" } else { "false" }), KeyType::Bool),
-        Scalar::Null => return Err(no_text("%!s(<nil>)", "<nil>".to_owned())),
-        Scalar::Uint(number) => return Err(no_text("uint64", format!("{number:#x}"))),
+        Scalar::Null => return Ok(null_key()),
+        Scalar::Uint(number) => return Ok(Key::NoText { type_name: "uint64", shown: format!("{number:#x}") }),
     };
     Ok(Key::Field { text, sort })
 }
@@ -429,14 +467,14 @@ fn key_of(value: &Value) -> Result<Key, Error> {
         Value::Int(number) => (SmolStr::new(itoa::Buffer::new().format(*number)), KeyType::Int),
         Value::Float(number) => (SmolStr::new(float::general_32(*number)), KeyType::Float),
         Value::Bool(truth) => (SmolStr::new_static(if *truth { "true" } else { "false" }), KeyType::Bool),
-        Value::Null => return Err(no_text("%!s(<nil>)", "<nil>".to_owned())),
+        Value::Null => return Ok(null_key()),
         Value::List(_) | Value::Map(_) => return Err(Error::ContainerAsKey { shown: go_syntax(value) }),
     };
     Ok(Key::Field { text, sort })
 }
 
-fn no_text(type_name: &'static str, shown: String) -> Error {
-    Error::KeyType { type_name, shown, value: "…".to_owned() }
+fn null_key() -> Key {
+    Key::NoText { type_name: "%!s(<nil>)", shown: "<nil>".to_owned() }
 }
 
 #[cfg(test)]

@@ -25,7 +25,9 @@ pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
     service_node_port(flags, &mut errors);
     if flags.int("apiserver-count") <= 0 {
         let count = flags.int("apiserver-count");
-        errors.push(format!("--apiserver-count should be a positive number, but value '{count}' provided"));
+        errors.push(format!(
+            "--apiserver-count should be a positive number, but value '{count}' provided"
+        ));
     }
     own(flags, &mut errors);
     errors
@@ -44,29 +46,54 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
     };
     let is_negative = |name| flags.duration(name).nanos() < 0;
     let chance = flags.float("goaway-chance");
-    refuse(is_negative("livez-grace-period"), "--livez-grace-period can not be a negative value");
-    refuse(flags.int("max-requests-inflight") < 0, "--max-requests-inflight can not be negative value");
+    refuse(
+        is_negative("livez-grace-period"),
+        "--livez-grace-period can not be a negative value",
+    );
+    refuse(
+        flags.int("max-requests-inflight") < 0,
+        "--max-requests-inflight can not be negative value",
+    );
     refuse(
         flags.int("max-mutating-requests-inflight") < 0,
         "--max-mutating-requests-inflight can not be negative value",
     );
-    refuse(is_negative("request-timeout"), "--request-timeout can not be negative value");
+    refuse(
+        is_negative("request-timeout"),
+        "--request-timeout can not be negative value",
+    );
     refuse(
         !(0.0..=0.02).contains(&chance) && !chance.is_nan(),
         "--goaway-chance can not be less than 0 or greater than 0.02",
     );
-    refuse(flags.int("min-request-timeout") < 0, "--min-request-timeout can not be negative value");
+    refuse(
+        flags.int("min-request-timeout") < 0,
+        "--min-request-timeout can not be negative value",
+    );
     refuse(
         is_negative("storage-initialization-timeout"),
         "--storage-initialization-timeout can not be negative value",
     );
-    refuse(is_negative("shutdown-delay-duration"), "--shutdown-delay-duration can not be negative value");
+    refuse(
+        is_negative("shutdown-delay-duration"),
+        "--shutdown-delay-duration can not be negative value",
+    );
     refuse(
         is_negative("shutdown-watch-termination-grace-period"),
         "shutdown-watch-termination-grace-period, if provided, can not be a negative value",
     );
-    errors.extend(flags.list("strict-transport-security-directives").iter().filter_map(|it| hsts(it)));
-    errors.extend(flags.list("cors-allowed-origins").iter().filter_map(|it| cors(it)));
+    errors.extend(
+        flags
+            .list("strict-transport-security-directives")
+            .iter()
+            .filter_map(|it| hsts(it)),
+    );
+    errors.extend(
+        flags
+            .list("cors-allowed-origins")
+            .iter()
+            .filter_map(|it| cors(it)),
+    );
 }
 
 fn hsts(directive: &str) -> Option<String> {
@@ -88,7 +115,13 @@ fn cors(expression: &str) -> Option<String> {
         return Some("empty value in --cors-allowed-origins".to_owned());
     }
     let reason = match regex::Regex::new(expression) {
-        Err(error) => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+        Err(error) => error
+            .to_string()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         Ok(_) => {
             let pins_start = expression.contains('^') || expression.contains("//");
             let pins_end = expression.contains('$') || expression.contains(':');
@@ -98,21 +131,32 @@ fn cors(expression: &str) -> Option<String> {
             "regular expression does not pin to start/end of host in the origin header".to_owned()
         }
     };
-    Some(format!("--cors-allowed-origins has an invalid regular expression: {reason}"))
+    Some(format!(
+        "--cors-allowed-origins has an invalid regular expression: {reason}"
+    ))
 }
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, Validate (v1.36.4).
 fn storage(flags: &Flags, errors: &mut Vec<String>) {
-    const MEDIA_TYPES: [&str; 3] = ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+    const MEDIA_TYPES: [&str; 3] = [
+        "application/json",
+        "application/vnd.kubernetes.protobuf",
+        "application/yaml",
+    ];
     if is_upstream(flags) && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
     }
     if !matches!(flags.text("storage-backend"), "" | "etcd3") {
         errors.push(
-            "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'".to_owned(),
+            "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
+                .to_owned(),
         );
     }
-    if flags.list("etcd-servers-overrides").iter().any(|it| !is_override(it)) {
+    if flags
+        .list("etcd-servers-overrides")
+        .iter()
+        .any(|it| !is_override(it))
+    {
         errors.push(
             "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, \
              semicolon separated"
@@ -123,13 +167,17 @@ fn storage(flags: &Flags, errors: &mut Vec<String>) {
         && flags.is_on("encryption-provider-config-automatic-reload")
     {
         errors.push(
-            "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config".to_owned(),
+            "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+                .to_owned(),
         );
     }
     let media_type = flags.text("storage-media-type");
     if !media_type.is_empty() && !MEDIA_TYPES.contains(&media_type) {
         let allowed = MEDIA_TYPES.join(", ");
-        errors.push(format!("--storage-media-type {} invalid, allowed values: {allowed}", quote(media_type)));
+        errors.push(format!(
+            "--storage-media-type {} invalid, allowed values: {allowed}",
+            quote(media_type)
+        ));
     }
 }
 
@@ -150,7 +198,9 @@ fn priority_and_fairness(flags: &Flags, errors: &mut Vec<String>) {
     for key in ["flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"] {
         match setting(flags, key) {
             Some("false") => {
-                let text = format!("--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true");
+                let text = format!(
+                    "--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true"
+                );
                 return errors.push(text);
             }
             Some("true") => return,
@@ -161,7 +211,12 @@ fn priority_and_fairness(flags: &Flags, errors: &mut Vec<String>) {
 
 /// The last value of a key in `--runtime-config`.
 fn setting<'f>(flags: &'f Flags, key: &str) -> Option<&'f str> {
-    flags.pairs("runtime-config").iter().rev().find(|(it, _)| it == key).map(|(_, value)| value.as_str())
+    flags
+        .pairs("runtime-config")
+        .iter()
+        .rev()
+        .find(|(it, _)| it == key)
+        .map(|(_, value)| value.as_str())
 }
 
 fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
@@ -171,7 +226,9 @@ fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
             "--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
         ));
     } else if !(0..=65535).contains(&port) {
-        errors.push(format!("--secure-port {port} must be between 0 and 65535, inclusive"));
+        errors.push(format!(
+            "--secure-port {port} must be between 0 and 65535, inclusive"
+        ));
     }
     if flags.text("tls-cert-file").is_empty() != flags.text("tls-private-key-file").is_empty() {
         errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
@@ -181,11 +238,13 @@ fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
 /// Upstream: pkg/kubeapiserver/options/authentication.go, Validate (v1.36.4).
 fn authentication(flags: &Flags, errors: &mut Vec<String>) {
     let oidc_is_set = flags.names_set().any(|name| name.starts_with("oidc-"));
-    let oidc_is_complete = !flags.text("oidc-issuer-url").is_empty() && !flags.text("oidc-client-id").is_empty();
+    let oidc_is_complete =
+        !flags.text("oidc-issuer-url").is_empty() && !flags.text("oidc-client-id").is_empty();
     if flags.text("authentication-config").is_empty() {
         if oidc_is_set && !oidc_is_complete {
             errors.push(
-                "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set".to_owned(),
+                "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+                    .to_owned(),
             );
         }
     } else if oidc_is_set {
@@ -194,19 +253,28 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
     service_accounts(flags, errors);
     let jwks = flags.text("service-account-jwks-uri");
     if !jwks.is_empty() && !jwks.starts_with("https:") {
-        errors.push(format!("service-account-jwks-uri requires https scheme, parsed as: {jwks}"));
+        errors.push(format!(
+            "service-account-jwks-uri requires https scheme, parsed as: {jwks}"
+        ));
     }
-    for name in
-        ["requestheader-username-headers", "requestheader-group-headers", "requestheader-extra-headers-prefix"]
-            .iter()
-            .chain(&["requestheader-allowed-names", "requestheader-uid-headers"])
+    for name in [
+        "requestheader-username-headers",
+        "requestheader-group-headers",
+        "requestheader-extra-headers-prefix",
+    ]
+    .iter()
+    .chain(&["requestheader-allowed-names", "requestheader-uid-headers"])
     {
         if flags.list(name).iter().any(|value| value.trim().is_empty()) {
             errors.push(format!("empty value in {}", quote(name)));
         }
     }
     let uid_headers = flags.list("requestheader-uid-headers");
-    if !uid_headers.is_empty() && !uid_headers.iter().any(|it| it.eq_ignore_ascii_case("X-Remote-Uid")) {
+    if !uid_headers.is_empty()
+        && !uid_headers
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case("X-Remote-Uid"))
+    {
         errors.push(
             "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation \
              will not work"
@@ -221,7 +289,10 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
         if issuer.is_empty() {
             errors.push("service-account-issuer should not be an empty string".to_owned());
         } else if issuers[..index].contains(issuer) {
-            errors.push(format!("service-account-issuer {} is already specified", quote(issuer)));
+            errors.push(format!(
+                "service-account-issuer {} is already specified",
+                quote(issuer)
+            ));
         }
     }
     if !is_upstream(flags) {
@@ -233,7 +304,8 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
     let has_keys = !flags.list("service-account-key-file").is_empty();
     if !has_keys && flags.text("service-account-signing-endpoint").is_empty() {
         errors.push(
-            "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set".to_owned(),
+            "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set"
+                .to_owned(),
         );
     }
 }
@@ -242,7 +314,10 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
 fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     const MODE: &str = "authorization-mode";
     if !flags.text("authorization-config").is_empty() {
-        if flags.names_set().any(|name| name == MODE || name.starts_with("authorization-webhook-")) {
+        if flags
+            .names_set()
+            .any(|name| name == MODE || name.starts_with("authorization-webhook-"))
+        {
             errors.push(
                 "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* \
                  flags are defined"
@@ -252,8 +327,10 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
         return;
     }
     let modes = flags.list(MODE);
-    let (policy, webhook) =
-        (flags.text("authorization-policy-file"), flags.text("authorization-webhook-config-file"));
+    let (policy, webhook) = (
+        flags.text("authorization-policy-file"),
+        flags.text("authorization-webhook-config-file"),
+    );
     for mode in modes {
         match AuthorizationMode::parse(mode) {
             None => errors.push(format!("authorization-mode {} is not a valid mode", quote(mode))),
@@ -273,9 +350,15 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     if !webhook.is_empty() && !has("Webhook") {
         errors.push("cannot specify --authorization-webhook-config-file without mode Webhook".to_owned());
     }
-    if modes.iter().enumerate().any(|(index, mode)| modes[..index].contains(mode)) {
+    if modes
+        .iter()
+        .enumerate()
+        .any(|(index, mode)| modes[..index].contains(mode))
+    {
         let list = modes.iter().map(|mode| quote(mode)).collect::<Vec<_>>().join(" ");
-        errors.push(format!("authorization-mode [{list}] has mode specified more than once"));
+        errors.push(format!(
+            "authorization-mode [{list}] has mode specified more than once"
+        ));
     }
 }
 
@@ -286,14 +369,23 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
     }
     let name = |part: &str| format!("audit-{backend}-{part}");
     let mode = flags.text(&name("mode"));
-    let (buffer, batch) = (flags.int(&name("batch-buffer-size")), flags.int(&name("batch-max-size")));
+    let (buffer, batch) = (
+        flags.int(&name("batch-buffer-size")),
+        flags.int(&name("batch-max-size")),
+    );
     if !matches!(mode, "batch" | "blocking" | "blocking-strict") {
         let allowed = "\"batch,blocking,blocking-strict\"";
-        errors.push(format!("invalid audit {backend} mode {mode}, allowed modes are {allowed}"));
+        errors.push(format!(
+            "invalid audit {backend} mode {mode}, allowed modes are {allowed}"
+        ));
     } else if mode == "batch" && buffer <= 0 {
-        errors.push(format!("invalid audit batch {backend} buffer size {buffer}, must be a positive number"));
+        errors.push(format!(
+            "invalid audit batch {backend} buffer size {buffer}, must be a positive number"
+        ));
     } else if mode == "batch" && batch <= 0 {
-        errors.push(format!("invalid audit batch {backend} max batch size {batch}, must be a positive number"));
+        errors.push(format!(
+            "invalid audit batch {backend} max batch size {batch}, must be a positive number"
+        ));
     }
     let event_size = flags.int(&name("truncate-max-event-size"));
     let batch_size = flags.int(&name("truncate-max-batch-size"));
@@ -318,7 +410,9 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
 fn audit_log(flags: &Flags, errors: &mut Vec<String>) {
     let format = flags.text("audit-log-format");
     if !matches!(format, "json" | "legacy") {
-        errors.push(format!("invalid audit log format {format}, allowed formats are \"legacy,json\""));
+        errors.push(format!(
+            "invalid audit log format {format}, allowed formats are \"legacy,json\""
+        ));
     }
     for name in ["audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"] {
         let number = flags.int(name);
@@ -344,7 +438,10 @@ const ADMISSION_PLUGINS: &[&str] = &[
 ];
 
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
-    let (all, enabled) = (flags.list("admission-control"), flags.list("enable-admission-plugins"));
+    let (all, enabled) = (
+        flags.list("admission-control"),
+        flags.list("enable-admission-plugins"),
+    );
     let disabled = flags.list("disable-admission-plugins");
     if !all.is_empty() && !(enabled.is_empty() && disabled.is_empty()) {
         errors.push(
@@ -352,19 +449,31 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
-    let lists =
-        [("admission-control", all), ("enable-admission-plugins", enabled), ("disable-admission-plugins", disabled)];
+    let lists = [
+        ("admission-control", all),
+        ("enable-admission-plugins", enabled),
+        ("disable-admission-plugins", disabled),
+    ];
     for (flag, plugins) in lists {
-        for plugin in plugins.iter().filter(|plugin| !ADMISSION_PLUGINS.contains(&plugin.as_str())) {
+        for plugin in plugins
+            .iter()
+            .filter(|plugin| !ADMISSION_PLUGINS.contains(&plugin.as_str()))
+        {
             errors.push(format!("{flag} plugin {} is unknown", quote(plugin)));
         }
     }
-    let mut both: Vec<&str> = enabled.iter().filter(|it| disabled.contains(it)).map(String::as_str).collect();
+    let mut both: Vec<&str> = enabled
+        .iter()
+        .filter(|it| disabled.contains(it))
+        .map(String::as_str)
+        .collect();
     both.sort_unstable();
     both.dedup();
     if !both.is_empty() {
         let both = both.join(" ");
-        errors.push(format!("[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"));
+        errors.push(format!(
+            "[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"
+        ));
     }
 }
 
@@ -387,11 +496,16 @@ fn token_requests(flags: &Flags, errors: &mut Vec<String>) {
     if !is_upstream(flags) {
         return;
     }
-    let has_issuer = flags.list("service-account-issuer").first().is_some_and(|issuer| !issuer.is_empty());
+    let has_issuer = flags
+        .list("service-account-issuer")
+        .first()
+        .is_some_and(|issuer| !issuer.is_empty());
     let has_key = !flags.text("service-account-signing-key-file").is_empty();
     let has_signer = has_key || !flags.text("service-account-signing-endpoint").is_empty();
     if !has_issuer && !has_key && flags.list("api-audiences").is_empty() {
-        errors.push("--service-account-signing-key-file and --service-account-issuer are required flags".to_owned());
+        errors.push(
+            "--service-account-signing-key-file and --service-account-issuer are required flags".to_owned(),
+        );
     } else if !(has_issuer && has_signer) {
         errors.push(
             "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be specified \
@@ -422,9 +536,13 @@ fn service_ranges(ranges: &ServiceRanges, errors: &mut Vec<String>) {
         errors.push("--service-cluster-ip-range must not contain more than two entries".to_owned());
     }
     let is_v4 = |range: &IpNet| matches!(range, IpNet::V4(_));
-    if ranges.secondary.is_some_and(|second| is_v4(&second) == is_v4(&ranges.primary)) {
+    if ranges
+        .secondary
+        .is_some_and(|second| is_v4(&second) == is_v4(&ranges.primary))
+    {
         errors.push(
-            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family".to_owned(),
+            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
+                .to_owned(),
         );
     }
 }

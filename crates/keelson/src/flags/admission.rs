@@ -6,11 +6,41 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Admission",
     flags: &[
-        Flag::deprecated("admission-control", Kind::List, "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.", "the complete list of admission plugins"),
-        Flag::not_yet("admission-control-config-file", Kind::Text, "", "file that configures admission plugins"),
-        Flag::not_yet("default-not-ready-toleration-seconds", Kind::Int, "300", "how long a pod stays on a node that is not ready, unless it says otherwise"),
-        Flag::not_yet("default-unreachable-toleration-seconds", Kind::Int, "300", "how long a pod stays on a node that cannot be reached, unless it says otherwise"),
-        Flag::not_yet("disable-admission-plugins", Kind::List, "", "admission plugins to leave out of the default set"),
-        Flag::not_yet("enable-admission-plugins", Kind::List, "", "admission plugins to add to the default set"),
+        Flag::deprecated(
+            "admission-control",
+            Kind::List,
+            "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.",
+            "the complete list of admission plugins",
+        ),
+        Flag::not_yet(
+            "admission-control-config-file",
+            Kind::Text,
+            "",
+            "file that configures admission plugins",
+        ),
+        Flag::not_yet(
+            "default-not-ready-toleration-seconds",
+            Kind::Int,
+            "300",
+            "how long a pod stays on a node that is not ready, unless it says otherwise",
+        ),
+        Flag::not_yet(
+            "default-unreachable-toleration-seconds",
+            Kind::Int,
+            "300",
+            "how long a pod stays on a node that cannot be reached, unless it says otherwise",
+        ),
+        Flag::not_yet(
+            "disable-admission-plugins",
+            Kind::List,
+            "",
+            "admission plugins to leave out of the default set",
+        ),
+        Flag::not_yet(
+            "enable-admission-plugins",
+            Kind::List,
+            "",
+            "admission plugins to add to the default set",
+        ),
     ],
 };

@@ -5,7 +5,10 @@ use super::{Flag, Kind, Section};
 /// The section `API enablement flags` of the help.
 pub(super) const SECTION: Section = Section {
     title: "API enablement",
-    flags: &[
-        Flag::not_yet("runtime-config", Kind::Settings, "", "APIs to switch, as in apps/v1=true, api/beta=true or api/all=false"),
-    ],
+    flags: &[Flag::not_yet(
+        "runtime-config",
+        Kind::Settings,
+        "",
+        "APIs to switch, as in apps/v1=true, api/beta=true or api/all=false",
+    )],
 };

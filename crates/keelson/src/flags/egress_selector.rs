@@ -5,7 +5,10 @@ use super::{Flag, Kind, Section};
 /// The section `Egress selector flags` of the help.
 pub(super) const SECTION: Section = Section {
     title: "Egress selector",
-    flags: &[
-        Flag::not_yet("egress-selector-config-file", Kind::Text, "", "file that says through which proxies the server reaches nodes, webhooks and etcd"),
-    ],
+    flags: &[Flag::not_yet(
+        "egress-selector-config-file",
+        Kind::Text,
+        "",
+        "file that says through which proxies the server reaches nodes, webhooks and etcd",
+    )],
 };

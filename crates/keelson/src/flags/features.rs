@@ -6,9 +6,24 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Features",
     flags: &[
-        Flag::not_yet("contention-profiling", Kind::Bool, "", "record who waits for locks"),
-        Flag::not_yet("debug-socket-path", Kind::Text, "", "unix socket that serves profiling without authentication"),
-        Flag::not_yet("enable-priority-and-fairness", Kind::Bool, "true", "queue requests by priority and flow instead of only counting them"),
+        Flag::not_yet(
+            "contention-profiling",
+            Kind::Bool,
+            "",
+            "record who waits for locks",
+        ),
+        Flag::not_yet(
+            "debug-socket-path",
+            Kind::Text,
+            "",
+            "unix socket that serves profiling without authentication",
+        ),
+        Flag::not_yet(
+            "enable-priority-and-fairness",
+            Kind::Bool,
+            "true",
+            "queue requests by priority and flow instead of only counting them",
+        ),
         Flag::acts("profiling", Kind::Bool, "true", "serve /debug/pprof"),
     ],
 };

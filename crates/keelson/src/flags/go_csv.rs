@@ -8,7 +8,11 @@ pub(super) fn read_record(text: &str) -> Result<Vec<String>, String> {
     }
     let mut at = 0;
     loop {
-        let (field, end) = if text[at..].starts_with('"') { quoted(text, at + 1)? } else { plain(text, at)? };
+        let (field, end) = if text[at..].starts_with('"') {
+            quoted(text, at + 1)?
+        } else {
+            plain(text, at)?
+        };
         fields.push(field);
         if end == text.len() {
             return Ok(fields);
@@ -19,7 +23,9 @@ pub(super) fn read_record(text: &str) -> Result<Vec<String>, String> {
 
 /// A field without quotes that begins at `start`, and where it ends.
 fn plain(text: &str, start: usize) -> Result<(String, usize), String> {
-    let end = text[start..].find(',').map_or(text.len(), |length| start + length);
+    let end = text[start..]
+        .find(',')
+        .map_or(text.len(), |length| start + length);
     match text[start..end].find('"') {
         Some(place) => Err(failure(start + place + 1, "bare \" in non-quoted-field")),
         None => Ok((text[start..end].to_owned(), end)),
@@ -32,7 +38,9 @@ fn quoted(text: &str, start: usize) -> Result<(String, usize), String> {
     let mut field = String::new();
     let mut at = start;
     loop {
-        let Some(length) = text[at..].find('"') else { return Err(failure(text.len() + 1, BAD)) };
+        let Some(length) = text[at..].find('"') else {
+            return Err(failure(text.len() + 1, BAD));
+        };
         field.push_str(&text[at..at + length]);
         let after = at + length + 1;
         match text[after..].chars().next() {
@@ -80,7 +88,13 @@ mod tests {
 
     #[test]
     fn stray_quotes_are_errors() {
-        check("a\"b", Err("parse error on line 1, column 2: bare \" in non-quoted-field"));
-        check("\"a", Err("parse error on line 1, column 3: extraneous or missing \" in quoted-field"));
+        check(
+            "a\"b",
+            Err("parse error on line 1, column 2: bare \" in non-quoted-field"),
+        );
+        check(
+            "\"a",
+            Err("parse error on line 1, column 3: extraneous or missing \" in quoted-field"),
+        );
     }
 }

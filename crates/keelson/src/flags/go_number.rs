@@ -3,7 +3,7 @@
 use keelson_object::scalar::quote;
 
 /// `true`, `t`, `1` and so on.
-pub(super) fn parse_bool(text: &str) -> Result<bool, String> {
+pub(crate) fn parse_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
@@ -42,12 +42,16 @@ pub(super) fn parse_uint(text: &str, bits: u32) -> Result<u64, String> {
 pub(super) fn parse_decimal(text: &str, bits: u32) -> Result<i64, String> {
     let fail = |what| failure("ParseUint", text, what);
     let number = accumulate(text, 10).map_err(fail)?;
-    i64::try_from(number).ok().filter(|it| bits >= 64 || it >> bits == 0).ok_or_else(|| fail("value out of range"))
+    i64::try_from(number)
+        .ok()
+        .filter(|it| bits >= 64 || it >> bits == 0)
+        .ok_or_else(|| fail("value out of range"))
 }
 
 /// A number with a fraction.
 pub(super) fn parse_float(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| failure("ParseFloat", text, "invalid syntax"))
+    text.parse()
+        .map_err(|_| failure("ParseFloat", text, "invalid syntax"))
 }
 
 fn magnitude(text: &str) -> Result<u64, &'static str> {

@@ -6,9 +6,24 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Metrics",
     flags: &[
-        Flag::not_yet("allow-metric-labels", Kind::LabelMap, "", "values that a label of a metric may take, as in metric,label='a,b'"),
-        Flag::not_yet("allow-metric-labels-manifest", Kind::Text, "", "file with the same settings as --allow-metric-labels"),
+        Flag::not_yet(
+            "allow-metric-labels",
+            Kind::LabelMap,
+            "",
+            "values that a label of a metric may take, as in metric,label='a,b'",
+        ),
+        Flag::not_yet(
+            "allow-metric-labels-manifest",
+            Kind::Text,
+            "",
+            "file with the same settings as --allow-metric-labels",
+        ),
         Flag::not_yet("disabled-metrics", Kind::List, "", "metrics to leave out"),
-        Flag::not_yet("show-hidden-metrics-for-version", Kind::Text, "", "show again what was hidden since this minor version; only the previous one is possible"),
+        Flag::not_yet(
+            "show-hidden-metrics-for-version",
+            Kind::Text,
+            "",
+            "show again what was hidden since this minor version; only the previous one is possible",
+        ),
     ],
 };

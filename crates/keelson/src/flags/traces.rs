@@ -5,7 +5,10 @@ use super::{Flag, Kind, Section};
 /// The section `Traces flags` of the help.
 pub(super) const SECTION: Section = Section {
     title: "Traces",
-    flags: &[
-        Flag::not_yet("tracing-config-file", Kind::Text, "", "file that configures OpenTelemetry tracing"),
-    ],
+    flags: &[Flag::not_yet(
+        "tracing-config-file",
+        Kind::Text,
+        "",
+        "file that configures OpenTelemetry tracing",
+    )],
 };

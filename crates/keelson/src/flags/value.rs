@@ -76,7 +76,9 @@ impl Value {
             Kind::Text => Value::Text(String::new()),
             Kind::Quantity => Value::Text("0".to_owned()),
             Kind::List | Kind::Array => Value::List(Vec::new()),
-            Kind::Map | Kind::Settings | Kind::Gates | Kind::Modules | Kind::LabelMap => Value::Pairs(Vec::new()),
+            Kind::Map | Kind::Settings | Kind::Gates | Kind::Modules | Kind::LabelMap => {
+                Value::Pairs(Vec::new())
+            }
             Kind::CertKeys => Value::CertKeys(Vec::new()),
             Kind::PortRange => Value::PortRange(None),
             Kind::Int32List => Value::Numbers(Vec::new()),
@@ -128,7 +130,10 @@ impl Value {
 fn read_ip(text: &str) -> Result<Option<IpAddr>, String> {
     match text.trim() {
         "" => Ok(None),
-        trimmed => trimmed.parse().map(Some).map_err(|_| format!("failed to parse IP: {}", quote(text))),
+        trimmed => trimmed
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("failed to parse IP: {}", quote(text))),
     }
 }
 
@@ -143,22 +148,31 @@ fn trimmed(key: &str, value: &str) -> (String, String) {
 
 fn read_pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     let pair = |part: &str| part.split_once('=').map(|(key, value)| trimmed(key, value));
-    parts(text).map(|part| pair(part).ok_or_else(|| "malformed pair, expect string=string".to_owned())).collect()
+    parts(text)
+        .map(|part| pair(part).ok_or_else(|| "malformed pair, expect string=string".to_owned()))
+        .collect()
 }
 
 fn read_settings(text: &str) -> Vec<(String, String)> {
-    parts(text).map(|part| part.split_once('=').unwrap_or((part, ""))).map(|(key, value)| trimmed(key, value)).collect()
+    parts(text)
+        .map(|part| part.split_once('=').unwrap_or((part, "")))
+        .map(|(key, value)| trimmed(key, value))
+        .collect()
 }
 
 /// `kube:WatchList=true` is the pair `kube`, `WatchList=true`; without a component the key is empty.
 fn read_gates(text: &str) -> Vec<(String, String)> {
-    parts(text).map(|part| part.split_once(':').unwrap_or(("", part))).map(|(key, value)| trimmed(key, value)).collect()
+    parts(text)
+        .map(|part| part.split_once(':').unwrap_or(("", part)))
+        .map(|(key, value)| trimmed(key, value))
+        .collect()
 }
 
 fn read_modules(text: &str) -> Result<Vec<(String, String)>, String> {
     let read = |part: &str| match part.split('=').collect::<Vec<_>>()[..] {
         [pattern, level] if !pattern.is_empty() && !level.is_empty() => {
-            parse_decimal(level, 31).map_err(|error| format!("parsing verbosity in {}: {error}", quote(part)))?;
+            parse_decimal(level, 31)
+                .map_err(|error| format!("parsing verbosity in {}: {error}", quote(part)))?;
             Ok((pattern.to_owned(), level.to_owned()))
         }
         _ => Err(format!("{} does not have the pattern=N format", quote(part))),
@@ -172,20 +186,33 @@ fn read_label_map(text: &str) -> Result<Vec<(String, String)>, String> {
         1 => vec![text.trim_matches('"').to_owned()],
         _ => read_record(text)?,
     };
-    let pair = |item: &String| item.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-    items.iter().map(|item| pair(item).ok_or_else(|| format!("{item} must be formatted as key=value"))).collect()
+    let pair = |item: &String| {
+        item.split_once('=')
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    };
+    items
+        .iter()
+        .map(|item| pair(item).ok_or_else(|| format!("{item} must be formatted as key=value")))
+        .collect()
 }
 
 fn read_cert_key(text: &str) -> Result<NamedCertKey, String> {
     let (files, names) = match text.split_once(':') {
         None => (text, Vec::new()),
-        Some((_, names)) if names.trim().is_empty() => return Err("empty names list is not allowed".to_owned()),
-        Some((files, names)) => (files, names.split(',').map(|name| name.trim().to_owned()).collect()),
+        Some((_, names)) if names.trim().is_empty() => {
+            return Err("empty names list is not allowed".to_owned());
+        }
+        Some((files, names)) => (
+            files,
+            names.split(',').map(|name| name.trim().to_owned()).collect(),
+        ),
     };
     match files.split(',').collect::<Vec<_>>()[..] {
-        [cert, key] => {
-            Ok(NamedCertKey { cert_file: cert.trim().to_owned(), key_file: key.trim().to_owned(), names })
-        }
+        [cert, key] => Ok(NamedCertKey {
+            cert_file: cert.trim().to_owned(),
+            key_file: key.trim().to_owned(),
+            names,
+        }),
         _ => Err("expected comma separated certificate and key file paths".to_owned()),
     }
 }
@@ -229,5 +256,9 @@ fn read_version(text: &str) -> Result<VersionWish, String> {
     if text.starts_with('v') {
         return Ok(VersionWish::Report(text.to_owned()));
     }
-    Ok(if parse_bool(text)? { VersionWish::Short } else { VersionWish::No })
+    Ok(if parse_bool(text)? {
+        VersionWish::Short
+    } else {
+        VersionWish::No
+    })
 }

@@ -57,6 +57,10 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
         (true, InitialEvents::Marked) => Bookmarks::WithInitialEnd,
     };
     let scope = matcher.scope(&live.resource);
+    if let Start::After(revision) = start {
+        // A client may know more of the past than a history that began with this process.
+        cache.reach_back(revision).await?;
+    }
     let watcher = cache.watch(WatchRequest { start, scope, bookmarks, lives: options.lives })?;
     Ok(Watch { matcher, watcher })
 }

@@ -1,9 +1,11 @@
 //! Many watchers: nobody is disturbed by what does not concern it, nobody delays another, nothing is lost.
 
 use keelson_stdx::task;
+use keelson_store::{Key, Revision};
 
-use crate::tests::support::{Client, Fixture, within};
-use crate::{Scope, Start, WatchRequest};
+use crate::shared::Change;
+use crate::tests::support::{Client, Fixture, object, within};
+use crate::{Scope, Signal, Start, WatchRequest};
 
 #[tokio::test]
 async fn an_event_wakes_only_those_it_concerns() {
@@ -74,6 +76,46 @@ async fn a_burst_wakes_a_watcher_once() {
     let stats = fixture.cache.stats();
     assert_eq!((stats.wakeups, stats.queued), (1, 50));
     assert_eq!(client.ready().split(' ').count(), 50);
+}
+
+/// A queue of one, a publisher that does not pause and a watcher that does not either: the watcher changes between
+/// history and queue thousands of times, each time while something is being published.
+#[tokio::test]
+async fn changing_between_history_and_queue_loses_nothing() {
+    const EVENTS: u64 = 50_000;
+    let fixture = Fixture::with(|options| options.queue = 1).await;
+    let shared = fixture.cache.shared.clone();
+    let mut watcher = fixture
+        .cache
+        .watch(WatchRequest::new(Start::Snapshot, Scope::All))
+        .unwrap();
+    let publisher = std::thread::spawn(move || {
+        let key = Key::from("/registry/pods/a/x");
+        for number in 2..EVENTS + 2 {
+            let revision = Revision::new(number).unwrap();
+            let object = Some(object("a", "x", "n1", number));
+            shared.publish(Change {
+                key: key.clone(),
+                revision,
+                object,
+            });
+        }
+    });
+    let mut expected = 2;
+    while expected < EVENTS + 2 {
+        let done = publisher.is_finished();
+        match watcher.ready() {
+            Some(Ok(Signal::Event(event))) => {
+                assert_eq!(event.revision().get(), expected);
+                expected += 1;
+            }
+            Some(other) => panic!("unexpected {other:?}"),
+            None => assert!(!done, "everything is published, but {expected} did not come"),
+        }
+    }
+    publisher.join().unwrap();
+    let stats = fixture.cache.stats();
+    assert_eq!((stats.events, stats.lagged), (EVENTS, 0));
 }
 
 /// Writers, readers and watchers on several threads, with queues so small that watchers fall back to the history all

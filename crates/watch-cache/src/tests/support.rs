@@ -39,7 +39,7 @@ fn freeze(namespace: &str, name: &str, field: &str, revision: u64) -> Frozen {
     Frozen::new(revision, index, json, start..start + metadata.len() as u32)
 }
 
-pub(super) const PREFIX: &str = "/registry/pods/";
+pub(crate) const PREFIX: &str = "/registry/pods/";
 
 /// A value is the field of its object; `broken` is not an object.
 fn decode(entry: &Entry) -> std::result::Result<Frozen, DecodeError> {
@@ -56,7 +56,7 @@ fn decode(entry: &Entry) -> std::result::Result<Frozen, DecodeError> {
 }
 
 /// The reference store; its watches can be held up and broken.
-pub(super) struct Rig {
+pub(crate) struct Rig {
     store: MemoryStore,
     breaks: watch::Sender<u64>,
     open: watch::Sender<bool>,
@@ -110,19 +110,19 @@ impl Store for Rig {
 }
 
 /// A cache on a rig, with a clock that stands still.
-pub(super) struct Fixture {
-    pub(super) cache: Arc<Cache>,
-    pub(super) rig: Arc<Rig>,
-    pub(super) hand: ManualClock,
+pub(crate) struct Fixture {
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) rig: Arc<Rig>,
+    pub(crate) hand: ManualClock,
     clock: Clock,
 }
 
 impl Fixture {
-    pub(super) async fn new() -> Fixture {
+    pub(crate) async fn new() -> Fixture {
         Fixture::with(|_| ()).await
     }
 
-    pub(super) async fn with(adapt: impl FnOnce(&mut CacheOptions)) -> Fixture {
+    pub(crate) async fn with(adapt: impl FnOnce(&mut CacheOptions)) -> Fixture {
         let (clock, hand) = Clock::manual();
         let rig = Arc::new(Rig {
             store: MemoryStore::new(clock.clone()),
@@ -139,12 +139,12 @@ impl Fixture {
     }
 
     /// One more cache on the same store: what a restart would make.
-    pub(super) async fn second_cache(&self) -> Arc<Cache> {
+    pub(crate) async fn second_cache(&self) -> Arc<Cache> {
         start(&self.rig, &self.clock, |_| ()).await
     }
 
     /// Writes `namespace/name`, whatever is there.
-    pub(super) async fn put(&self, path: &str, field: &str) -> Revision {
+    pub(crate) async fn put(&self, path: &str, field: &str) -> Revision {
         self.write(
             &Key::from(format!("{PREFIX}{path}")),
             Write::put(field.to_owned()),
@@ -152,12 +152,12 @@ impl Fixture {
         .await
     }
 
-    pub(super) async fn delete(&self, path: &str) -> Revision {
+    pub(crate) async fn delete(&self, path: &str) -> Revision {
         self.write(&Key::from(format!("{PREFIX}{path}")), Write::Delete)
             .await
     }
 
-    pub(super) async fn exists(&self, path: &str) -> bool {
+    pub(crate) async fn exists(&self, path: &str) -> bool {
         self.rig
             .get(&Key::from(format!("{PREFIX}{path}")))
             .await
@@ -166,7 +166,7 @@ impl Fixture {
     }
 
     /// Writes something that is not ours.
-    pub(super) async fn elsewhere(&self) -> Revision {
+    pub(crate) async fn elsewhere(&self) -> Revision {
         self.write(&Key::from("/registry/secrets/a/b"), Write::put("x"))
             .await
     }
@@ -178,32 +178,32 @@ impl Fixture {
     }
 
     /// Holds up or lets through what the store's watch says.
-    pub(super) fn hold(&self) {
+    pub(crate) fn hold(&self) {
         self.rig.open.send_replace(false);
     }
 
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         self.rig.open.send_replace(true);
     }
 
     /// Breaks the store's watch, and lets enough time pass that the feed tries again.
-    pub(super) async fn cut(&self) {
+    pub(crate) async fn cut(&self) {
         self.rig.breaks.send_modify(|count| *count += 1);
         self.pass(Duration::from_secs(10)).await;
     }
 
     /// Lets time pass, and lets all tasks notice.
-    pub(super) async fn pass(&self, time: Duration) {
+    pub(crate) async fn pass(&self, time: Duration) {
         turn().await;
         self.hand.advance(time);
         turn().await;
     }
 
-    pub(super) fn watch(&self, request: WatchRequest) -> Client {
+    pub(crate) fn watch(&self, request: WatchRequest) -> Client {
         self.try_watch(request).expect("the watch starts")
     }
 
-    pub(super) fn try_watch(&self, request: WatchRequest) -> crate::Result<Client> {
+    pub(crate) fn try_watch(&self, request: WatchRequest) -> crate::Result<Client> {
         let start = request.start;
         let watcher = self.cache.watch(request)?;
         let began = if start == Start::Snapshot {
@@ -221,7 +221,7 @@ impl Fixture {
     }
 
     /// The cache when it has seen everything.
-    pub(super) async fn fresh(&self) -> Snapshot {
+    pub(crate) async fn fresh(&self) -> Snapshot {
         within(self.cache.fresh()).await.expect("the cache gets fresh")
     }
 }
@@ -233,21 +233,21 @@ async fn start(rig: &Arc<Rig>, clock: &Clock, adapt: impl FnOnce(&mut CacheOptio
 }
 
 /// Lets all other tasks of a single-threaded test run until they wait.
-pub(super) async fn turn() {
+pub(crate) async fn turn() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
 }
 
 /// A bound for what must happen soon.
-pub(super) async fn within<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work)
         .await
         .expect("it happens")
 }
 
 /// The objects as `path=field` in the order of their keys.
-pub(super) fn listed(snapshot: &Snapshot, scope: &Scope) -> String {
+pub(crate) fn listed(snapshot: &Snapshot, scope: &Scope) -> String {
     let text = |object: &Frozen| {
         let index = object.index();
         format!("{}/{}={}", index.namespace, index.name, index.fields[0])
@@ -260,8 +260,8 @@ pub(super) fn listed(snapshot: &Snapshot, scope: &Scope) -> String {
 }
 
 /// Somebody who keeps a copy of what it watches, and checks that every event makes sense.
-pub(super) struct Client {
-    pub(super) watcher: Watcher,
+pub(crate) struct Client {
+    pub(crate) watcher: Watcher,
     scope: Scope,
     copy: BTreeMap<String, (u64, String)>,
     /// Objects that are added up to here may be initial ones, which come in no order.
@@ -271,13 +271,13 @@ pub(super) struct Client {
 
 impl Client {
     /// Sees only what is in the scope: an object that leaves it is deleted.
-    pub(super) fn through(mut self, scope: Scope) -> Client {
+    pub(crate) fn through(mut self, scope: Scope) -> Client {
         self.scope = scope;
         self
     }
 
     /// Starts with a list.
-    pub(super) fn with_list(mut self, snapshot: &Snapshot) -> Client {
+    pub(crate) fn with_list(mut self, snapshot: &Snapshot) -> Client {
         for (_, object) in snapshot.scoped(&self.scope, None) {
             self.copy.insert(
                 path(object),
@@ -290,7 +290,7 @@ impl Client {
 
     /// What is there without waiting, as text: `+a/x=n1`, `~a/x=n2`, `-a/x=n2`, `*7` for bookmarks, `|7` for the end of
     /// the initial objects, `!` for an error.
-    pub(super) fn ready(&mut self) -> String {
+    pub(crate) fn ready(&mut self) -> String {
         let mut seen = Vec::new();
         while let Some(signal) = self.step() {
             seen.extend(signal);
@@ -299,13 +299,13 @@ impl Client {
     }
 
     /// One signal that is there; `Some(None)` for one that does not concern us.
-    pub(super) fn step(&mut self) -> Option<Option<String>> {
+    pub(crate) fn step(&mut self) -> Option<Option<String>> {
         let signal = self.watcher.ready()?;
         Some(self.take(signal))
     }
 
     /// The next signal that concerns us; `None` at the end.
-    pub(super) async fn next(&mut self) -> Option<String> {
+    pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             let signal = within(self.watcher.next()).await?;
             if let Some(text) = self.take(signal) {
@@ -365,7 +365,7 @@ impl Client {
 
     /// The copy is what a list would give.
     #[track_caller]
-    pub(super) fn check(&self, snapshot: &Snapshot) {
+    pub(crate) fn check(&self, snapshot: &Snapshot) {
         let listed: BTreeMap<String, (u64, String)> = snapshot
             .scoped(&self.scope, None)
             .map(|(_, object)| {

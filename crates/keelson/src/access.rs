@@ -1,0 +1,255 @@
+//! Who may come in, and who may do what: from the config to an authenticator and an authorizer.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use keelson_authn::{
+    Anonymous, AuthenticatedGroup, Authenticator, CaBundle, FailOnError, TokenFile, Union, X509,
+};
+use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer, PrivilegedGroup, PublicPaths};
+use keelson_stdx::clock::Clock;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+
+use crate::config::{Authentication, AuthorizationMode};
+use crate::error::Error;
+
+/// How the server finds out who asks.
+pub struct Authn {
+    /// Everything in upstream's order: certificates, tokens, then nobody in particular.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// The part that reads certificates; its authorities can be replaced while the server runs.
+    pub x509: Option<Arc<X509>>,
+    /// The files of these authorities.
+    pub client_ca_files: Vec<PathBuf>,
+}
+
+impl Authn {
+    /// Reads the files that the config names. `own_authority` is our own, on the standalone face.
+    pub fn new(config: &Authentication, own_authority: Option<&Path>, clock: &Clock) -> Result<Authn, Error> {
+        let client_ca_files: Vec<PathBuf> = own_authority
+            .map(Path::to_owned)
+            .into_iter()
+            .chain(config.client_ca_file.clone())
+            .collect();
+        let mut known: Vec<Arc<dyn Authenticator>> = Vec::new();
+        let mut x509 = None;
+        if !client_ca_files.is_empty() {
+            let authenticator = Arc::new(X509::new(client_authorities(&client_ca_files)?, clock.clone()));
+            known.push(authenticator.clone());
+            x509 = Some(authenticator);
+        }
+        if let Some(path) = &config.token_file {
+            let tokens = TokenFile::parse(&read(path)?);
+            let unusable = |source| Error::Credentials {
+                path: path.clone(),
+                source,
+            };
+            known.push(Arc::new(tokens.map_err(unusable)?));
+        }
+        let authenticated = Arc::new(AuthenticatedGroup::new(Arc::new(Union::new(known))));
+        let authenticator: Arc<dyn Authenticator> = if config.anonymous {
+            Arc::new(FailOnError::new(vec![authenticated, Arc::new(Anonymous)]))
+        } else {
+            authenticated
+        };
+        Ok(Authn {
+            authenticator,
+            x509,
+            client_ca_files,
+        })
+    }
+}
+
+/// Reads all authorities of client certificates anew, on start and when a file changed.
+pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
+    let mut certificates: Vec<CertificateDer<'static>> = Vec::new();
+    for path in files {
+        let pem = read(path)?;
+        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+        match found {
+            Ok(found) if !found.is_empty() => certificates.extend(found),
+            _ => {
+                let reason = "it holds no certificate".to_owned();
+                return Err(Error::Unusable {
+                    path: path.clone(),
+                    reason,
+                });
+            }
+        }
+    }
+    CaBundle::new(&certificates).map_err(|source| {
+        let path = files.last().cloned().unwrap_or_default();
+        Error::Credentials { path, source }
+    })
+}
+
+/// Who may do what. Until roles are served, the modes `RBAC` and `Node` grant what the default roles give to everybody.
+#[must_use]
+pub fn authorizer(modes: &[AuthorizationMode]) -> Arc<dyn Authorizer> {
+    let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup::masters())];
+    for mode in modes {
+        match mode {
+            AuthorizationMode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
+            AuthorizationMode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
+            AuthorizationMode::Rbac => chain.push(Arc::new(PublicPaths)),
+            AuthorizationMode::Abac | AuthorizationMode::Webhook | AuthorizationMode::Node => (),
+        }
+    }
+    Arc::new(keelson_authz::Union::new(chain))
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use futures_util::FutureExt as _;
+    use http::HeaderMap;
+    use keelson_authn::Credentials;
+    use keelson_authz::{Attributes, Subject, Target};
+    use keelson_stdx::clock::Clock;
+    use rustls_pki_types::CertificateDer;
+    use rustls_pki_types::pem::PemObject as _;
+
+    use super::{Authn, authorizer};
+    use crate::config::{Authentication, AuthorizationMode};
+    use crate::pki::{Pki, ServerNames};
+
+    fn settings() -> Authentication {
+        Authentication {
+            client_ca_file: None,
+            token_file: None,
+            anonymous: true,
+            service_account_issuers: Vec::new(),
+            service_account_key_files: Vec::new(),
+            service_account_signing_key_file: None,
+        }
+    }
+
+    /// `name [groups]`, or why not.
+    fn ask(authn: &Authn, chain: &[CertificateDer<'static>], authorization: &str) -> String {
+        let mut headers = HeaderMap::new();
+        if !authorization.is_empty() {
+            headers.insert("authorization", authorization.parse().expect("a header"));
+        }
+        let credentials = Credentials {
+            peer_certificates: chain,
+            headers: &headers,
+        };
+        match authn
+            .authenticator
+            .authenticate(&credentials)
+            .now_or_never()
+            .expect("nothing waits")
+        {
+            Ok(Some(it)) => format!("{} {:?}", it.user.name, it.user.groups),
+            Ok(None) => "nobody".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_administrator_of_the_data_folder_is_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = Clock::real();
+        let pki = Pki::prepare(folder.path(), &ServerNames::default(), &clock).expect("prepared");
+        let authn = Authn::new(&settings(), Some(&pki.ca_cert), &clock).expect("an authenticator");
+        let chain = [CertificateDer::from_pem_file(&pki.admin.cert).expect("a certificate")];
+        assert_eq!(
+            ask(&authn, &chain, ""),
+            "kubernetes-admin [\"system:masters\", \"system:authenticated\"]"
+        );
+        assert_eq!(
+            ask(&authn, &[], ""),
+            "system:anonymous [\"system:unauthenticated\"]"
+        );
+    }
+
+    #[test]
+    fn bad_credentials_are_not_anonymous() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tokens = folder.path().join("tokens.csv");
+        fs::write(&tokens, "secret,jane,1,dev\n").expect("a file");
+        let config = Authentication {
+            token_file: Some(tokens),
+            ..settings()
+        };
+        let authn = Authn::new(&config, None, &Clock::real()).expect("an authenticator");
+        assert_eq!(
+            ask(&authn, &[], "Bearer secret"),
+            "jane [\"dev\", \"system:authenticated\"]"
+        );
+        assert_eq!(ask(&authn, &[], "Bearer guess"), "invalid bearer token");
+        let config = Authentication {
+            anonymous: false,
+            ..config
+        };
+        let authn = Authn::new(&config, None, &Clock::real()).expect("an authenticator");
+        assert_eq!(ask(&authn, &[], ""), "nobody");
+    }
+
+    #[test]
+    fn files_that_are_no_certificates_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ca.pem");
+        fs::write(&path, "rubbish").expect("a file");
+        let config = Authentication {
+            client_ca_file: Some(path.clone()),
+            ..settings()
+        };
+        let refusal = Authn::new(&config, None, &Clock::real())
+            .err()
+            .expect("must be refused")
+            .to_string();
+        assert_eq!(
+            refusal,
+            format!("{} is not usable: it holds no certificate", path.display())
+        );
+    }
+
+    #[track_caller]
+    fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
+        let groups = [group.to_owned()];
+        let user = Subject {
+            name: "x",
+            uid: "",
+            groups: &groups,
+            extra: &BTreeMap::new(),
+        };
+        let attributes = Attributes {
+            user,
+            verb: "get",
+            target: Target::Path,
+            path,
+        };
+        let authorizer = authorizer(modes);
+        let verdict = authorizer
+            .authorize(&attributes)
+            .now_or_never()
+            .expect("nothing waits");
+        assert_eq!(
+            verdict.decision.is_allowed(),
+            expected,
+            "{modes:?} {group} {path}"
+        );
+    }
+
+    #[test]
+    fn modes_decide_and_masters_may_everything() {
+        use AuthorizationMode::{AlwaysAllow, AlwaysDeny, Node, Rbac};
+        check(&[AlwaysAllow], "any", "/metrics", true);
+        check(&[AlwaysDeny], "any", "/healthz", false);
+        check(&[AlwaysDeny], "system:masters", "/metrics", true);
+        check(&[Node, Rbac], "system:unauthenticated", "/healthz", true);
+        check(&[Node, Rbac], "system:unauthenticated", "/metrics", false);
+        check(&[Rbac], "system:authenticated", "/api", true);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a command line asks for: some text, or a server.
+
+use std::ffi::OsString;
+
+use crate::config::{Config, Environment};
+use crate::error::Error;
+use crate::flags::{Face, VersionWish, help, parse};
+use crate::{KEELSON_VERSION, KUBERNETES_VERSION};
+
+/// What to do.
+#[derive(Debug)]
+pub enum Command {
+    /// Print this and end well.
+    Print(String),
+    /// Serve.
+    Serve {
+        /// How.
+        config: Box<Config>,
+        /// Lines to tell the user first, as upstream words them.
+        notices: Vec<String>,
+    },
+}
+
+impl Command {
+    /// Reads a whole command line, beginning with the name of the program. `columns` is the width of the terminal.
+    pub fn read(
+        command_line: Vec<OsString>,
+        environment: &Environment,
+        columns: Option<usize>,
+    ) -> Result<Command, Error> {
+        let (face, arguments) = Face::of(command_line);
+        let flags = parse(face, &texts(arguments)?)?;
+        if flags.is_on("help") {
+            return Ok(Command::Print(help(face, columns)));
+        }
+        // A stray word is told before anything else, as upstream does.
+        let config = Config::new(&flags, environment);
+        if let Err(Error::Arguments { .. }) = &config {
+            return Err(config.expect_err("it was just seen"));
+        }
+        match flags.version("version") {
+            VersionWish::No | VersionWish::Report(_) => (),
+            VersionWish::Short => return Ok(Command::Print(format!("{}\n", short_version(face)))),
+            VersionWish::Raw => return Ok(Command::Print(format!("{}\n", raw_version()))),
+        }
+        Ok(Command::Serve {
+            config: Box::new(config?),
+            notices: flags.notices().to_vec(),
+        })
+    }
+}
+
+/// What `--version` prints.
+#[must_use]
+pub fn short_version(face: Face) -> String {
+    match face {
+        Face::KubeApiserver => format!("Kubernetes {KUBERNETES_VERSION}"),
+        Face::Standalone => format!("Keelson {KEELSON_VERSION} (Kubernetes {KUBERNETES_VERSION})"),
+    }
+}
+
+/// What `--version=raw` prints: the form is upstream's.
+fn raw_version() -> String {
+    let mut numbers = KUBERNETES_VERSION.trim_start_matches('v').split('.');
+    let (major, minor) = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    format!(
+        "version.Info{{Major:\"{major}\", Minor:\"{minor}\", GitVersion:\"{KUBERNETES_VERSION}\", \
+         Keelson:\"{KEELSON_VERSION}\", Compiler:\"rustc\", Platform:\"{system}/{machine}\"}}"
+    )
+}
+
+fn texts(arguments: Vec<OsString>) -> Result<Vec<String>, Error> {
+    let text = |argument: OsString| {
+        argument.into_string().map_err(|argument| Error::NotText {
+            argument: argument.to_string_lossy().into_owned(),
+        })
+    };
+    arguments.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::Command;
+    use crate::banner::report;
+    use crate::config::Environment;
+
+    /// What is printed, on either stream.
+    fn answer(command_line: &str) -> String {
+        let words = command_line.split_whitespace().map(OsString::from).collect();
+        let environment = Environment {
+            home: Some("/home/jane".into()),
+            ..Environment::default()
+        };
+        match Command::read(words, &environment, None) {
+            Ok(Command::Print(text)) => text,
+            Ok(Command::Serve { config, .. }) => format!("serve as {}", config.face.program()),
+            Err(error) => report(&error),
+        }
+    }
+
+    #[track_caller]
+    fn check(command_line: &str, expected: &str) {
+        assert_eq!(answer(command_line), expected);
+    }
+
+    #[test]
+    fn the_binary_has_two_faces() {
+        let required = "--etcd-servers=http://127.0.0.1:2379 --service-account-issuer=a \
+                        --service-account-key-file=b --service-account-signing-key-file=c";
+        check("keelson", "serve as keelson");
+        check("/usr/bin/keelson --secure-port=7443", "serve as keelson");
+        check(
+            &format!("/usr/local/bin/kube-apiserver {required}"),
+            "serve as kube-apiserver",
+        );
+        check(
+            &format!("keelson kube-apiserver {required}"),
+            "serve as kube-apiserver",
+        );
+    }
+
+    #[test]
+    fn each_face_tells_its_version() {
+        check("keelson --version", "Keelson 0.1.0 (Kubernetes v1.36.4)\n");
+        check("kube-apiserver --version", "Kubernetes v1.36.4\n");
+        check("keelson kube-apiserver --version=true", "Kubernetes v1.36.4\n");
+        assert!(answer("kube-apiserver --version=raw").contains("GitVersion:\"v1.36.4\""));
+    }
+
+    #[test]
+    fn help_comes_after_flag_errors_and_before_all_others() {
+        assert!(answer("kube-apiserver --help").contains("\nUsage:\n  kube-apiserver [flags]\n"));
+        assert!(answer("keelson -h foo").contains("\nUsage:\n  keelson [flags]\n"));
+        check("kube-apiserver --help --foo", "Error: unknown flag: --foo");
+        check(
+            "kube-apiserver foo --version",
+            "Error: \"kube-apiserver\" does not take any arguments, got [\"foo\"]",
+        );
+    }
+}

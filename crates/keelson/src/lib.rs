@@ -1,0 +1,23 @@
+//! The Keelson server, from its command line to a running process.
+//!
+//! [`command`] reads the command line, [`config`] decides what it means, [`start`] brings keys, certificates and the
+//! data folder into place. Only this crate reads flags, the environment and files; all others take values.
+
+#![warn(missing_docs)]
+
+pub mod access;
+pub mod banner;
+pub mod command;
+pub mod config;
+pub mod data_folder;
+pub mod error;
+pub mod flags;
+pub mod logging;
+pub mod machine;
+pub mod pki;
+pub mod start;
+
+/// The version of Kubernetes that is served.
+pub const KUBERNETES_VERSION: &str = "v1.36.4";
+/// Our own version.
+pub const KEELSON_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,70 @@
+//! The log: `tracing` events as lines on the standard error.
+
+use std::io::{self, IsTerminal as _};
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::config::{LogFormat, Logging};
+
+/// From now on events are logged. Later calls change nothing.
+pub fn start(logging: Logging) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let lines = match logging.format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    // A test or an embedding program may have a log already.
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(filter(logging.level)))
+        .try_init();
+}
+
+/// Up to 3 what operators want to know, 4 and 5 for debugging, from 6 on everything; libraries are silent until 8.
+fn filter(level: u32) -> Targets {
+    let own = match level {
+        0..4 => LevelFilter::INFO,
+        4..6 => LevelFilter::DEBUG,
+        6.. => LevelFilter::TRACE,
+    };
+    let others = match level {
+        0..8 => LevelFilter::WARN,
+        8..10 => LevelFilter::DEBUG,
+        10.. => LevelFilter::TRACE,
+    };
+    Targets::new().with_target("keelson", own).with_default(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::filter;
+
+    #[track_caller]
+    fn check(level: u32, target: &str, expected: Level) {
+        let filter = filter(level);
+        let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
+        let last = levels.iter().rfind(|level| filter.would_enable(target, level));
+        assert_eq!(last, Some(&expected), "-v={level} for {target}");
+    }
+
+    #[test]
+    fn more_is_logged_at_higher_levels() {
+        for (level, own, others) in [
+            (0, Level::INFO, Level::WARN),
+            (2, Level::INFO, Level::WARN),
+            (4, Level::DEBUG, Level::WARN),
+            (6, Level::TRACE, Level::WARN),
+            (8, Level::TRACE, Level::DEBUG),
+            (10, Level::TRACE, Level::TRACE),
+        ] {
+            check(level, "keelson", own);
+            check(level, "keelson_server::chain", own);
+            check(level, "hyper::proto", others);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Before the first request: the data folder is locked, keys and certificates are in place.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use keelson_stdx::clock::Clock;
+
+use crate::config::{CertificateChoice, Config, Environment};
+use crate::data_folder::DataFolder;
+use crate::error::Error;
+use crate::flags::Face;
+use crate::machine;
+use crate::pki::{CertificateFiles, Pki, ServerNames, prepare_cert_dir};
+
+/// What a server needs of the disk.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Locked until this is dropped.
+    pub folder: DataFolder,
+    /// What the server shows.
+    pub certificate: CertificateFiles,
+    /// The files of the standalone face.
+    pub pki: Option<Pki>,
+}
+
+impl Prepared {
+    /// Finds or makes everything.
+    pub fn new(config: &Config, environment: &Environment, clock: &Clock) -> Result<Prepared, Error> {
+        let folder = DataFolder::open(&config.data_dir)?;
+        let pki = match config.face {
+            Face::Standalone => Some(Pki::prepare(
+                folder.path(),
+                &standalone_names(config, environment),
+                clock,
+            )?),
+            Face::KubeApiserver => None,
+        };
+        let certificate = match (&config.certificate, &pki) {
+            (CertificateChoice::Files { cert, key }, _) => CertificateFiles {
+                cert: cert.clone(),
+                key: key.clone(),
+            },
+            (CertificateChoice::CertDir(path), _) => prepare_cert_dir(path, &upstream_names(config), clock)?,
+            (CertificateChoice::DataFolder, Some(pki)) => pki.server.clone(),
+            (CertificateChoice::DataFolder, None) => {
+                prepare_cert_dir(folder.path(), &upstream_names(config), clock)?
+            }
+        };
+        Ok(Prepared {
+            folder,
+            certificate,
+            pki,
+        })
+    }
+
+    /// Finds or writes the kubeconfig of the administrator once the port is known; only the standalone face has one.
+    pub fn write_kubeconfig(&self, address: SocketAddr) -> Result<Option<PathBuf>, Error> {
+        let Some(pki) = &self.pki else { return Ok(None) };
+        if self.certificate == pki.server {
+            return pki.write_kubeconfig(address).map(Some);
+        }
+        let path = &self.certificate.cert;
+        let pem = std::fs::read_to_string(path).map_err(|source| Error::Read {
+            path: path.clone(),
+            source,
+        })?;
+        pki.write_kubeconfig_trusting(address, &pem).map(Some)
+    }
+}
+
+/// Every name under which somebody may call a standalone server.
+fn standalone_names(config: &Config, environment: &Environment) -> ServerNames {
+    let mut dns: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+    ]
+    .into_iter()
+    .chain(["kubernetes.default.svc.cluster.local"])
+    .map(str::to_owned)
+    .collect();
+    dns.extend(machine::host_name());
+    let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    addresses.extend(&environment.addresses);
+    addresses.extend([
+        config.listen.address,
+        config.advertise_address,
+        config.service_ranges.kubernetes_service(),
+    ]);
+    match config.external_host.parse() {
+        Ok(address) => addresses.push(address),
+        Err(_) => dns.push(config.external_host.clone()),
+    }
+    without_repetition(ServerNames { dns, addresses })
+}
+
+/// The names that upstream puts into a certificate of its own making.
+fn upstream_names(config: &Config) -> ServerNames {
+    let mut dns = vec![
+        "kubernetes.default.svc".to_owned(),
+        "kubernetes.default".to_owned(),
+        "kubernetes".to_owned(),
+    ];
+    let mut addresses = vec![
+        config.advertise_address,
+        config.service_ranges.kubernetes_service(),
+    ];
+    if config.listen.address.is_unspecified() {
+        dns.push("localhost".to_owned());
+    } else {
+        addresses.push(config.listen.address);
+    }
+    without_repetition(ServerNames { dns, addresses })
+}
+
+fn without_repetition(names: ServerNames) -> ServerNames {
+    let mut once = ServerNames::default();
+    for name in names.dns {
+        if !once.dns.contains(&name) {
+            once.dns.push(name);
+        }
+    }
+    for address in names.addresses {
+        if !address.is_unspecified() && !once.addresses.contains(&address) {
+            once.addresses.push(address);
+        }
+    }
+    once
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_stdx::clock::Clock;
+
+    use super::Prepared;
+    use crate::config::{Config, Environment};
+    use crate::flags::{Face, parse};
+
+    fn prepare(face: Face, arguments: &[String]) -> Prepared {
+        let flags = parse(face, arguments).expect("flags");
+        let environment = Environment {
+            addresses: vec![[10, 1, 2, 3].into()],
+            ..Environment::default()
+        };
+        let config = Config::new(&flags, &environment).expect("a config");
+        Prepared::new(&config, &environment, &Clock::real()).expect("prepared")
+    }
+
+    #[test]
+    fn a_standalone_server_has_everything_in_its_folder() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().join("data");
+        let prepared = prepare(Face::Standalone, &[format!("--data-dir={}", folder.display())]);
+        assert_eq!(prepared.certificate.cert, folder.join("apiserver.crt"));
+        let address = "127.0.0.1:6443".parse().expect("an address");
+        let kubeconfig = prepared
+            .write_kubeconfig(address)
+            .expect("no error")
+            .expect("a kubeconfig");
+        assert_eq!(kubeconfig, folder.join("admin.kubeconfig"));
+    }
+
+    #[test]
+    fn a_drop_in_uses_its_cert_dir() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().display();
+        let arguments = [
+            format!("--cert-dir={folder}"),
+            "--etcd-servers=http://127.0.0.1:2379".to_owned(),
+            "--service-account-issuer=https://example.com".to_owned(),
+            format!("--service-account-key-file={folder}/sa.crt"),
+            format!("--service-account-signing-key-file={folder}/sa.key"),
+        ];
+        let prepared = prepare(Face::KubeApiserver, &arguments);
+        assert_eq!(prepared.certificate.cert, parent.path().join("apiserver.crt"));
+        assert!(prepared.pki.is_none());
+        let address = "127.0.0.1:6443".parse().expect("an address");
+        assert!(prepared.write_kubeconfig(address).expect("no error").is_none());
+    }
+}

@@ -1,0 +1,224 @@
+//! The command line against the real kube-apiserver: same flags, same types, same defaults, same refusals.
+//!
+//! Runs when `KEELSON_KUBE_APISERVER` names the binary; otherwise it says so in the file that `KEELSON_SKIP_REPORT` names.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// The oracle, or a line in the report that it is missing.
+fn oracle(test: &str) -> Option<PathBuf> {
+    let found = std::env::var_os("KEELSON_KUBE_APISERVER").map(PathBuf::from);
+    if found.is_none()
+        && let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT")
+    {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(report)
+            .expect("the report");
+        writeln!(file, "keelson oracle::{test}: KEELSON_KUBE_APISERVER is not set").expect("a line");
+    }
+    found
+}
+
+fn ours() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keelson"));
+    command.arg("kube-apiserver");
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The headings and flags of a help text, without what the flags are for: `heading`, then `-v, --v Level (default 0)`.
+fn outline(help: &str) -> Vec<String> {
+    let mut outline: Vec<String> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    for line in help.lines().skip_while(|line| !line.ends_with(" flags:")) {
+        if line.ends_with(" flags:") {
+            outline.push(line.to_owned());
+            texts.push(String::new());
+        } else if line.starts_with("      --") || line.starts_with("  -") {
+            let line = line.trim_start();
+            let (name, rest) = line.split_once("   ").unwrap_or((line, ""));
+            outline.push(name.trim_end().to_owned());
+            texts.push(rest.trim().to_owned());
+        } else if let Some(text) = texts.last_mut() {
+            text.push(' ');
+            text.push_str(line.trim());
+        }
+    }
+    let with_notes = |(name, text): (&String, &String)| format!("{name}{}", notes(text.trim()));
+    outline.iter().zip(&texts).map(with_notes).collect()
+}
+
+/// What stands in brackets at the end: the default and the deprecation.
+fn notes(text: &str) -> String {
+    let mut notes = String::new();
+    for opening in [" (default ", " (DEPRECATED: "] {
+        if text.ends_with(')')
+            && let Some(start) = text.rfind(opening)
+        {
+            let note = &text[start..];
+            let end = note
+                .find(" (DEPRECATED")
+                .filter(|place| *place > 0)
+                .unwrap_or(note.len());
+            notes.push_str(&note[..end]);
+        }
+    }
+    notes
+}
+
+#[test]
+fn the_help_lists_the_same_flags_with_the_same_types_and_defaults() {
+    let Some(oracle) = oracle("help") else { return };
+    let theirs = Command::new(oracle)
+        .arg("--help")
+        .output()
+        .expect("the oracle runs");
+    let ours = ours().arg("--help").output().expect("keelson runs");
+    assert!(ours.status.success());
+    let (theirs, ours) = (outline(&text(&theirs.stdout)), outline(&text(&ours.stdout)));
+    assert!(theirs.len() > 150, "the oracle's help was not understood");
+    for (one, other) in theirs.iter().zip(&ours) {
+        assert_eq!(one, other);
+    }
+    assert_eq!(theirs.len(), ours.len());
+}
+
+#[test]
+fn the_version_is_told_in_the_same_words() {
+    let Some(oracle) = oracle("version") else { return };
+    let theirs = Command::new(oracle)
+        .arg("--version")
+        .output()
+        .expect("the oracle runs");
+    let ours = ours().arg("--version").output().expect("keelson runs");
+    assert_eq!(text(&theirs.stdout), text(&ours.stdout));
+}
+
+/// What upstream says about a command line that it refuses: the line with `Error:`, or the logged error.
+fn refusal(output: &Output) -> String {
+    let text = text(&output.stderr);
+    for line in text.lines() {
+        if line.starts_with("Error: ") {
+            return line.to_owned();
+        }
+        if let Some((_, logged)) = line.split_once("\"command failed\" err=\"") {
+            let message = logged.trim_end_matches('"').replace("\\\"", "\"");
+            return format!("Error: {message}");
+        }
+    }
+    format!("no refusal in {text}")
+}
+
+/// Everything that upstream requires, so that only what is tested is refused.
+const REQUIRED: &[&str] = &["--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=a"];
+
+#[test]
+fn the_same_command_lines_are_refused_in_the_same_words() {
+    let Some(oracle) = oracle("refusals") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let cert_dir = format!("--cert-dir={}", folder.path().display());
+    for case in REFUSED {
+        let arguments: Vec<&str> = case.split('\u{1f}').collect();
+        let run = |mut command: Command| {
+            refusal(
+                &command
+                    .args(&arguments)
+                    .arg(&cert_dir)
+                    .args(REQUIRED)
+                    .output()
+                    .expect("it runs"),
+            )
+        };
+        assert_eq!(run(Command::new(&oracle)), run(ours()), "{case}");
+    }
+}
+
+/// Words are separated by the unit separator.
+const REFUSED: &[&str] = &[
+    "--foo",
+    "--foo=bar",
+    "--foo_bar",
+    "-x",
+    "-v",
+    "-vx",
+    "-v=x",
+    "--v=99999999999",
+    "--=x",
+    "---x",
+    "foo\u{1f}bar",
+    "-",
+    "--secure-port=x",
+    "--secure_port=99999999999999999999",
+    "--secure-port=08",
+    "--secure-port=1__0",
+    "--secure-port=",
+    "--anonymous-auth=maybe",
+    "--anonymous-auth=",
+    "--request-timeout=5",
+    "--request-timeout=5x",
+    "--request-timeout=",
+    "--goaway-chance=x",
+    "--bind-address=1.2.3",
+    "--bind-address=01.2.3.4",
+    "--vmodule=x",
+    "--vmodule=a=b",
+    "--log-json-info-buffer-size=x",
+    "--tls-sni-cert-key=a",
+    "--tls-sni-cert-key=a,b:",
+    "--service-node-port-range=x",
+    "--service-node-port-range=5-3",
+    "--service-node-port-range=1-99999",
+    "--service-node-port-range=1-2+3",
+    "--tls-curve-preferences=x",
+    "--audit-log-batch-throttle-qps=x",
+    "--kubelet-port=-1",
+    "--oidc-required-claim=x",
+    "--allow-metric-labels=x",
+    "--version=foo",
+    "--cors-allowed-origins=\"a",
+    "--etcd-servers=a\"b",
+    "--feature-gates=Foo=true",
+    "--feature-gates=Foo",
+    "--feature-gates=WatchList=maybe",
+    "--feature-gates=other:Foo=true",
+    "--feature-gates=CRDValidationRatcheting=false",
+    "--feature-gates=WatchList=true,kube:WatchList=true",
+    "--logging-format=xml",
+    "--service-cluster-ip-range=foo",
+    "--service-cluster-ip-range=10.0.0.0/30",
+    "--service-cluster-ip-range=10.0.0.0/24,foo",
+    "--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24",
+    "--service-cluster-ip-range=10.0.0.0/24,fd00::/108,fd01::/108",
+    "--livez-grace-period=-1s\u{1f}--goaway-chance=1\u{1f}--max-requests-inflight=-1",
+    "--secure-port=70000",
+    "--strict-transport-security-directives=x",
+    "--storage-backend=foo\u{1f}--storage-media-type=bar",
+    "--etcd-servers-overrides=foo",
+    "--encryption-provider-config-automatic-reload",
+    "--runtime-config=a",
+    "--runtime-config=api/all=false",
+    "--runtime-config=api/ga=false",
+    "--authorization-mode=Foo",
+    "--authorization-mode=RBAC,RBAC",
+    "--authorization-mode=ABAC,Webhook",
+    "--authorization-policy-file=x\u{1f}--authorization-webhook-config-file=y",
+    "--service-account-issuer=a",
+    "--service-account-issuer=",
+    "--service-account-jwks-uri=http://x",
+    "--oidc-issuer-url=https://x",
+    "--requestheader-uid-headers=X",
+    "--enable-admission-plugins=Foo,NamespaceLifecycle\u{1f}--disable-admission-plugins=Bar,NamespaceLifecycle",
+    "--admission-control=Foo\u{1f}--enable-admission-plugins=NamespaceLifecycle",
+    "--audit-log-path=-\u{1f}--audit-log-maxage=-1\u{1f}--audit-log-format=x\u{1f}--audit-log-mode=y",
+    "--audit-log-path=-\u{1f}--audit-log-truncate-max-event-size=0\u{1f}--audit-log-version=audit.k8s.io/v2",
+    "--coordinated-leadership-lease-duration=1s\u{1f}--coordinated-leadership-retry-period=1h",
+    "--kubernetes-service-node-port=70000",
+    "--apiserver-count=0",
+];

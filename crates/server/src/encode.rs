@@ -1,0 +1,207 @@
+//! From frozen objects to bytes on the wire.
+//!
+//! Answers are written in pieces of [`CHUNK`] bytes. What is larger than a few pieces is written while it is sent, so
+//! that a list of a hundred thousand objects never exists as one text. Indented and YAML answers are made of the
+//! compact JSON, for people, who do not read a hundred thousand objects.
+
+pub mod compress;
+pub mod frame;
+pub mod list;
+pub mod metadata;
+pub mod object;
+pub mod table;
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, StatusCode};
+use keelson_codec::{json, yaml};
+
+use crate::negotiate::{Encoding, Layout, Output};
+use crate::response::{Body, JSON, Response, with_type};
+
+/// The size of a piece.
+pub const CHUNK: usize = 64 << 10;
+
+/// Above so many bytes an answer is compressed for those who can read that.
+pub const COMPRESS_FROM: usize = 128 << 10;
+
+/// A piece that is being filled; full ones are put aside.
+#[derive(Default)]
+pub struct Chunks {
+    full: VecDeque<Bytes>,
+    size: usize,
+    open: BytesMut,
+}
+
+impl Chunks {
+    /// Where to write. Call [`Chunks::close_if_full`] now and then.
+    pub fn open(&mut self) -> &mut BytesMut {
+        if self.open.capacity() == 0 {
+            self.open.reserve(if self.size == 0 { 4 << 10 } else { CHUNK + (8 << 10) });
+        }
+        &mut self.open
+    }
+
+    /// Puts the piece aside once it is large enough.
+    pub fn close_if_full(&mut self) {
+        if self.open.len() >= CHUNK {
+            self.close();
+        }
+    }
+
+    /// How many bytes were written.
+    pub fn len(&self) -> usize {
+        self.size + self.open.len()
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All pieces.
+    pub fn finish(mut self) -> VecDeque<Bytes> {
+        self.close();
+        self.full
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.size += self.open.len();
+            self.full.push_back(std::mem::take(&mut self.open).freeze());
+        }
+    }
+}
+
+/// Compact JSON that is made piece by piece. The pieces are what the iterator gives.
+pub trait Pieces: Iterator<Item = Bytes> + Send + 'static {}
+
+impl<I: Iterator<Item = Bytes> + Send + 'static> Pieces for I {}
+
+/// A small document that exists as compact JSON.
+pub fn document(code: StatusCode, compact: &[u8], output: Output) -> Response {
+    let body = match (output.encoding, output.layout) {
+        (Encoding::Json, Layout::Compact) => {
+            let mut text = BytesMut::with_capacity(compact.len() + 1);
+            text.extend_from_slice(compact);
+            text.extend_from_slice(b"\n");
+            text.freeze()
+        }
+        (Encoding::Json, Layout::Pretty) => pretty(compact),
+        (Encoding::Yaml, _) => to_yaml(compact),
+    };
+    with_type(code, media_type(output.encoding), Body::full(body))
+}
+
+/// Objects, however many: compact JSON without the last line end, in pieces.
+pub fn pieces(code: StatusCode, mut pieces: impl Pieces, output: Output, gzip: compress::Gzip) -> Response {
+    let is_plain = output.encoding == Encoding::Json && output.layout == Layout::Compact;
+    if !is_plain {
+        let whole: Vec<u8> = pieces.flatten().collect();
+        let response = document(code, &whole, output);
+        return compress::whole(response, gzip);
+    }
+    // Decide what to do when it is known whether this is long.
+    let mut start = VecDeque::new();
+    let mut size = 0;
+    while size <= COMPRESS_FROM {
+        match pieces.next() {
+            Some(piece) => {
+                size += piece.len();
+                start.push_back(piece);
+            }
+            None => {
+                start.push_back(Bytes::from_static(b"\n"));
+                return compress::whole(with_type(code, JSON, Body::chunks(join_short(start))), gzip);
+            }
+        }
+    }
+    let all = start.into_iter().chain(pieces).chain([Bytes::from_static(b"\n")]);
+    compress::stream(code, all, gzip)
+}
+
+/// One write for a short answer.
+fn join_short(chunks: VecDeque<Bytes>) -> VecDeque<Bytes> {
+    let size: usize = chunks.iter().map(Bytes::len).sum();
+    if size > CHUNK {
+        return chunks;
+    }
+    let mut joined = BytesMut::with_capacity(size);
+    chunks.iter().for_each(|chunk| joined.extend_from_slice(chunk));
+    VecDeque::from([joined.freeze()])
+}
+
+/// The media type of an encoding.
+pub fn media_type(encoding: Encoding) -> HeaderValue {
+    match encoding {
+        Encoding::Json => JSON,
+        Encoding::Yaml => HeaderValue::from_static("application/yaml"),
+    }
+}
+
+fn pretty(compact: &[u8]) -> Bytes {
+    let mut text = BytesMut::with_capacity(compact.len() * 2);
+    json::indent(compact, &mut text);
+    text.freeze()
+}
+
+fn to_yaml(compact: &[u8]) -> Bytes {
+    match json::read(compact) {
+        Ok(document) => Bytes::from(yaml::to_text(&document.value)),
+        // What we wrote ourselves can be read; a reader that disagrees is better told than surprised.
+        Err(error) => Bytes::from(format!("# {error}\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::StatusCode;
+    use http_body_util::BodyExt as _;
+
+    use super::compress::Gzip;
+    use super::{CHUNK, Chunks, document, pieces};
+    use crate::negotiate::{Encoding, Layout, Output};
+
+    #[test]
+    fn pieces_are_put_aside_when_full() {
+        let mut chunks = Chunks::default();
+        for _ in 0..3 {
+            chunks.open().extend_from_slice(&[b'x'; CHUNK / 2 + 1]);
+            chunks.close_if_full();
+        }
+        assert_eq!(chunks.len(), 3 * (CHUNK / 2 + 1));
+        let sizes: Vec<usize> = chunks.finish().iter().map(Bytes::len).collect();
+        assert_eq!(sizes, [CHUNK + 2, CHUNK / 2 + 1]);
+    }
+
+    #[test]
+    fn documents_have_three_forms() {
+        let check = |encoding, layout, expected: &str| {
+            let output = Output { encoding, layout, ..Output::JSON };
+            let response = document(StatusCode::OK, br#"{"a":[1],"b":{}}"#, output);
+            assert_eq!(response.into_body().into_chunks().unwrap(), [expected]);
+        };
+        check(Encoding::Json, Layout::Compact, "{\"a\":[1],\"b\":{}}\n");
+        check(Encoding::Json, Layout::Pretty, "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}");
+        check(Encoding::Yaml, Layout::Compact, "a:\n- 1\nb: {}\n");
+    }
+
+    #[tokio::test]
+    async fn long_answers_are_streamed() {
+        let piece = Bytes::from(vec![b'x'; CHUNK]);
+        let response = pieces(StatusCode::OK, vec![piece; 5].into_iter(), Output::JSON, Gzip::No);
+        assert_eq!(response.body().len(), None);
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(bytes.len(), 5 * CHUNK + 1);
+        assert!(bytes.ends_with(b"x\n"));
+    }
+
+    #[test]
+    fn short_answers_have_a_length() {
+        let made = ["{", "}"].map(Bytes::from).into_iter();
+        let response = pieces(StatusCode::OK, made, Output::JSON, Gzip::No);
+        assert_eq!(response.into_body().into_chunks().unwrap(), ["{}\n"]);
+    }
+}

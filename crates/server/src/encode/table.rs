@@ -1,0 +1,128 @@
+//! Tables: what `kubectl get` prints.
+
+use std::sync::Arc;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use keelson_codec::json;
+use keelson_object::scalar::Time;
+use keelson_object::{Cell, Frozen};
+use keelson_registry::column::human_age;
+use keelson_registry::{Column, Found};
+use tracing::warn;
+
+use super::list::{ListMeta, joined, write_list_meta};
+use super::metadata::write_metadata;
+use super::object::write_object;
+use crate::negotiate::MetaVersion;
+use crate::params::table::IncludeObject;
+
+/// How to make a table.
+#[derive(Clone)]
+pub struct Table {
+    /// Of what, and in which version.
+    pub found: Found,
+    /// Which version of Table.
+    pub version: MetaVersion,
+    /// What rows carry besides their cells.
+    pub include: IncludeObject,
+    /// Ages are as of now.
+    pub now: Time,
+}
+
+/// Whether the columns are described; in a watch only the first event does that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Headings {
+    /// They are.
+    Shown,
+    /// They are not.
+    Left,
+}
+
+impl Table {
+    /// The pieces of a table.
+    pub fn pieces(&self, meta: &ListMeta, items: Vec<Arc<Frozen>>) -> impl Iterator<Item = Bytes> + Send + use<> {
+        let mut start = BytesMut::with_capacity(4 << 10);
+        self.write_start(&mut start, meta, Headings::Shown);
+        let table = self.clone();
+        joined(start, items.into_iter(), b"]}", move |out, object| table.write_row(out, &object))
+    }
+
+    /// A table of one object, as a text.
+    pub fn of_one(&self, object: &Frozen, headings: Headings) -> Bytes {
+        let mut out = BytesMut::with_capacity(4 << 10);
+        let meta = ListMeta { revision: object.revision(), ..ListMeta::default() };
+        self.write_start(&mut out, &meta, headings);
+        self.write_row(&mut out, object);
+        out.extend_from_slice(b"]}");
+        out.freeze()
+    }
+
+    fn write_start(&self, out: &mut BytesMut, meta: &ListMeta, headings: Headings) {
+        let api_version = self.version.api_version();
+        out.extend_from_slice(format!("{{\"kind\":\"Table\",\"apiVersion\":\"{api_version}\",").as_bytes());
+        write_list_meta(out, meta);
+        match headings {
+            Headings::Shown => {
+                out.extend_from_slice(b",\"columnDefinitions\":[");
+                for (position, column) in self.found.version().columns.iter().enumerate() {
+                    if position > 0 {
+                        out.put_u8(b',');
+                    }
+                    write_column(out, column);
+                }
+                out.put_u8(b']');
+            }
+            Headings::Left => out.extend_from_slice(b",\"columnDefinitions\":null"),
+        }
+        out.extend_from_slice(b",\"rows\":[");
+    }
+
+    fn write_row(&self, out: &mut BytesMut, object: &Frozen) {
+        out.extend_from_slice(b"{\"cells\":[");
+        match self.found.live.cells(self.found.version(), object) {
+            Ok(cells) => {
+                for (position, cell) in cells.iter().enumerate() {
+                    if position > 0 {
+                        out.put_u8(b',');
+                    }
+                    self.write_cell(out, cell);
+                }
+            }
+            // A row without cells is still a row: the name is in its object.
+            Err(error) => warn!(%error, name = %object.index().name, "cannot make the cells of an object"),
+        }
+        out.extend_from_slice(b"],\"object\":");
+        match self.include {
+            IncludeObject::Metadata => write_metadata(out, self.version, object),
+            IncludeObject::Object => write_object(out, &self.found.version().head, object),
+            IncludeObject::None => out.extend_from_slice(b"null"),
+        }
+        out.put_u8(b'}');
+    }
+
+    fn write_cell(&self, out: &mut BytesMut, cell: &Cell) {
+        match cell {
+            Cell::Null => out.extend_from_slice(b"null"),
+            Cell::Text(text) => json::write_text(text, out),
+            Cell::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes()),
+            Cell::Bool(truth) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
+            Cell::Age(then) => json::write_text(&human_age(*then, self.now), out),
+        }
+    }
+}
+
+fn write_column(out: &mut BytesMut, column: &Column) {
+    let fields = [
+        ("{\"name\":", &*column.name),
+        (",\"type\":", column.kind),
+        (",\"format\":", column.format),
+        (",\"description\":", &*column.description),
+    ];
+    for (name, text) in fields {
+        out.extend_from_slice(name.as_bytes());
+        json::write_text(text, out);
+    }
+    out.extend_from_slice(b",\"priority\":");
+    out.extend_from_slice(itoa::Buffer::new().format(column.priority).as_bytes());
+    out.put_u8(b'}');
+}

@@ -1,0 +1,121 @@
+//! What the history has forgotten and the store has not.
+//!
+//! A history begins with its process. A client that was connected before a restart says how far it had got; what
+//! happened since is read from the store once and put in front of the history, so that the client resumes as if
+//! nothing had been.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use keelson_store::{Event as StoreEvent, Revision, StoreError};
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::event::{Event, Place};
+
+/// A store that has not told the past by then is not asked any longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Cache {
+    /// Makes the history reach back to `after`, if the store still knows what happened since.
+    pub async fn reach_back(&self, after: Revision) -> Result<()> {
+        let _one_at_a_time = self.backfill.lock().await;
+        let (floor, room) = {
+            let state = self.shared.state.lock();
+            if state.history.start_after(after).is_ok() {
+                return Ok(());
+            }
+            match state.history.gap() {
+                Some(floor) => (floor, state.history.room()),
+                None => return state.history.start_after(after).map(drop),
+            }
+        };
+        let read = self.read_past(after, floor, room);
+        let older = tokio::select! {
+            older = read => older?,
+            () = self.shared.clock.sleep(PATIENCE) => return Err(Error::Compacted { asked: after, oldest: floor }),
+        };
+        let mut state = self.shared.state.lock();
+        // While we read, the ring may have forgotten more: then there is a hole, and the client lists again.
+        if state.history.gap() != Some(floor) || older.len() > state.history.room() {
+            return state.history.start_after(after).map(drop);
+        }
+        state.history.prepend(older, after);
+        Ok(())
+    }
+
+    /// The events after `after` up to `floor`, at most `room` of them.
+    async fn read_past(&self, after: Revision, floor: Revision, room: usize) -> Result<Vec<Event>> {
+        let too_old = || Error::Compacted { asked: after, oldest: floor };
+        let mut events = Vec::new();
+        let mut stream = self.source.store.watch(&self.source.prefix, after);
+        while let Some(event) = stream.next().await {
+            let event = event.map_err(|error| match error {
+                StoreError::Compacted { asked, oldest } => Error::Compacted { asked, oldest },
+                other => Error::Store(other),
+            })?;
+            let revision = event.revision();
+            if revision <= floor && !matches!(event, StoreEvent::Progress(_)) {
+                if events.len() == room {
+                    return Err(too_old());
+                }
+                events.extend(self.past(event));
+            }
+            if revision >= floor {
+                return Ok(events);
+            }
+        }
+        Err(too_old())
+    }
+
+    fn past(&self, event: StoreEvent) -> Option<Event> {
+        let place = Place { revision: event.revision(), sequence: 0, recorded: self.shared.clock.monotonic() };
+        let (previous, object) = match event {
+            StoreEvent::Put { entry, previous } => (previous, self.source.decode(&entry)),
+            StoreEvent::Delete { previous, .. } => (Some(previous), None),
+            StoreEvent::Progress(_) => return None,
+        };
+        Event::between(previous.and_then(|entry| self.source.decode(&entry)), object, place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_store::Store;
+
+    use crate::tests::support::Fixture;
+    use crate::{Error, Scope, Start, WatchRequest};
+
+    #[tokio::test]
+    async fn a_watch_resumes_from_before_the_history() {
+        let fixture = Fixture::new().await;
+        let first = fixture.put("a/x", "n1").await;
+        fixture.put("a/x", "n2").await;
+        fixture.put("b/y", "n1").await;
+        fixture.delete("a/x").await;
+        let reborn = fixture.second_cache().await;
+        let request = WatchRequest::new(Start::After(first), Scope::All);
+        assert!(matches!(reborn.watch(request.clone()).unwrap_err(), Error::Compacted { .. }));
+        reborn.reach_back(first).await.unwrap();
+        fixture.put("c/z", "n1").await;
+        reborn.fresh().await.unwrap();
+        let mut watcher = reborn.watch(request).unwrap();
+        let mut seen = Vec::new();
+        while let Some(Ok(crate::Signal::Event(event))) = watcher.ready() {
+            seen.push(format!("{:?} {}", event.kind(), event.object().index().name));
+        }
+        assert_eq!(seen, ["Modified x", "Added y", "Deleted x", "Added z"]);
+    }
+
+    #[tokio::test]
+    async fn what_the_store_has_forgotten_stays_forgotten() {
+        let fixture = Fixture::new().await;
+        let first = fixture.put("a/x", "n1").await;
+        fixture.put("a/x", "n2").await;
+        let last = fixture.put("a/x", "n3").await;
+        fixture.rig.compact(last).await.unwrap();
+        let reborn = fixture.second_cache().await;
+        assert!(matches!(reborn.reach_back(first).await.unwrap_err(), Error::Compacted { .. }));
+        reborn.reach_back(last).await.unwrap();
+    }
+}

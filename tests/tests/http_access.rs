@@ -1,0 +1,164 @@
+//! Who may ask: certificates, nobody, strangers; and what everybody may see.
+
+use keelson_testkit::pki::Authority;
+use keelson_testkit::{Client, Options, Protocol, RunningServer};
+use serde_json::{Value, json};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn client(server: &RunningServer, user: &str, groups: &[&str]) -> Client {
+    let credentials = server.credentials().with_identity(server.issue(user, groups));
+    server.client_as(&credentials, Protocol::Http1)
+}
+
+#[tokio::test]
+async fn a_user_outside_of_the_masters_is_forbidden() {
+    let server = RunningServer::shared().await;
+    let jane = client(&server, "jane", &["devs"]);
+    for (method, path, message) in [
+        (
+            "GET",
+            CONFIG_MAPS,
+            "configmaps is forbidden: User \"jane\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\"",
+        ),
+        (
+            "GET",
+            "/api/v1/namespaces/default/secrets/a",
+            "secrets \"a\" is forbidden: User \"jane\" cannot get resource \"secrets\" in API group \"\" in the namespace \"default\"",
+        ),
+        (
+            "GET",
+            "/api/v1/nodes",
+            "nodes is forbidden: User \"jane\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",
+        ),
+        (
+            "GET",
+            "/metrics",
+            "forbidden: User \"jane\" cannot get path \"/metrics\"",
+        ),
+    ] {
+        let status = jane.call(method, path).send().await.refused(403, "Forbidden");
+        assert_eq!(status["message"], message);
+    }
+    let masters = client(&server, "joe", &["system:masters"]);
+    masters.get(CONFIG_MAPS).await.expect(200);
+}
+
+#[tokio::test]
+async fn nobody_is_anonymous() {
+    let server = RunningServer::shared().await;
+    let status = server.anonymous().get(CONFIG_MAPS).await.refused(403, "Forbidden");
+    let message = status["message"].as_str().unwrap_or_default();
+    assert!(message.contains("User \"system:anonymous\" cannot list"), "{message}");
+    for path in ["/healthz", "/livez", "/readyz"] {
+        let answer = server.anonymous().get(path).await;
+        assert_eq!((answer.status.as_u16(), answer.text().as_str()), (200, "ok"), "{path}");
+    }
+    server.anonymous().get("/version").await.expect(200);
+}
+
+#[tokio::test]
+async fn credentials_that_nobody_knows_are_unauthorized() {
+    let server = RunningServer::shared().await;
+    let stranger = Authority::new("somebody else").unwrap().client("eve", &["system:masters"]).unwrap();
+    let foreign = server.credentials().with_identity(stranger);
+    let wrong_token = server.credentials().with_token("nope");
+    for credentials in [foreign, wrong_token] {
+        let client = server.client_as(&credentials, Protocol::Http1);
+        let status = client.get(CONFIG_MAPS).await.refused(401, "Unauthorized");
+        assert_eq!(status["message"], "Unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_a_file_log_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens.csv");
+    std::fs::write(
+        &tokens,
+        "admin-token,admin,1,\"system:masters\"\nuser-token,plain-user,2,\"a,b\"\n",
+    )
+    .unwrap();
+    let server = RunningServer::start(Options::default().argument(format!("--token-auth-file={}", tokens.display()))).await;
+    let client = |token: &str| server.client_as(&server.credentials().with_token(token), Protocol::Http2);
+    client("admin-token").get(CONFIG_MAPS).await.expect(200);
+    let status = client("user-token").get(CONFIG_MAPS).await.refused(403, "Forbidden");
+    let message = status["message"].as_str().unwrap_or_default();
+    assert!(message.contains("User \"plain-user\" cannot list"), "{message}");
+    client("other").get(CONFIG_MAPS).await.refused(401, "Unauthorized");
+}
+
+#[tokio::test]
+async fn impersonation_is_never_ignored() {
+    let server = RunningServer::shared().await;
+    let call = server.client().call("GET", CONFIG_MAPS).header("impersonate-user", "jane");
+    let answer = call.send().await;
+    assert!(answer.status.is_client_error(), "{} {}", answer.status, answer.text());
+}
+
+#[tokio::test]
+async fn health_shows_its_checks() {
+    let server = RunningServer::shared().await;
+    let client = server.client();
+    for path in ["/healthz", "/livez", "/readyz"] {
+        let verbose = client.get(&format!("{path}?verbose")).await;
+        assert_eq!(verbose.status, 200, "{}", verbose.text());
+        let text = verbose.text();
+        assert!(text.starts_with("[+]ping ok\n"), "{text}");
+        let check = &path[1..];
+        assert!(text.ends_with(&format!("{check} check passed\n")), "{text}");
+        let without = client.get(&format!("{path}?verbose&exclude=ping")).await.text();
+        assert!(without.contains("[+]ping excluded: ok\n"), "{without}");
+        let unknown = client.get(&format!("{path}?verbose&exclude=nope")).await.text();
+        assert!(unknown.contains("warn: some health checks cannot be excluded: no matches for \"nope\"\n"), "{unknown}");
+        assert_eq!(client.get(&format!("{path}/ping")).await.text(), "ok");
+    }
+}
+
+#[tokio::test]
+async fn the_version_is_that_of_upstream() {
+    let server = RunningServer::shared().await;
+    let version: Value = server.client().get("/version").await.expect(200);
+    assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("36")));
+    let git = version["gitVersion"].as_str().unwrap_or_default();
+    assert!(git.starts_with("v1.36.4"), "{git}");
+    for field in ["gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"] {
+        assert!(version[field].is_string(), "{field}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_have_the_names_that_dashboards_know() {
+    let server = RunningServer::start(Options::default()).await;
+    let client = server.client();
+    client.get(CONFIG_MAPS).await.expect(200);
+    client.get("/api/v1/namespaces/default/configmaps/nope").await.refused(404, "NotFound");
+    let _watch = client.watch(&format!("{CONFIG_MAPS}?watch=1")).await;
+    let answer = client.get("/metrics").await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("content-type").starts_with("text/plain; version=0.0.4"), "{}", answer.header("content-type"));
+    let text = answer.text();
+    for line in [
+        "# TYPE apiserver_request_total counter",
+        "# TYPE apiserver_request_duration_seconds histogram",
+        "# TYPE apiserver_response_sizes histogram",
+        "# TYPE apiserver_current_inflight_requests gauge",
+        "# TYPE apiserver_longrunning_requests gauge",
+        "# TYPE apiserver_storage_objects gauge",
+        "# TYPE authentication_attempts counter",
+        "# TYPE process_resident_memory_bytes gauge",
+    ] {
+        assert!(text.contains(line), "{line} is missing");
+    }
+    let listed = text.lines().find(|line| {
+        line.starts_with("apiserver_request_total{")
+            && line.contains("verb=\"LIST\"")
+            && line.contains("resource=\"configmaps\"")
+            && line.contains("code=\"200\"")
+    });
+    assert!(listed.is_some(), "no LIST of configmaps is counted");
+    let watching = text.lines().find(|line| {
+        line.starts_with("apiserver_longrunning_requests{") && line.contains("verb=\"WATCH\"") && line.ends_with(" 1")
+    });
+    assert!(watching.is_some(), "no WATCH is counted");
+}
