@@ -6,7 +6,8 @@ mod replica_set;
 use keelson_registry::{Group, Resource, Scale, Version};
 
 /// Where workloads keep the numbers of their scale.
-const SCALE: Scale = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
+const SCALE: Scale =
+    Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
 
 pub(crate) fn group() -> Group {
     Group::new("apps")

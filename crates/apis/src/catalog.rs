@@ -31,7 +31,12 @@ mod tests {
         for group in groups(&Settings::default()) {
             for resource in &group.resources {
                 for version in &resource.versions {
-                    assert!(version.schema.is_some(), "{} {} has no schema", version.api_version, resource.kind);
+                    assert!(
+                        version.schema.is_some(),
+                        "{} {} has no schema",
+                        version.api_version,
+                        resource.kind
+                    );
                 }
             }
         }

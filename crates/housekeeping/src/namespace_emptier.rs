@@ -91,7 +91,8 @@ async fn release(namespaces: &Live, name: &str, clock: &Clock) -> Result<()> {
         Ok(object)
     };
     let place = Place::new("", name);
-    match operation::patch(namespaces, &crate::context(clock), &place, Part::Named("finalize"), let_go).await {
+    match operation::patch(namespaces, &crate::context(clock), &place, Part::Named("finalize"), let_go).await
+    {
         Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),
     }

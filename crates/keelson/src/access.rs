@@ -27,11 +27,8 @@ pub struct Authn {
 impl Authn {
     /// Reads the files that the config names. `own_authority` is our own, on the standalone face.
     pub fn new(config: &Authentication, own_authority: Option<&Path>, clock: &Clock) -> Result<Authn, Error> {
-        let client_ca_files: Vec<PathBuf> = own_authority
-            .map(Path::to_owned)
-            .into_iter()
-            .chain(config.client_ca_file.clone())
-            .collect();
+        let client_ca_files: Vec<PathBuf> =
+            own_authority.map(Path::to_owned).into_iter().chain(config.client_ca_file.clone()).collect();
         let mut known: Vec<Arc<dyn Authenticator>> = Vec::new();
         let mut x509 = None;
         if !client_ca_files.is_empty() {
@@ -41,10 +38,7 @@ impl Authn {
         }
         if let Some(path) = &config.token_file {
             let tokens = TokenFile::parse(&read(path)?);
-            let unusable = |source| Error::Credentials {
-                path: path.clone(),
-                source,
-            };
+            let unusable = |source| Error::Credentials { path: path.clone(), source };
             known.push(Arc::new(tokens.map_err(unusable)?));
         }
         let authenticated = Arc::new(AuthenticatedGroup::new(Arc::new(Union::new(known))));
@@ -53,11 +47,7 @@ impl Authn {
         } else {
             authenticated
         };
-        Ok(Authn {
-            authenticator,
-            x509,
-            client_ca_files,
-        })
+        Ok(Authn { authenticator, x509, client_ca_files })
     }
 }
 
@@ -71,10 +61,7 @@ pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
             Ok(found) if !found.is_empty() => certificates.extend(found),
             _ => {
                 let reason = "it holds no certificate".to_owned();
-                return Err(Error::Unusable {
-                    path: path.clone(),
-                    reason,
-                });
+                return Err(Error::Unusable { path: path.clone(), reason });
             }
         }
     }
@@ -100,10 +87,7 @@ pub fn authorizer(modes: &[AuthorizationMode]) -> Arc<dyn Authorizer> {
 }
 
 fn read(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -140,16 +124,8 @@ mod tests {
         if !authorization.is_empty() {
             headers.insert("authorization", authorization.parse().expect("a header"));
         }
-        let credentials = Credentials {
-            peer_certificates: chain,
-            headers: &headers,
-        };
-        match authn
-            .authenticator
-            .authenticate(&credentials)
-            .now_or_never()
-            .expect("nothing waits")
-        {
+        let credentials = Credentials { peer_certificates: chain, headers: &headers };
+        match authn.authenticator.authenticate(&credentials).now_or_never().expect("nothing waits") {
             Ok(Some(it)) => format!("{} {:?}", it.user.name, it.user.groups),
             Ok(None) => "nobody".to_owned(),
             Err(error) => error.to_string(),
@@ -167,10 +143,7 @@ mod tests {
             ask(&authn, &chain, ""),
             "kubernetes-admin [\"system:masters\", \"system:authenticated\"]"
         );
-        assert_eq!(
-            ask(&authn, &[], ""),
-            "system:anonymous [\"system:unauthenticated\"]"
-        );
+        assert_eq!(ask(&authn, &[], ""), "system:anonymous [\"system:unauthenticated\"]");
     }
 
     #[test]
@@ -178,20 +151,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let tokens = folder.path().join("tokens.csv");
         fs::write(&tokens, "secret,jane,1,dev\n").expect("a file");
-        let config = Authentication {
-            token_file: Some(tokens),
-            ..settings()
-        };
+        let config = Authentication { token_file: Some(tokens), ..settings() };
         let authn = Authn::new(&config, None, &Clock::real()).expect("an authenticator");
-        assert_eq!(
-            ask(&authn, &[], "Bearer secret"),
-            "jane [\"dev\", \"system:authenticated\"]"
-        );
+        assert_eq!(ask(&authn, &[], "Bearer secret"), "jane [\"dev\", \"system:authenticated\"]");
         assert_eq!(ask(&authn, &[], "Bearer guess"), "invalid bearer token");
-        let config = Authentication {
-            anonymous: false,
-            ..config
-        };
+        let config = Authentication { anonymous: false, ..config };
         let authn = Authn::new(&config, None, &Clock::real()).expect("an authenticator");
         assert_eq!(ask(&authn, &[], ""), "nobody");
     }
@@ -201,45 +165,19 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ca.pem");
         fs::write(&path, "rubbish").expect("a file");
-        let config = Authentication {
-            client_ca_file: Some(path.clone()),
-            ..settings()
-        };
-        let refusal = Authn::new(&config, None, &Clock::real())
-            .err()
-            .expect("must be refused")
-            .to_string();
-        assert_eq!(
-            refusal,
-            format!("{} is not usable: it holds no certificate", path.display())
-        );
+        let config = Authentication { client_ca_file: Some(path.clone()), ..settings() };
+        let refusal = Authn::new(&config, None, &Clock::real()).err().expect("must be refused").to_string();
+        assert_eq!(refusal, format!("{} is not usable: it holds no certificate", path.display()));
     }
 
     #[track_caller]
     fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
         let groups = [group.to_owned()];
-        let user = Subject {
-            name: "x",
-            uid: "",
-            groups: &groups,
-            extra: &BTreeMap::new(),
-        };
-        let attributes = Attributes {
-            user,
-            verb: "get",
-            target: Target::Path,
-            path,
-        };
+        let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
+        let attributes = Attributes { user, verb: "get", target: Target::Path, path };
         let authorizer = authorizer(modes);
-        let verdict = authorizer
-            .authorize(&attributes)
-            .now_or_never()
-            .expect("nothing waits");
-        assert_eq!(
-            verdict.decision.is_allowed(),
-            expected,
-            "{modes:?} {group} {path}"
-        );
+        let verdict = authorizer.authorize(&attributes).now_or_never().expect("nothing waits");
+        assert_eq!(verdict.decision.is_allowed(), expected, "{modes:?} {group} {path}");
     }
 
     #[test]

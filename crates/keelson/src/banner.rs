@@ -16,21 +16,12 @@ use crate::pki::kubeconfig::url;
 #[must_use]
 pub fn banner(config: &Config, address: SocketAddr, kubeconfig: Option<&Path>) -> String {
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "{} serves at {}",
-        short_version(Face::Standalone),
-        url(address)
-    );
+    let _ = writeln!(out, "{} serves at {}", short_version(Face::Standalone), url(address));
     let _ = writeln!(out, "  data folder  {}", config.data_dir.display());
     if let Some(kubeconfig) = kubeconfig {
         let path = kubeconfig.display().to_string();
         let _ = writeln!(out, "  kubeconfig   {path}");
-        let _ = writeln!(
-            out,
-            "\n  kubectl --kubeconfig {} get namespaces\n",
-            shell_word(&path)
-        );
+        let _ = writeln!(out, "\n  kubectl --kubeconfig {} get namespaces\n", shell_word(&path));
     }
     out
 }
@@ -69,11 +60,7 @@ fn io_words(error: &io::Error) -> String {
 /// A word that a shell takes as it is.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
-    if text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]
@@ -111,38 +98,23 @@ mod tests {
     fn errors_are_told_in_one_line() {
         let address = "127.0.0.1:6443".parse().expect("an address");
         check(
-            &Error::Listen {
-                address,
-                source: io::ErrorKind::AddrInUse.into(),
-            },
+            &Error::Listen { address, source: io::ErrorKind::AddrInUse.into() },
             "Error: cannot listen on 127.0.0.1:6443: the port is in use; \
              stop the other server or choose another port with --secure-port",
         );
         check(
-            &Error::Folder {
-                path: "/data".into(),
-                source: io::ErrorKind::PermissionDenied.into(),
-            },
+            &Error::Folder { path: "/data".into(), source: io::ErrorKind::PermissionDenied.into() },
             "Error: data folder /data is not usable: permission denied",
         );
         check(
-            &Error::FolderLocked {
-                path: "/data".into(),
-                pid: Some(7),
-            },
+            &Error::FolderLocked { path: "/data".into(), pid: Some(7) },
             "Error: data folder /data is in use by another Keelson (pid 7)",
         );
         check(
-            &Error::Unusable {
-                path: "/data/ca.crt".into(),
-                reason: "it holds no certificate".to_owned(),
-            },
+            &Error::Unusable { path: "/data/ca.crt".into(), reason: "it holds no certificate".to_owned() },
             "Error: /data/ca.crt is not usable: it holds no certificate",
         );
-        check(
-            &Error::Invalid(vec!["a".to_owned(), "b".to_owned(), "a".to_owned()]),
-            "Error: [a, b]",
-        );
+        check(&Error::Invalid(vec!["a".to_owned(), "b".to_owned(), "a".to_owned()]), "Error: [a, b]");
         check(&Error::Invalid(vec!["a".to_owned()]), "Error: a");
     }
 }

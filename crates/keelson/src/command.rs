@@ -43,10 +43,7 @@ impl Command {
             VersionWish::Short => return Ok(Command::Print(format!("{}\n", short_version(face)))),
             VersionWish::Raw => return Ok(Command::Print(format!("{}\n", raw_version()))),
         }
-        Ok(Command::Serve {
-            config: Box::new(config?),
-            notices: flags.notices().to_vec(),
-        })
+        Ok(Command::Serve { config: Box::new(config?), notices: flags.notices().to_vec() })
     }
 }
 
@@ -62,10 +59,7 @@ pub fn short_version(face: Face) -> String {
 /// What `--version=raw` prints: the form is upstream's.
 fn raw_version() -> String {
     let mut numbers = KUBERNETES_VERSION.trim_start_matches('v').split('.');
-    let (major, minor) = (
-        numbers.next().unwrap_or_default(),
-        numbers.next().unwrap_or_default(),
-    );
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
     format!(
         "version.Info{{Major:\"{major}\", Minor:\"{minor}\", GitVersion:\"{KUBERNETES_VERSION}\", \
@@ -75,9 +69,9 @@ fn raw_version() -> String {
 
 fn texts(arguments: Vec<OsString>) -> Result<Vec<String>, Error> {
     let text = |argument: OsString| {
-        argument.into_string().map_err(|argument| Error::NotText {
-            argument: argument.to_string_lossy().into_owned(),
-        })
+        argument
+            .into_string()
+            .map_err(|argument| Error::NotText { argument: argument.to_string_lossy().into_owned() })
     };
     arguments.into_iter().map(text).collect()
 }
@@ -93,10 +87,7 @@ mod tests {
     /// What is printed, on either stream.
     fn answer(command_line: &str) -> String {
         let words = command_line.split_whitespace().map(OsString::from).collect();
-        let environment = Environment {
-            home: Some("/home/jane".into()),
-            ..Environment::default()
-        };
+        let environment = Environment { home: Some("/home/jane".into()), ..Environment::default() };
         match Command::read(words, &environment, None) {
             Ok(Command::Print(text)) => text,
             Ok(Command::Serve { config, .. }) => format!("serve as {}", config.face.program()),
@@ -115,14 +106,8 @@ mod tests {
                         --service-account-key-file=b --service-account-signing-key-file=c";
         check("keelson", "serve as keelson");
         check("/usr/bin/keelson --secure-port=7443", "serve as keelson");
-        check(
-            &format!("/usr/local/bin/kube-apiserver {required}"),
-            "serve as kube-apiserver",
-        );
-        check(
-            &format!("keelson kube-apiserver {required}"),
-            "serve as kube-apiserver",
-        );
+        check(&format!("/usr/local/bin/kube-apiserver {required}"), "serve as kube-apiserver");
+        check(&format!("keelson kube-apiserver {required}"), "serve as kube-apiserver");
     }
 
     #[test]

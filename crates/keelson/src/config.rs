@@ -205,10 +205,7 @@ impl Config {
     pub fn new(flags: &Flags, environment: &Environment) -> Result<Config, Error> {
         if !flags.arguments().iter().all(String::is_empty) {
             let program = flags.face().program();
-            return Err(Error::Arguments {
-                program,
-                arguments: flags.arguments().to_vec(),
-            });
+            return Err(Error::Arguments { program, arguments: flags.arguments().to_vec() });
         }
         let feature_gates = FeatureGates::read(flags.pairs("feature-gates")).map_err(Error::Invalid)?;
         let logging = logging(flags).map_err(|error| Error::Invalid(vec![error]))?;
@@ -240,10 +237,8 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             profiling: flags.is_on("profiling"),
-            external_host: path(flags, "external-hostname").map_or_else(
-                || advertise_address.to_string(),
-                |host| host.display().to_string(),
-            ),
+            external_host: path(flags, "external-hostname")
+                .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
             warnings: warnings(flags, &modes, &service_ranges),
             authorization_modes: modes,
             listen,
@@ -263,9 +258,7 @@ impl Config {
 
 /// A flag that names a file, or nothing.
 fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
-    Some(flags.text(name))
-        .filter(|text| !text.is_empty())
-        .map(PathBuf::from)
+    Some(flags.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
 /// `$XDG_DATA_HOME/keelson`, else `~/.local/share/keelson`. A drop-in for kube-apiserver keeps its store beside its
@@ -294,15 +287,10 @@ fn store(flags: &Flags) -> StoreChoice {
 fn listen(flags: &Flags) -> Listen {
     let streams = flags.int("http2-max-streams-per-connection");
     Listen {
-        address: flags
-            .ip("bind-address")
-            .unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        address: flags.ip("bind-address").unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
         port: u16::try_from(flags.int("secure-port")).unwrap_or_default(),
         http2: !flags.is_on("disable-http2-serving"),
-        http2_max_streams: u32::try_from(streams)
-            .ok()
-            .filter(|it| *it > 0)
-            .unwrap_or(DEFAULT_HTTP2_STREAMS),
+        http2_max_streams: u32::try_from(streams).ok().filter(|it| *it > 0).unwrap_or(DEFAULT_HTTP2_STREAMS),
     }
 }
 
@@ -323,11 +311,7 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication 
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_account_issuers: flags.list("service-account-issuer").to_vec(),
-        service_account_key_files: flags
-            .list("service-account-key-file")
-            .iter()
-            .map(PathBuf::from)
-            .collect(),
+        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
         service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
     }
 }
@@ -349,11 +333,8 @@ impl AuthorizationMode {
 }
 
 fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
-    let modes: Vec<_> = flags
-        .list("authorization-mode")
-        .iter()
-        .filter_map(|name| AuthorizationMode::parse(name))
-        .collect();
+    let modes: Vec<_> =
+        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
     match (modes.is_empty(), flags.face()) {
         (false, _) => modes,
         (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
@@ -377,14 +358,9 @@ fn requests(flags: &Flags) -> Requests {
 }
 
 fn advertise_address(flags: &Flags, bind: IpAddr, environment: &Environment) -> IpAddr {
-    let chosen = flags
-        .ip("advertise-address")
-        .filter(|address| !address.is_unspecified());
+    let chosen = flags.ip("advertise-address").filter(|address| !address.is_unspecified());
     let reachable = Some(bind).filter(|address| !address.is_unspecified() && !address.is_loopback());
-    chosen
-        .or(reachable)
-        .or_else(|| environment.addresses.first().copied())
-        .unwrap_or(bind)
+    chosen.or(reachable).or_else(|| environment.addresses.first().copied()).unwrap_or(bind)
 }
 
 fn logging(flags: &Flags) -> Result<Logging, String> {
@@ -392,15 +368,10 @@ fn logging(flags: &Flags) -> Result<Logging, String> {
         "text" => LogFormat::Text,
         "json" => LogFormat::Json,
         other => {
-            return Err(format!(
-                "format: Invalid value: \"{other}\": Unsupported log format"
-            ));
+            return Err(format!("format: Invalid value: \"{other}\": Unsupported log format"));
         }
     };
-    Ok(Logging {
-        format,
-        level: u32::try_from(flags.int("v")).unwrap_or_default(),
-    })
+    Ok(Logging { format, level: u32::try_from(flags.int("v")).unwrap_or_default() })
 }
 
 fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) -> Vec<String> {
@@ -418,9 +389,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
         );
     }
     warnings.extend(
-        flags
-            .without_effect()
-            .map(|name| format!("flag --{name} is accepted but has no effect yet")),
+        flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),
     );
     warnings
 }

@@ -20,15 +20,8 @@ const LOCK_FILE: &str = "keelson.lock";
 impl DataFolder {
     /// Makes the folder when it is missing, and locks it. A folder that exists keeps its mode.
     pub fn open(path: &Path) -> Result<DataFolder, Error> {
-        let unusable = |source| Error::Folder {
-            path: path.to_owned(),
-            source,
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(unusable)?;
+        let unusable = |source| Error::Folder { path: path.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)
@@ -40,20 +33,12 @@ impl DataFolder {
         match lock.try_lock() {
             Ok(()) => (),
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::FolderLocked {
-                    path: path.to_owned(),
-                    pid: read_pid(&mut lock),
-                });
+                return Err(Error::FolderLocked { path: path.to_owned(), pid: read_pid(&mut lock) });
             }
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
-        lock.set_len(0)
-            .and_then(|()| writeln!(lock, "{}", std::process::id()))
-            .map_err(unusable)?;
-        Ok(DataFolder {
-            path: path.to_owned(),
-            _lock: lock,
-        })
+        lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id())).map_err(unusable)?;
+        Ok(DataFolder { path: path.to_owned(), _lock: lock })
     }
 
     /// Where it is.
@@ -98,15 +83,8 @@ mod tests {
         let first = DataFolder::open(parent.path()).expect("a data folder");
         let refusal = DataFolder::open(parent.path()).expect_err("must be refused");
         let own = std::process::id();
-        assert!(
-            matches!(refusal, Error::FolderLocked { pid: Some(pid), .. } if pid == own),
-            "{refusal}"
-        );
-        assert!(
-            refusal
-                .to_string()
-                .ends_with(&format!("is in use by another Keelson (pid {own})"))
-        );
+        assert!(matches!(refusal, Error::FolderLocked { pid: Some(pid), .. } if pid == own), "{refusal}");
+        assert!(refusal.to_string().ends_with(&format!("is in use by another Keelson (pid {own})")));
         drop(first);
         DataFolder::open(parent.path()).expect("free again");
     }
@@ -117,9 +95,6 @@ mod tests {
         let path = parent.path().join("file");
         std::fs::write(&path, "x").expect("a file");
         let refusal = DataFolder::open(&path).expect_err("must be refused");
-        assert_eq!(
-            refusal.to_string(),
-            format!("data folder {} is not usable", path.display())
-        );
+        assert_eq!(refusal.to_string(), format!("data folder {} is not usable", path.display()));
     }
 }

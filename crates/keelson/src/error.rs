@@ -148,11 +148,7 @@ pub enum Error {
 }
 
 fn quoted(arguments: &[String]) -> String {
-    arguments
-        .iter()
-        .map(|argument| quote(argument))
-        .collect::<Vec<_>>()
-        .join(" ")
+    arguments.iter().map(|argument| quote(argument)).collect::<Vec<_>>().join(" ")
 }
 
 /// One error as it is, several as `[a, b]`, each once.

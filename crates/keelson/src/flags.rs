@@ -170,11 +170,7 @@ impl Face {
     #[must_use]
     pub fn of(mut command_line: Vec<OsString>) -> (Face, Vec<OsString>) {
         const NAME: &str = "kube-apiserver";
-        let program = if command_line.is_empty() {
-            OsString::new()
-        } else {
-            command_line.remove(0)
-        };
+        let program = if command_line.is_empty() { OsString::new() } else { command_line.remove(0) };
         if Path::new(&program).file_name().is_some_and(|name| name == NAME) {
             return (Face::KubeApiserver, command_line);
         }
@@ -202,11 +198,7 @@ impl Face {
         };
         let mut seen = BTreeSet::new();
         own.iter().chain(UPSTREAM).map(move |section| {
-            let flags = section
-                .flags
-                .iter()
-                .filter(|flag| seen.insert(flag.name))
-                .collect();
+            let flags = section.flags.iter().filter(|flag| seen.insert(flag.name)).collect();
             (section.title, flags)
         })
     }
@@ -214,15 +206,7 @@ impl Face {
 
 impl Flag {
     const fn new(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
-        Flag {
-            name,
-            short: None,
-            kind,
-            default,
-            help,
-            status: Status::Acts,
-            hidden: false,
-        }
+        Flag { name, short: None, kind, default, help, status: Status::Acts, hidden: false }
     }
 
     /// A flag that does what it says.
@@ -232,27 +216,17 @@ impl Flag {
 
     /// A flag that is accepted so far.
     const fn not_yet(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
-        Flag {
-            status: Status::NotYet,
-            ..Flag::new(name, kind, default, help)
-        }
+        Flag { status: Status::NotYet, ..Flag::new(name, kind, default, help) }
     }
 
     /// A flag on its way out that the help still shows.
     const fn deprecated(name: &'static str, kind: Kind, message: &'static str, help: &'static str) -> Flag {
-        Flag {
-            status: Status::Deprecated(message),
-            ..Flag::new(name, kind, "", help)
-        }
+        Flag { status: Status::Deprecated(message), ..Flag::new(name, kind, "", help) }
     }
 
     /// A flag that is only accepted for old command lines.
     const fn retired(name: &'static str, kind: Kind, default: &'static str, message: &'static str) -> Flag {
-        Flag {
-            status: Status::Deprecated(message),
-            hidden: true,
-            ..Flag::new(name, kind, default, "")
-        }
+        Flag { status: Status::Deprecated(message), hidden: true, ..Flag::new(name, kind, default, "") }
     }
 
     const fn short(mut self, letter: char) -> Flag {
@@ -302,9 +276,7 @@ impl Flags {
     /// The names of the flags that were set although nothing follows from them yet.
     pub fn without_effect(&self) -> impl Iterator<Item = &'static str> {
         let tables = self.face.sections().flat_map(|(_, flags)| flags);
-        tables
-            .filter(|it| it.status == Status::NotYet && self.was_set(it.name))
-            .map(|it| it.name)
+        tables.filter(|it| it.status == Status::NotYet && self.was_set(it.name)).map(|it| it.name)
     }
 
     /// The value of a flag of any kind.

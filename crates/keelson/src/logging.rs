@@ -18,9 +18,7 @@ pub fn start(logging: Logging) {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     // A test or an embedding program may have a log already.
-    let _ = tracing_subscriber::registry()
-        .with(lines.with_filter(filter(logging.level)))
-        .try_init();
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter(logging.level))).try_init();
 }
 
 /// Up to 3 what operators want to know, 4 and 5 for debugging, from 6 on everything; libraries are silent until 8.

@@ -9,16 +9,8 @@ use crate::config::Environment;
 /// The environment of this process.
 #[must_use]
 pub fn environment() -> Environment {
-    let folder = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    Environment {
-        xdg_data_home: folder("XDG_DATA_HOME"),
-        home: folder("HOME"),
-        addresses: addresses(),
-    }
+    let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Environment { xdg_data_home: folder("XDG_DATA_HOME"), home: folder("HOME"), addresses: addresses() }
 }
 
 /// The width of the terminal on the standard output, when it is one.
@@ -35,10 +27,7 @@ pub fn terminal_columns() -> Option<usize> {
 /// The host name.
 #[must_use]
 pub fn host_name() -> Option<String> {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .to_ascii_lowercase();
+    let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
     Some(name).filter(|name| is_dns_name(name))
 }
 
@@ -46,9 +35,7 @@ fn is_dns_name(name: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()
             && label.len() < 64
-            && label
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
     };
     name.len() < 254 && name.split('.').all(is_label)
 }
@@ -59,12 +46,8 @@ fn addresses() -> Vec<IpAddr> {
     found.extend(route_to(Ipv4Addr::new(192, 0, 2, 1).into()));
     found.extend(route_to(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()));
     // Other systems have no such files; the addresses of the routes are enough there.
-    found.extend(local_v4(
-        &std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default(),
-    ));
-    found.extend(local_v6(
-        &std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default(),
-    ));
+    found.extend(local_v4(&std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default()));
+    found.extend(local_v6(&std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default()));
     let mut addresses: Vec<IpAddr> = Vec::new();
     for address in found {
         if is_usable(&address) && !addresses.contains(&address) {
@@ -116,11 +99,7 @@ fn local_v4(table: &str) -> Vec<IpAddr> {
 /// Linux writes an address in 32 hexadecimal digits at the beginning of a line.
 fn local_v6(table: &str) -> Vec<IpAddr> {
     let address = |line: &str| u128::from_str_radix(line.split_whitespace().next()?, 16).ok();
-    table
-        .lines()
-        .filter_map(address)
-        .map(|bits| Ipv6Addr::from_bits(bits).into())
-        .collect()
+    table.lines().filter_map(address).map(|bits| Ipv6Addr::from_bits(bits).into()).collect()
 }
 
 #[cfg(test)]
@@ -131,10 +110,7 @@ mod tests {
     fn tables_of_the_kernel_are_read() {
         let table = "Local:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.1.2.0\n        /24 link UNICAST\n     \
                      |-- 10.1.2.3\n        /32 host LOCAL\n     |-- 10.1.2.255\n        /32 link BROADCAST\n";
-        assert_eq!(
-            local_v4(table),
-            ["10.1.2.3".parse::<std::net::IpAddr>().expect("an address")]
-        );
+        assert_eq!(local_v4(table), ["10.1.2.3".parse::<std::net::IpAddr>().expect("an address")]);
         let table = "00000000000000000000000000000001 01 80 10 80       lo\nfd000000000000000000000000000007 02 40 00 80 eth0\n";
         assert_eq!(local_v6(table).len(), 2);
         assert_eq!(local_v6(table)[1].to_string(), "fd00::7");

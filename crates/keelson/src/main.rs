@@ -38,9 +38,6 @@ fn run() -> Result<(), Error> {
     }
     let prepared = Prepared::new(&config, &environment, &Clock::real())?;
     let kubeconfig = prepared.write_kubeconfig(config.socket_address())?;
-    print!(
-        "{}",
-        banner(&config, config.socket_address(), kubeconfig.as_deref())
-    );
+    print!("{}", banner(&config, config.socket_address(), kubeconfig.as_deref()));
     Ok(())
 }

@@ -64,19 +64,12 @@ struct Contents {
     admin_key: String,
 }
 
-const ADMIN: Holder<'static> = Holder::Client {
-    name: "kubernetes-admin",
-    group: "system:masters",
-};
+const ADMIN: Holder<'static> = Holder::Client { name: "kubernetes-admin", group: "system:masters" };
 
 impl Pki {
     /// Finds or makes everything but the kubeconfig. The folder must be locked by the caller.
     pub fn prepare(folder: &Path, names: &ServerNames, clock: &Clock) -> Result<Pki, Error> {
-        let mut making = Making {
-            folder,
-            clock,
-            batch: Batch::default(),
-        };
+        let mut making = Making { folder, clock, batch: Batch::default() };
         let authority = making.authority()?;
         let (server, ..) = making.pair("apiserver", &Holder::Server(names), &authority)?;
         let (admin, admin_certificate, admin_key) = making.pair("admin", &ADMIN, &authority)?;
@@ -89,11 +82,7 @@ impl Pki {
             service_account_key,
             service_account_public_key,
             folder: folder.to_owned(),
-            contents: Contents {
-                authority: authority.pem,
-                admin_certificate,
-                admin_key,
-            },
+            contents: Contents { authority: authority.pem, admin_certificate, admin_key },
         })
     }
 
@@ -130,35 +119,20 @@ pub fn prepare_cert_dir(
     names: &ServerNames,
     clock: &Clock,
 ) -> Result<CertificateFiles, Error> {
-    let files = CertificateFiles {
-        cert: folder.join("apiserver.crt"),
-        key: folder.join("apiserver.key"),
-    };
+    let files = CertificateFiles { cert: folder.join("apiserver.crt"), key: folder.join("apiserver.key") };
     match (files.cert.exists(), files.key.exists()) {
         (true, true) => return Ok(files),
         (true, false) => {
-            return Err(Error::Missing {
-                path: files.key,
-                partner: files.cert,
-            });
+            return Err(Error::Missing { path: files.key, partner: files.cert });
         }
         (false, true) => {
-            return Err(Error::Missing {
-                path: files.cert,
-                partner: files.key,
-            });
+            return Err(Error::Missing { path: files.cert, partner: files.key });
         }
         (false, false) => (),
     }
-    std::fs::create_dir_all(folder).map_err(|source| Error::Folder {
-        path: folder.to_owned(),
-        source,
-    })?;
+    std::fs::create_dir_all(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
     let seconds = clock.unix_seconds();
-    let name = names
-        .addresses
-        .first()
-        .map_or_else(|| "localhost".to_owned(), ToString::to_string);
+    let name = names.addresses.first().map_or_else(|| "localhost".to_owned(), ToString::to_string);
     let key = issue::new_key()?;
     let certificate = issue::self_signed(&format!("{name}@{seconds}"), names, &key, clock.now())?;
     let mut batch = Batch::default();
@@ -187,10 +161,7 @@ impl Making<'_> {
         let (key_path, cert_path) = (self.folder.join("ca.key"), self.folder.join("ca.crt"));
         let existing = read(&cert_path)?;
         if existing.is_some() && !key_path.exists() {
-            return Err(Error::Missing {
-                path: key_path,
-                partner: cert_path,
-            });
+            return Err(Error::Missing { path: key_path, partner: cert_path });
         }
         let (key, _) = self.key(&key_path)?;
         let pem = match existing {
@@ -205,10 +176,8 @@ impl Making<'_> {
         };
         let der = inspect::certificate(&cert_path, &pem)?;
         inspect::check_authority(&cert_path, &der, &key, self.clock.since_epoch())?;
-        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|source| Error::Issue {
-            what: "an issuer".to_owned(),
-            source,
-        })?;
+        let issuer = Issuer::from_ca_cert_der(&der, key)
+            .map_err(|source| Error::Issue { what: "an issuer".to_owned(), source })?;
         Ok(Authority { issuer, der, pem })
     }
 

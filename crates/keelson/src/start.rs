@@ -28,29 +28,22 @@ impl Prepared {
     pub fn new(config: &Config, environment: &Environment, clock: &Clock) -> Result<Prepared, Error> {
         let folder = DataFolder::open(&config.data_dir)?;
         let pki = match config.face {
-            Face::Standalone => Some(Pki::prepare(
-                folder.path(),
-                &standalone_names(config, environment),
-                clock,
-            )?),
+            Face::Standalone => {
+                Some(Pki::prepare(folder.path(), &standalone_names(config, environment), clock)?)
+            }
             Face::KubeApiserver => None,
         };
         let certificate = match (&config.certificate, &pki) {
-            (CertificateChoice::Files { cert, key }, _) => CertificateFiles {
-                cert: cert.clone(),
-                key: key.clone(),
-            },
+            (CertificateChoice::Files { cert, key }, _) => {
+                CertificateFiles { cert: cert.clone(), key: key.clone() }
+            }
             (CertificateChoice::CertDir(path), _) => prepare_cert_dir(path, &upstream_names(config), clock)?,
             (CertificateChoice::DataFolder, Some(pki)) => pki.server.clone(),
             (CertificateChoice::DataFolder, None) => {
                 prepare_cert_dir(folder.path(), &upstream_names(config), clock)?
             }
         };
-        Ok(Prepared {
-            folder,
-            certificate,
-            pki,
-        })
+        Ok(Prepared { folder, certificate, pki })
     }
 
     /// Finds or writes the kubeconfig of the administrator once the port is known; only the standalone face has one.
@@ -60,26 +53,19 @@ impl Prepared {
             return pki.write_kubeconfig(address).map(Some);
         }
         let path = &self.certificate.cert;
-        let pem = std::fs::read_to_string(path).map_err(|source| Error::Read {
-            path: path.clone(),
-            source,
-        })?;
+        let pem =
+            std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.clone(), source })?;
         pki.write_kubeconfig_trusting(address, &pem).map(Some)
     }
 }
 
 /// Every name under which somebody may call a standalone server.
 fn standalone_names(config: &Config, environment: &Environment) -> ServerNames {
-    let mut dns: Vec<String> = [
-        "localhost",
-        "kubernetes",
-        "kubernetes.default",
-        "kubernetes.default.svc",
-    ]
-    .into_iter()
-    .chain(["kubernetes.default.svc.cluster.local"])
-    .map(str::to_owned)
-    .collect();
+    let mut dns: Vec<String> = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+        .into_iter()
+        .chain(["kubernetes.default.svc.cluster.local"])
+        .map(str::to_owned)
+        .collect();
     dns.extend(machine::host_name());
     let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     addresses.extend(&environment.addresses);
@@ -97,15 +83,9 @@ fn standalone_names(config: &Config, environment: &Environment) -> ServerNames {
 
 /// The names that upstream puts into a certificate of its own making.
 fn upstream_names(config: &Config) -> ServerNames {
-    let mut dns = vec![
-        "kubernetes.default.svc".to_owned(),
-        "kubernetes.default".to_owned(),
-        "kubernetes".to_owned(),
-    ];
-    let mut addresses = vec![
-        config.advertise_address,
-        config.service_ranges.kubernetes_service(),
-    ];
+    let mut dns =
+        vec!["kubernetes.default.svc".to_owned(), "kubernetes.default".to_owned(), "kubernetes".to_owned()];
+    let mut addresses = vec![config.advertise_address, config.service_ranges.kubernetes_service()];
     if config.listen.address.is_unspecified() {
         dns.push("localhost".to_owned());
     } else {
@@ -139,10 +119,7 @@ mod tests {
 
     fn prepare(face: Face, arguments: &[String]) -> Prepared {
         let flags = parse(face, arguments).expect("flags");
-        let environment = Environment {
-            addresses: vec![[10, 1, 2, 3].into()],
-            ..Environment::default()
-        };
+        let environment = Environment { addresses: vec![[10, 1, 2, 3].into()], ..Environment::default() };
         let config = Config::new(&flags, &environment).expect("a config");
         Prepared::new(&config, &environment, &Clock::real()).expect("prepared")
     }
@@ -154,10 +131,7 @@ mod tests {
         let prepared = prepare(Face::Standalone, &[format!("--data-dir={}", folder.display())]);
         assert_eq!(prepared.certificate.cert, folder.join("apiserver.crt"));
         let address = "127.0.0.1:6443".parse().expect("an address");
-        let kubeconfig = prepared
-            .write_kubeconfig(address)
-            .expect("no error")
-            .expect("a kubeconfig");
+        let kubeconfig = prepared.write_kubeconfig(address).expect("no error").expect("a kubeconfig");
         assert_eq!(kubeconfig, folder.join("admin.kubeconfig"));
     }
 

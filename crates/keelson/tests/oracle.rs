@@ -13,11 +13,7 @@ fn oracle(test: &str) -> Option<PathBuf> {
     if found.is_none()
         && let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT")
     {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(report)
-            .expect("the report");
+        let mut file = OpenOptions::new().append(true).create(true).open(report).expect("the report");
         writeln!(file, "keelson oracle::{test}: KEELSON_KUBE_APISERVER is not set").expect("a line");
     }
     found
@@ -63,10 +59,7 @@ fn notes(text: &str) -> String {
             && let Some(start) = text.rfind(opening)
         {
             let note = &text[start..];
-            let end = note
-                .find(" (DEPRECATED")
-                .filter(|place| *place > 0)
-                .unwrap_or(note.len());
+            let end = note.find(" (DEPRECATED").filter(|place| *place > 0).unwrap_or(note.len());
             notes.push_str(&note[..end]);
         }
     }
@@ -76,10 +69,7 @@ fn notes(text: &str) -> String {
 #[test]
 fn the_help_lists_the_same_flags_with_the_same_types_and_defaults() {
     let Some(oracle) = oracle("help") else { return };
-    let theirs = Command::new(oracle)
-        .arg("--help")
-        .output()
-        .expect("the oracle runs");
+    let theirs = Command::new(oracle).arg("--help").output().expect("the oracle runs");
     let ours = ours().arg("--help").output().expect("keelson runs");
     assert!(ours.status.success());
     let (theirs, ours) = (outline(&text(&theirs.stdout)), outline(&text(&ours.stdout)));
@@ -93,10 +83,7 @@ fn the_help_lists_the_same_flags_with_the_same_types_and_defaults() {
 #[test]
 fn the_version_is_told_in_the_same_words() {
     let Some(oracle) = oracle("version") else { return };
-    let theirs = Command::new(oracle)
-        .arg("--version")
-        .output()
-        .expect("the oracle runs");
+    let theirs = Command::new(oracle).arg("--version").output().expect("the oracle runs");
     let ours = ours().arg("--version").output().expect("keelson runs");
     assert_eq!(text(&theirs.stdout), text(&ours.stdout));
 }
@@ -127,14 +114,7 @@ fn the_same_command_lines_are_refused_in_the_same_words() {
     for case in REFUSED {
         let arguments: Vec<&str> = case.split('\u{1f}').collect();
         let run = |mut command: Command| {
-            refusal(
-                &command
-                    .args(&arguments)
-                    .arg(&cert_dir)
-                    .args(REQUIRED)
-                    .output()
-                    .expect("it runs"),
-            )
+            refusal(&command.args(&arguments).arg(&cert_dir).args(REQUIRED).output().expect("it runs"))
         };
         assert_eq!(run(Command::new(&oracle)), run(ours()), "{case}");
     }

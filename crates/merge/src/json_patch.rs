@@ -27,12 +27,15 @@ impl JsonPatch {
     /// Reads the operations.
     pub fn from_value(value: Value) -> Result<JsonPatch, Error> {
         let Value::List(items) = value else {
-            let problem = format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", value.json_type());
+            let problem =
+                format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", value.json_type());
             return Err(Error::Malformed(problem));
         };
         if items.len() > MAX_OPERATIONS {
-            let problem =
-                format!("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}", items.len());
+            let problem = format!(
+                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                items.len()
+            );
             return Err(Error::TooLarge(problem));
         }
         items.iter().map(operation).collect::<Result<_, _>>().map(JsonPatch)
@@ -96,7 +99,9 @@ fn apply(operation: &Operation, target: &mut Value, copied: &mut usize) -> Resul
 }
 
 fn missing() -> Error {
-    Error::DoesNotApply("the server rejected our request due to an error in our request: missing path".to_owned())
+    Error::DoesNotApply(
+        "the server rejected our request due to an error in our request: missing path".to_owned(),
+    )
 }
 
 fn add(target: &mut Value, path: &Pointer, value: Value) -> Result<(), Error> {
@@ -179,14 +184,30 @@ mod tests {
 
     #[test]
     fn the_rfc_says_so() {
-        check(r#"{"foo":"bar"}"#, r#"[{"op":"add","path":"/baz","value":"qux"}]"#, r#"{"baz":"qux","foo":"bar"}"#);
-        check(r#"{"foo":["a","b"]}"#, r#"[{"op":"add","path":"/foo/1","value":"c"}]"#, r#"{"foo":["a","c","b"]}"#);
+        check(
+            r#"{"foo":"bar"}"#,
+            r#"[{"op":"add","path":"/baz","value":"qux"}]"#,
+            r#"{"baz":"qux","foo":"bar"}"#,
+        );
+        check(
+            r#"{"foo":["a","b"]}"#,
+            r#"[{"op":"add","path":"/foo/1","value":"c"}]"#,
+            r#"{"foo":["a","c","b"]}"#,
+        );
         check(r#"{"foo":["a"]}"#, r#"[{"op":"add","path":"/foo/-","value":"c"}]"#, r#"{"foo":["a","c"]}"#);
         check(r#"{"baz":1,"foo":2}"#, r#"[{"op":"remove","path":"/baz"}]"#, r#"{"foo":2}"#);
         check(r#"{"baz":1}"#, r#"[{"op":"replace","path":"/baz","value":"boo"}]"#, r#"{"baz":"boo"}"#);
-        check(r#"{"a":{"b":1},"c":{}}"#, r#"[{"op":"move","from":"/a/b","path":"/c/d"}]"#, r#"{"a":{},"c":{"d":1}}"#);
+        check(
+            r#"{"a":{"b":1},"c":{}}"#,
+            r#"[{"op":"move","from":"/a/b","path":"/c/d"}]"#,
+            r#"{"a":{},"c":{"d":1}}"#,
+        );
         check(r#"{"a":[1]}"#, r#"[{"op":"copy","from":"/a","path":"/b"}]"#, r#"{"a":[1],"b":[1]}"#);
-        check(r#"{"a/b":1}"#, r#"[{"op":"test","path":"/a~1b","value":1},{"op":"remove","path":"/a~1b"}]"#, "{}");
+        check(
+            r#"{"a/b":1}"#,
+            r#"[{"op":"test","path":"/a~1b","value":1},{"op":"remove","path":"/a~1b"}]"#,
+            "{}",
+        );
         check(r#"{"a":[1,2]}"#, r#"[{"op":"remove","path":"/a/-1"}]"#, r#"{"a":[1]}"#);
     }
 

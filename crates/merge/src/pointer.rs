@@ -48,5 +48,9 @@ pub(crate) fn walk<'v>(root: &'v mut Value, parts: &[String]) -> Option<&'v mut 
 /// An index into a list of `length` items; negative ones count from the end, as upstream's library lets them.
 pub(crate) fn position(part: &str, length: usize) -> Option<usize> {
     let number: i64 = part.parse().ok()?;
-    if number < 0 { usize::try_from(i64::try_from(length).ok()? + number).ok() } else { usize::try_from(number).ok() }
+    if number < 0 {
+        usize::try_from(i64::try_from(length).ok()? + number).ok()
+    } else {
+        usize::try_from(number).ok()
+    }
 }

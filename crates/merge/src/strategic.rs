@@ -18,7 +18,7 @@ use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::{Field, Schema, Shape, Struct};
 
 use crate::Error;
-use directives::{Directive, DELETE_FROM_LIST, SET_ORDER};
+use directives::{DELETE_FROM_LIST, Directive, SET_ORDER};
 
 /// Merges `patch` into `target`, which is an object of `schema`.
 pub fn merge(target: &mut Value, patch: Value, schema: &Schema) -> Result<(), Error> {
@@ -28,7 +28,9 @@ pub fn merge(target: &mut Value, patch: Value, schema: &Schema) -> Result<(), Er
             patch.json_type()
         )));
     };
-    let Value::Map(map) = target else { return Err(Error::DoesNotApply("the object is not a map".to_owned())) };
+    let Value::Map(map) = target else {
+        return Err(Error::DoesNotApply("the object is not a map".to_owned()));
+    };
     merge_map(map, patch, Rules::Struct(schema.root()))
 }
 
@@ -136,10 +138,15 @@ fn merge_key(
         return Ok(());
     }
     match (target.get_mut(key), value) {
-        (Some(Value::Map(map)), Value::Map(patch)) if !rules.replaces(key) => merge_map(map, patch, rules.below(key)),
-        (Some(Value::List(items)), Value::List(patch)) if rules.merges_list(key) => {
-            lists::merge(items, patch, order, lists::ListRules { key: rules.merge_key(key), items: rules.items(key) })
+        (Some(Value::Map(map)), Value::Map(patch)) if !rules.replaces(key) => {
+            merge_map(map, patch, rules.below(key))
         }
+        (Some(Value::List(items)), Value::List(patch)) if rules.merges_list(key) => lists::merge(
+            items,
+            patch,
+            order,
+            lists::ListRules { key: rules.merge_key(key), items: rules.items(key) },
+        ),
         (Some(slot), value) => {
             *slot = without_directives(value);
             Ok(())

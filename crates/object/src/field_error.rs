@@ -231,8 +231,11 @@ impl FieldErrors {
     /// A value outside of `supported`.
     pub fn not_supported(&mut self, at: &Path, value: impl Shown, supported: &[&str]) {
         let quoted: Vec<String> = supported.iter().map(|it| quote(it)).collect();
-        let detail =
-            if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
+        };
         self.add(FieldErrorKind::NotSupported, at, value.shown(), detail);
     }
 
@@ -281,7 +284,7 @@ impl<'e> IntoIterator for &'e FieldErrors {
 mod tests {
     use super::FieldErrors;
     use crate::path::Path;
-use crate::scalar::quote;
+    use crate::scalar::quote;
 
     #[test]
     fn messages_read_as_upstream_writes_them() {

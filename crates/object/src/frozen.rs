@@ -70,8 +70,12 @@ impl Frozen {
     }
 
     /// The table cells, made by the first reader who asks.
-    pub fn cells(&self, make: impl FnOnce() -> Arc<[Cell]>) -> &Arc<[Cell]> {
-        self.cells.get_or_init(make)
+    pub fn cells<E>(&self, make: impl FnOnce() -> Result<Arc<[Cell]>, E>) -> Result<&Arc<[Cell]>, E> {
+        if let Some(cells) = self.cells.get() {
+            return Ok(cells);
+        }
+        let cells = make()?;
+        Ok(self.cells.get_or_init(|| cells))
     }
 
     /// How much memory this object takes, roughly: its bytes and its index.

@@ -117,7 +117,10 @@ impl ObjectMeta {
             put("annotations", self.annotations.to_value());
         }
         if !self.owner_references.is_empty() {
-            put("ownerReferences", Value::List(self.owner_references.iter().map(OwnerReference::to_value).collect()));
+            put(
+                "ownerReferences",
+                Value::List(self.owner_references.iter().map(OwnerReference::to_value).collect()),
+            );
         }
         if !self.finalizers.is_empty() {
             put("finalizers", Value::List(self.finalizers.iter().cloned().map(Value::String).collect()));

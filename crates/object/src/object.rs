@@ -55,7 +55,9 @@ impl Object {
                 ("apiVersion", Value::String(text)) => object.api_version = text,
                 ("kind", Value::String(text)) => object.kind = text,
                 ("metadata", Value::Map(map)) => object.meta = ObjectMeta::from_map(map)?,
-                ("apiVersion" | "kind" | "metadata", other) => return Err(ShapeError::at(key.to_string(), &other)),
+                ("apiVersion" | "kind" | "metadata", other) => {
+                    return Err(ShapeError::at(key.to_string(), &other));
+                }
                 (_, value) => object.fields.push_new(key, value),
             }
         }

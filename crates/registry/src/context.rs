@@ -33,7 +33,13 @@ pub struct Context {
 impl Context {
     /// The context of an operation that writes.
     pub fn new(user: User, clock: Clock) -> Context {
-        Context { user, dry_run: DryRun::Off, field_manager: SmolStr::default(), clock, warnings: Mutex::default() }
+        Context {
+            user,
+            dry_run: DryRun::Off,
+            field_manager: SmolStr::default(),
+            clock,
+            warnings: Mutex::default(),
+        }
     }
 
     /// Now, to the second.

@@ -28,7 +28,8 @@ pub fn object(
 ) -> Result<Object> {
     let Draft { mut value, duplicates } = draft;
     check_kind(resource, version, &value)?;
-    let mut complaints: Vec<String> = duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+    let mut complaints: Vec<String> =
+        duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     if let Some(schema) = &version.schema {
         let unknown = schema.conform(&mut value).map_err(|error| wrong_shape(resource, version, &error))?;
         complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
@@ -50,7 +51,8 @@ fn check_kind(resource: &Resource, version: &Version, value: &Value) -> Result<(
     if kind == resource.kind && api_version == version.api_version {
         return Ok(());
     }
-    let fits = (kind.is_empty() || kind == resource.kind) && (api_version.is_empty() || api_version == version.api_version);
+    let fits = (kind.is_empty() || kind == resource.kind)
+        && (api_version.is_empty() || api_version == version.api_version);
     if fits {
         return Ok(());
     }

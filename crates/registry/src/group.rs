@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_resource_learns_its_group() {
-        let group = Group::new("apps").serve(Resource::namespaced("Deployment", "deployments").version(Version::stored("v1")));
+        let group = Group::new("apps")
+            .serve(Resource::namespaced("Deployment", "deployments").version(Version::stored("v1")));
         let resource = &group.resources[0];
         assert_eq!(resource.group_resource().to_string(), "deployments.apps");
         assert_eq!(&resource.versions[0].head[..], b"\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\",");

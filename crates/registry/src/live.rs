@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keelson_codec::stored;
-use keelson_object::{Frozen, Object, SmolStr};
+use keelson_object::{Cell, Frozen, Object, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
 use keelson_watch_cache::{Cache, CacheOptions};
@@ -55,8 +55,12 @@ impl Live {
         let decode = move |entry: &Entry| Ok(stored::decode(&entry.value, entry.modified.get(), &fields)?);
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
-        let options =
-            CacheOptions::new(ground.store.clone(), keys.all().clone(), Arc::new(decode), ground.clock.clone());
+        let options = CacheOptions::new(
+            ground.store.clone(),
+            keys.all().clone(),
+            Arc::new(decode),
+            ground.clock.clone(),
+        );
         let options = CacheOptions { indexes, ..options };
         let cache = Cache::start(options).await?;
         Ok(Arc::new(Live { resource, store: ground.store.clone(), keys, cache }))
@@ -78,7 +82,8 @@ impl Live {
     /// An editable copy of a frozen object, in the stored version.
     pub fn thaw(&self, frozen: &Frozen) -> Result<Object> {
         let version = self.resource.stored_version();
-        stored::thaw(frozen, &version.api_version, &self.resource.kind).map_err(|error| Error::Bug(error.to_string()))
+        stored::thaw(frozen, &version.api_version, &self.resource.kind)
+            .map_err(|error| Error::Bug(error.to_string()))
     }
 
     /// Encodes an object as of `revision`.
@@ -87,10 +92,13 @@ impl Live {
         frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
     }
 
-    /// The cells of an object's row in a table of `version`.
-    pub fn cells(&self, version: &Version, frozen: &Frozen) -> Result<Arc<[keelson_object::Cell]>> {
-        let object = self.thaw(frozen)?;
-        Ok(frozen.cells(|| version.columns.iter().map(|column| column.cell(&object)).collect()).clone())
+    /// The cells of an object's row in a table of `version`. Those of the stored version are kept with the object.
+    pub fn cells(&self, version: &Version, frozen: &Frozen) -> Result<Arc<[Cell]>> {
+        let make = || {
+            let object = self.thaw(frozen)?;
+            Ok(version.columns.iter().map(|column| column.cell(&object)).collect())
+        };
+        if version.stored { frozen.cells(make).cloned() } else { make() }
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Error {
@@ -98,6 +106,10 @@ impl Live {
     }
 
     pub(crate) fn conflict(&self, name: &str, reason: impl Into<String>) -> Error {
-        Error::Conflict { resource: self.resource.group_resource(), name: name.to_owned(), reason: reason.into() }
+        Error::Conflict {
+            resource: self.resource.group_resource(),
+            name: name.to_owned(),
+            reason: reason.into(),
+        }
     }
 }

@@ -346,8 +346,10 @@ impl Resource {
     pub(crate) fn join(mut self, group: &SmolStr) -> Resource {
         self.group = group.clone();
         for version in &mut self.versions {
-            let api_version = keelson_object::ApiVersion::new(group.clone(), version.name.clone()).to_string();
-            version.head = Bytes::from(format!("\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind));
+            let api_version =
+                keelson_object::ApiVersion::new(group.clone(), version.name.clone()).to_string();
+            version.head =
+                Bytes::from(format!("\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind));
             version.api_version = api_version.into();
             if version.schema.is_none() {
                 version.schema = Schema::builtin(group, &version.name, &self.kind);

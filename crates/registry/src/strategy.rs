@@ -57,7 +57,14 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// What is wrong with a change of the status.
-    fn validate_status_update(&self, _context: &Context, _object: &Object, _old: &Object, _errors: &mut FieldErrors) {}
+    fn validate_status_update(
+        &self,
+        _context: &Context,
+        _object: &Object,
+        _old: &Object,
+        _errors: &mut FieldErrors,
+    ) {
+    }
 
     /// What the client should know about an object that is accepted.
     fn warnings(&self, _object: &Object) -> Vec<String> {

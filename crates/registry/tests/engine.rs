@@ -7,7 +7,9 @@ use keelson_authn::User;
 use keelson_object::{FieldErrors, Object, Path, SelectableField};
 use keelson_registry::live::Ground;
 use keelson_registry::operation::{self, Change};
-use keelson_registry::options::{DeleteOptions, Freshness, ListOptions, Part, Propagation, WatchFrom, WatchOptions};
+use keelson_registry::options::{
+    DeleteOptions, Freshness, ListOptions, Part, Propagation, WatchFrom, WatchOptions,
+};
 use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Strategy, Version};
 use keelson_stdx::clock::{Clock, ManualClock};
 use keelson_store::{Layout, MemoryStore};
@@ -180,7 +182,8 @@ async fn finalizers_hold_an_object() {
     object.meta.finalizers.push("example.com/water".into());
     garden.create(object).await.unwrap();
     let place = Place::new("default", "rose");
-    let deleted = operation::delete(&garden.live, &garden.context(), &place, &DeleteOptions::default()).await.unwrap();
+    let deleted =
+        operation::delete(&garden.live, &garden.context(), &place, &DeleteOptions::default()).await.unwrap();
     assert!(!deleted.gone);
     let mut waiting = garden.get("rose").await.unwrap();
     assert!(waiting.meta.is_being_deleted());
@@ -261,7 +264,8 @@ async fn an_exact_list_shows_the_past() {
 async fn unknown_fields_cannot_be_selected() {
     let garden = Garden::new().await;
     let mut options = ListOptions::default();
-    options.selection.fields = Some(keelson_object::selector::field::Selector::parse("spec.smell=sweet").unwrap());
+    options.selection.fields =
+        Some(keelson_object::selector::field::Selector::parse("spec.smell=sweet").unwrap());
     let error = operation::list(&garden.live, "default", &options).await.err().unwrap();
     assert_eq!(error.to_string(), "field label not supported: spec.smell");
 }
@@ -282,7 +286,8 @@ async fn a_watch_sees_objects_come_and_go_through_its_selector() {
     garden.update(moved, Part::Main).await.unwrap();
     let mut seen = Vec::new();
     for _ in 0..3 {
-        let change = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.unwrap().unwrap().unwrap();
+        let change =
+            tokio::time::timeout(Duration::from_secs(10), watch.next()).await.unwrap().unwrap().unwrap();
         seen.push(match change {
             Change::Shared(event) => format!("{:?}", event.kind()),
             Change::Own { kind, .. } => format!("{kind:?}"),
@@ -301,9 +306,12 @@ async fn a_collection_is_deleted_by_selector() {
         garden.create(object).await.unwrap();
     }
     let mut options = ListOptions::default();
-    options.selection.fields = Some(keelson_object::selector::field::Selector::parse("spec.color=red").unwrap());
+    options.selection.fields =
+        Some(keelson_object::selector::field::Selector::parse("spec.color=red").unwrap());
     let context = garden.context();
-    operation::delete_collection(&garden.live, &context, "default", &options, &DeleteOptions::default()).await.unwrap();
+    operation::delete_collection(&garden.live, &context, "default", &options, &DeleteOptions::default())
+        .await
+        .unwrap();
     assert_eq!(garden.names(&ListOptions::default()).await, ["b"]);
 }
 
@@ -328,5 +336,8 @@ async fn a_hundred_writers_all_land() {
     while let Some(done) = writers.join_next().await {
         done.unwrap().unwrap();
     }
-    assert_eq!(garden.get("rose").await.unwrap().fields.at("spec.petals").and_then(|it| it.as_int()), Some(100));
+    assert_eq!(
+        garden.get("rose").await.unwrap().fields.at("spec.petals").and_then(|it| it.as_int()),
+        Some(100)
+    );
 }

@@ -10,11 +10,7 @@ use crate::{Cause, Details, Outcome, Reason, Status, cause};
 impl Status {
     /// It worked, and there is no object to show. The code stays out of the answer unless the caller sets it.
     pub fn success(details: Details) -> Status {
-        Status {
-            outcome: Outcome::Success,
-            details: Some(Box::new(details)),
-            ..Status::default()
-        }
+        Status { outcome: Outcome::Success, details: Some(Box::new(details)), ..Status::default() }
     }
 
     /// There is no such object.
@@ -37,23 +33,13 @@ impl Status {
         retry_after_seconds: u32,
     ) -> Status {
         let mut status = Status::already_exists(group, resource, name);
-        status
-            .message
-            .push_str(", the server was not able to generate a unique name for the object");
+        status.message.push_str(", the server was not able to generate a unique name for the object");
         status.retrying_after(retry_after_seconds)
     }
 
     /// The client must say who it is.
     pub fn unauthorized(message: &str) -> Status {
-        failure(
-            401,
-            Reason::Unauthorized,
-            if message.is_empty() {
-                "not authorized"
-            } else {
-                message
-            },
-        )
+        failure(401, Reason::Unauthorized, if message.is_empty() { "not authorized" } else { message })
     }
 
     /// The client may not do this. A request that is not about a resource leaves `resource` empty.
@@ -75,10 +61,7 @@ impl Status {
 
     /// An apply touches fields that others own.
     pub fn apply_conflict(causes: Vec<Cause>, message: &str) -> Status {
-        failure(409, Reason::Conflict, message).with_details(Details {
-            causes,
-            ..Details::default()
-        })
+        failure(409, Reason::Conflict, message).with_details(Details { causes, ..Details::default() })
     }
 
     /// What the client refers to is no longer there.
@@ -104,9 +87,7 @@ impl Status {
             field: error.field.clone(),
         });
         let causes = causes.collect();
-        failure(422, Reason::Invalid, message)
-            .about(group, kind, name)
-            .with_causes(causes)
+        failure(422, Reason::Invalid, message).about(group, kind, name).with_causes(causes)
     }
 
     /// The request makes no sense.
@@ -171,21 +152,14 @@ impl Status {
             "The {operation} operation against {target} could not be completed at this time, please try again."
         );
         let status = failure(500, Reason::ServerTimeout, message);
-        status
-            .about(group, resource, operation)
-            .retrying_after(retry_after_seconds)
+        status.about(group, resource, operation).retrying_after(retry_after_seconds)
     }
 
     /// The server failed.
     pub fn internal_error(why: &str) -> Status {
-        let causes = vec![Cause {
-            message: why.to_owned(),
-            ..Cause::default()
-        }];
+        let causes = vec![Cause { message: why.to_owned(), ..Cause::default() }];
         let message = format!("Internal error occurred: {why}");
-        failure(500, Reason::InternalError, message)
-            .with_details(Details::default())
-            .with_causes(causes)
+        failure(500, Reason::InternalError, message).with_details(Details::default()).with_causes(causes)
     }
 
     /// Time ran out; the work may still be done.
@@ -209,11 +183,7 @@ impl Status {
 
     /// The body is too large.
     pub fn request_entity_too_large(message: &str) -> Status {
-        failure(
-            413,
-            Reason::RequestEntityTooLarge,
-            format!("Request entity too large: {message}"),
-        )
+        failure(413, Reason::RequestEntityTooLarge, format!("Request entity too large: {message}"))
     }
 
     /// A failure without a reason: what upstream answers where nobody thought of a better status.
@@ -223,12 +193,7 @@ impl Status {
 
     fn about(self, group: &str, kind: &str, name: &str) -> Status {
         let (name, group, kind) = (name.to_owned(), group.to_owned(), kind.to_owned());
-        self.with_details(Details {
-            name,
-            group,
-            kind,
-            ..Details::default()
-        })
+        self.with_details(Details { name, group, kind, ..Details::default() })
     }
 
     fn with_details(mut self, details: Details) -> Status {
@@ -248,22 +213,12 @@ impl Status {
 }
 
 pub(crate) fn failure(code: u16, reason: Reason, message: impl Into<String>) -> Status {
-    Status {
-        outcome: Outcome::Failure,
-        message: message.into(),
-        reason,
-        code,
-        ..Status::default()
-    }
+    Status { outcome: Outcome::Failure, message: message.into(), reason, code, ..Status::default() }
 }
 
 /// `deployments.apps`; the core group has no name.
 pub(crate) fn dotted(name: &str, group: &str) -> String {
-    if group.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{name}.{group}")
-    }
+    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }
 
 #[cfg(test)]

@@ -106,10 +106,7 @@ impl Reason {
 
     /// The reason that is written like this.
     pub fn parse(text: &str) -> Reason {
-        NAMED
-            .into_iter()
-            .find(|it| it.as_str() == text)
-            .unwrap_or_else(|| Reason::Other(text.into()))
+        NAMED.into_iter().find(|it| it.as_str() == text).unwrap_or_else(|| Reason::Other(text.into()))
     }
 }
 

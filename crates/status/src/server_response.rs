@@ -52,10 +52,7 @@ impl Status {
             retry_after_seconds: response.retry_after_seconds,
             ..Details::default()
         };
-        Status {
-            details: Some(Box::new(details)),
-            ..failure(response.code, reason, message)
-        }
+        Status { details: Some(Box::new(details)), ..failure(response.code, reason, message) }
     }
 }
 
@@ -63,18 +60,9 @@ fn reason_and_message(response: &ServerResponse<'_>) -> (Reason, String) {
     let (reason, message) = match response.code {
         409 if response.verb == "POST" => (Reason::AlreadyExists, "the server reported a conflict"),
         409 => (Reason::Conflict, "the server reported a conflict"),
-        404 => (
-            Reason::NotFound,
-            "the server could not find the requested resource",
-        ),
-        400 => (
-            Reason::BadRequest,
-            "the server rejected our request for an unknown reason",
-        ),
-        401 => (
-            Reason::Unauthorized,
-            "the server has asked for the client to provide credentials",
-        ),
+        404 => (Reason::NotFound, "the server could not find the requested resource"),
+        400 => (Reason::BadRequest, "the server rejected our request for an unknown reason"),
+        401 => (Reason::Unauthorized, "the server has asked for the client to provide credentials"),
         403 => (Reason::Forbidden, response.message),
         406 if matches!(response.message, "" | "unknown") => {
             let message = "the server was unable to respond with a content type that the client supports";
@@ -82,18 +70,9 @@ fn reason_and_message(response: &ServerResponse<'_>) -> (Reason, String) {
         }
         406 => (Reason::NotAcceptable, response.message),
         415 => (Reason::UnsupportedMediaType, response.message),
-        405 => (
-            Reason::MethodNotAllowed,
-            "the server does not allow this method on the requested resource",
-        ),
-        422 => (
-            Reason::Invalid,
-            "the server rejected our request due to an error in our request",
-        ),
-        503 => (
-            Reason::ServiceUnavailable,
-            "the server is currently unable to handle the request",
-        ),
+        405 => (Reason::MethodNotAllowed, "the server does not allow this method on the requested resource"),
+        422 => (Reason::Invalid, "the server rejected our request due to an error in our request"),
+        503 => (Reason::ServiceUnavailable, "the server is currently unable to handle the request"),
         504 => {
             let message = "the server was unable to return a response in the time allotted, but may still be \
                 processing the request";
@@ -144,40 +123,16 @@ mod tests {
             assert_eq!(status.message, format!("{message} (get deployments.apps web)"));
             assert_eq!(status.http_code(), code);
         };
-        check(
-            400,
-            "BadRequest",
-            "the server rejected our request for an unknown reason",
-        );
-        check(
-            401,
-            "Unauthorized",
-            "the server has asked for the client to provide credentials",
-        );
+        check(400, "BadRequest", "the server rejected our request for an unknown reason");
+        check(401, "Unauthorized", "the server has asked for the client to provide credentials");
         check(403, "Forbidden", "oh \"no\"");
-        check(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        );
-        check(
-            405,
-            "MethodNotAllowed",
-            "the server does not allow this method on the requested resource",
-        );
+        check(404, "NotFound", "the server could not find the requested resource");
+        check(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
         check(406, "NotAcceptable", "oh \"no\"");
         check(409, "Conflict", "the server reported a conflict");
-        check(
-            410,
-            "",
-            "the server responded with the status code 410 but did not return more information",
-        );
+        check(410, "", "the server responded with the status code 410 but did not return more information");
         check(415, "UnsupportedMediaType", "oh \"no\"");
-        check(
-            422,
-            "Invalid",
-            "the server rejected our request due to an error in our request",
-        );
+        check(422, "Invalid", "the server rejected our request due to an error in our request");
         check(
             429,
             "TooManyRequests",
@@ -186,11 +141,7 @@ mod tests {
         let internal = r#"an error on the server ("oh \"no\"") has prevented the request from succeeding"#;
         check(500, "InternalError", internal);
         check(502, "InternalError", internal);
-        check(
-            503,
-            "ServiceUnavailable",
-            "the server is currently unable to handle the request",
-        );
+        check(503, "ServiceUnavailable", "the server is currently unable to handle the request");
         check(
             504,
             "Timeout",
@@ -200,28 +151,17 @@ mod tests {
 
     #[test]
     fn the_target_and_the_body_are_optional() {
-        let bare = ServerResponse {
-            code: 500,
-            ..ServerResponse::default()
-        };
+        let bare = ServerResponse { code: 500, ..ServerResponse::default() };
         assert_eq!(
             Status::generic_server_response(&bare).to_json_text(),
             r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"an error on the server (\"\") has prevented the request from succeeding","reason":"InternalError","details":{},"code":500}"#
         );
-        let full = ServerResponse {
-            is_unexpected: true,
-            retry_after_seconds: 3,
-            ..response(409, "POST")
-        };
+        let full = ServerResponse { is_unexpected: true, retry_after_seconds: 3, ..response(409, "POST") };
         assert_eq!(
             Status::generic_server_response(&full).to_json_text(),
             r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server reported a conflict (post deployments.apps web)","reason":"AlreadyExists","details":{"name":"web","group":"apps","kind":"deployments","causes":[{"reason":"UnexpectedServerResponse","message":"oh \"no\""}],"retryAfterSeconds":3},"code":409}"#
         );
-        let unknown = ServerResponse {
-            code: 406,
-            message: "unknown",
-            ..ServerResponse::default()
-        };
+        let unknown = ServerResponse { code: 406, message: "unknown", ..ServerResponse::default() };
         assert_eq!(
             Status::generic_server_response(&unknown).message,
             "the server was unable to respond with a content type that the client supports"

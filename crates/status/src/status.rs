@@ -83,10 +83,7 @@ impl Status {
 
     /// When to try again, if the status says so: the value of the `Retry-After` header.
     pub fn retry_after_seconds(&self) -> Option<u32> {
-        self.details
-            .as_ref()
-            .map(|it| it.retry_after_seconds)
-            .filter(|seconds| *seconds > 0)
+        self.details.as_ref().map(|it| it.retry_after_seconds).filter(|seconds| *seconds > 0)
     }
 }
 

@@ -28,24 +28,12 @@ impl Status {
     pub fn from_map(map: &Map) -> Status {
         let is_success = map.str("status") == Some("Success");
         Status {
-            outcome: if is_success {
-                Outcome::Success
-            } else {
-                Outcome::Failure
-            },
+            outcome: if is_success { Outcome::Success } else { Outcome::Failure },
             message: text(map, "message"),
             reason: Reason::parse(map.str("reason").unwrap_or_default()),
-            details: map
-                .map("details")
-                .map(|details| Box::new(Details::from_map(details))),
-            code: map
-                .int("code")
-                .and_then(|code| u16::try_from(code).ok())
-                .unwrap_or(0),
-            continue_token: map
-                .map("metadata")
-                .map(|it| text(it, "continue"))
-                .unwrap_or_default(),
+            details: map.map("details").map(|details| Box::new(Details::from_map(details))),
+            code: map.int("code").and_then(|code| u16::try_from(code).ok()).unwrap_or(0),
+            continue_token: map.map("metadata").map(|it| text(it, "continue")).unwrap_or_default(),
         }
     }
 }
@@ -131,21 +119,13 @@ mod tests {
                 group: "apps".to_owned(),
                 kind: "deployments".to_owned(),
                 uid: "u-1".to_owned(),
-                causes: vec![Cause {
-                    reason: "X".into(),
-                    message: "m".to_owned(),
-                    field: "spec".to_owned(),
-                }],
+                causes: vec![Cause { reason: "X".into(), message: "m".to_owned(), field: "spec".to_owned() }],
                 retry_after_seconds: 3,
             })),
             code: 418,
             continue_token: "abc".to_owned(),
         };
-        for status in [
-            full,
-            Status::success(Details::default()),
-            Status::bad_request("x"),
-        ] {
+        for status in [full, Status::success(Details::default()), Status::bad_request("x")] {
             assert_eq!(Status::from_map(&status.to_map()), status);
         }
     }

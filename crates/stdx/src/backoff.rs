@@ -24,11 +24,7 @@ impl Backoff {
     /// Starts at `first`, never waits longer than `cap`.
     #[must_use]
     pub fn new(first: Duration, cap: Duration) -> Backoff {
-        Backoff {
-            first,
-            cap,
-            failures: 0,
-        }
+        Backoff { first, cap, failures: 0 }
     }
 
     /// How long to wait after one more failure.
@@ -51,9 +47,7 @@ impl Backoff {
 
     fn longest(&self) -> Duration {
         // 2^31 times anything useful is over any cap.
-        self.first
-            .saturating_mul(1 << self.failures.min(31))
-            .min(self.cap)
+        self.first.saturating_mul(1 << self.failures.min(31)).min(self.cap)
     }
 }
 
@@ -69,10 +63,7 @@ mod tests {
         let mut backoff = Backoff::new(second, 10 * second);
         for longest in [1, 2, 4, 8, 10, 10, 10] {
             let delay = backoff.delay();
-            assert!(
-                delay >= longest * second / 2,
-                "{delay:?} is short for {longest} s"
-            );
+            assert!(delay >= longest * second / 2, "{delay:?} is short for {longest} s");
             assert!(delay <= longest * second, "{delay:?} is long for {longest} s");
         }
         assert_eq!(backoff.failures(), 7);

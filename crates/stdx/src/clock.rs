@@ -40,9 +40,7 @@ impl Clock {
     #[must_use]
     #[allow(clippy::disallowed_methods)] // the one place where time is taken from the machine
     pub fn real() -> Clock {
-        Clock(Source::Real {
-            start: Instant::now(),
-        })
+        Clock(Source::Real { start: Instant::now() })
     }
 
     /// A clock that stands still until its hand is advanced.
@@ -132,8 +130,7 @@ impl Clock {
 impl ManualClock {
     /// Lets `time` pass and wakes who has slept long enough.
     pub fn advance(&self, time: Duration) {
-        self.0
-            .send_modify(|elapsed| *elapsed = elapsed.saturating_add(time));
+        self.0.send_modify(|elapsed| *elapsed = elapsed.saturating_add(time));
     }
 }
 

@@ -34,9 +34,7 @@ impl Sweep {
     /// Goes on where a process died.
     pub(crate) fn resume(swept: Revision, oldest: Revision) -> Sweep {
         let unfinished = (swept < oldest).then_some((oldest, None));
-        Sweep {
-            pending: unfinished.into_iter().collect(),
-        }
+        Sweep { pending: unfinished.into_iter().collect() }
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -50,10 +48,7 @@ impl Sweep {
         let refusal = if let Some(failure) = shared.failure() {
             Some(Err(failure.into()))
         } else if before > state.latest {
-            Some(Err(StoreError::Future {
-                asked: before,
-                latest: state.latest,
-            }))
+            Some(Err(StoreError::Future { asked: before, latest: state.latest }))
         } else if before <= state.oldest {
             Some(Ok(()))
         } else {
@@ -142,11 +137,7 @@ pub(crate) async fn compact_by_time(shared: std::sync::Weak<Shared>, requests: m
             return;
         };
         if let Some(before) = then.replace(now) {
-            match ask(&requests, |answer| {
-                Request::Compact(Compaction { before, answer })
-            })
-            .await
-            {
+            match ask(&requests, |answer| Request::Compact(Compaction { before, answer })).await {
                 Some(Ok(())) => tracing::debug!(%before, "compacted"),
                 Some(Err(error)) => tracing::warn!(%error, %before, "compaction failed"),
                 None => return,

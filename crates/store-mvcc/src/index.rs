@@ -106,39 +106,21 @@ impl Index {
             .take_while(|(key, _)| key.is_under(prefix))
             .filter(|(key, _)| after.is_none_or(|after| *key > after))
             .filter_map(|(key, versions)| Some((key, versions.at(at)?)));
-        let keys = found
-            .by_ref()
-            .take(limit)
-            .map(|(key, revision)| (key.clone(), revision))
-            .collect();
-        Found {
-            keys,
-            remaining: found.count(),
-        }
+        let keys = found.by_ref().take(limit).map(|(key, revision)| (key.clone(), revision)).collect();
+        Found { keys, remaining: found.count() }
     }
 
     /// When anything under a prefix changed for the last time, as far as is known.
     pub(crate) fn last_change(&self, prefix: &Key) -> Option<Revision> {
-        let under = self
-            .keys
-            .range::<Key, _>(prefix..)
-            .take_while(|(key, _)| key.is_under(prefix));
+        let under = self.keys.range::<Key, _>(prefix..).take_while(|(key, _)| key.is_under(prefix));
         under.map(|(_, versions)| versions.current.revision).max()
     }
 
     /// Takes note of a write that has happened.
     pub(crate) fn apply(&mut self, change: &Change) {
-        let Change {
-            revision,
-            key,
-            previous,
-            put,
-        } = change;
+        let Change { revision, key, previous, put } = change;
         let live = put.as_ref().map(|(live, _)| *live);
-        let current = Mark {
-            revision: *revision,
-            alive: live.is_some(),
-        };
+        let current = Mark { revision: *revision, alive: live.is_some() };
         match self.keys.get_mut(key) {
             Some(versions) => {
                 if let Some(expires) = versions.live.and_then(|live| live.expires) {
@@ -149,14 +131,7 @@ impl Index {
                 versions.live = live;
             }
             None => {
-                self.keys.insert(
-                    key.clone(),
-                    Versions {
-                        older: Vec::new(),
-                        current,
-                        live,
-                    },
-                );
+                self.keys.insert(key.clone(), Versions { older: Vec::new(), current, live });
             }
         }
         if let Some(expires) = live.and_then(|live| live.expires) {
@@ -167,29 +142,16 @@ impl Index {
 
     fn note_garbage(&mut self, since: Revision, key: &Key, previous: Option<Revision>, alive: bool) {
         if let Some(previous) = previous {
-            self.garbage.push_back(Garbage {
-                since,
-                revision: previous,
-                key: key.clone(),
-            });
+            self.garbage.push_back(Garbage { since, revision: previous, key: key.clone() });
         }
         if !alive {
-            self.garbage.push_back(Garbage {
-                since,
-                revision: since,
-                key: key.clone(),
-            });
+            self.garbage.push_back(Garbage { since, revision: since, key: key.clone() });
         }
     }
 
     /// Forgets at most `limit` revisions that nobody needs who asks for `before` or later.
     pub(crate) fn sweep(&mut self, before: Revision, limit: usize) -> Vec<Garbage> {
-        let due = self
-            .garbage
-            .iter()
-            .take(limit)
-            .take_while(|garbage| garbage.since <= before)
-            .count();
+        let due = self.garbage.iter().take(limit).take_while(|garbage| garbage.since <= before).count();
         let swept: Vec<Garbage> = self.garbage.drain(..due).collect();
         for garbage in &swept {
             self.forget(&garbage.key, garbage.revision);
@@ -215,11 +177,8 @@ impl Index {
 
     /// The keys whose time has come, the earliest first, and whether there are more than `limit`.
     pub(crate) fn expired(&self, now: u64, limit: usize) -> (Vec<Key>, bool) {
-        let mut due = self
-            .leases
-            .iter()
-            .take_while(|(expires, _)| *expires <= now)
-            .map(|(_, key)| key.clone());
+        let mut due =
+            self.leases.iter().take_while(|(expires, _)| *expires <= now).map(|(_, key)| key.clone());
         let keys = due.by_ref().take(limit).collect();
         (keys, due.next().is_some())
     }
@@ -258,19 +217,13 @@ impl Recovery {
     pub(crate) fn record(&mut self, key: &str, mark: Mark, previous: Option<Revision>) {
         let key = match self.live.get_key_value(key) {
             Some((key, _)) => key.clone(),
-            None => self
-                .marks
-                .get_key_value(key)
-                .map_or_else(|| Key::from(key), |(key, _)| key.clone()),
+            None => self.marks.get_key_value(key).map_or_else(|| Key::from(key), |(key, _)| key.clone()),
         };
         let marks = self.marks.entry(key.clone()).or_default();
         if marks.is_empty()
             && let Some(revision) = previous
         {
-            marks.push(Mark {
-                revision,
-                alive: true,
-            });
+            marks.push(Mark { revision, alive: true });
         }
         marks.push(mark);
         self.index.note_garbage(mark.revision, &key, previous, mark.alive);
@@ -279,10 +232,7 @@ impl Recovery {
     /// The index, or the key about which the two tables disagree. `swept` is where the history began.
     pub(crate) fn finish(mut self, swept: Revision) -> Result<Index, Key> {
         for (key, live) in self.live {
-            let current = Mark {
-                revision: live.modified,
-                alive: true,
-            };
+            let current = Mark { revision: live.modified, alive: true };
             let mut older = self.marks.remove(&key).unwrap_or_default();
             // A key that the history does not name was last written before it began.
             let agrees = older.pop().map_or(live.modified <= swept, |last| last == current);
@@ -292,26 +242,12 @@ impl Recovery {
             if let Some(expires) = live.expires {
                 self.index.leases.insert((expires, key.clone()));
             }
-            self.index.keys.insert(
-                key,
-                Versions {
-                    older,
-                    current,
-                    live: Some(live),
-                },
-            );
+            self.index.keys.insert(key, Versions { older, current, live: Some(live) });
         }
         for (key, mut marks) in self.marks {
             match marks.pop() {
                 Some(current) if !current.alive => {
-                    self.index.keys.insert(
-                        key,
-                        Versions {
-                            older: marks,
-                            current,
-                            live: None,
-                        },
-                    );
+                    self.index.keys.insert(key, Versions { older: marks, current, live: None });
                 }
                 _ => return Err(key),
             }

@@ -21,10 +21,7 @@ pub(crate) async fn expire_by_time(shared: Weak<Shared>, requests: mpsc::Sender<
         // The tick is counted from before the look, so that time that passes meanwhile is not lost.
         let tick = clock.monotonic() + TICK;
         let now = clock.unix_millis();
-        let Some(next) = shared
-            .upgrade()
-            .map(|shared| shared.state.read().index.next_expiry())
-        else {
+        let Some(next) = shared.upgrade().map(|shared| shared.state.read().index.next_expiry()) else {
             return;
         };
         if next.is_some_and(|next| next <= now) {

@@ -89,11 +89,7 @@ pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> 
         move |source| Error::Io { path, source }
     };
     let dir = &options.dir;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(failed(dir))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed(dir))?;
     let lock = Lock::take(dir)?;
     let path = file_of(dir);
     if !path.try_exists().map_err(failed(&path))? {
@@ -101,11 +97,7 @@ pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> 
     }
     let database = open_database(options, faults)?;
     let recovered = guarded(&path, || recover(&database, &path))?;
-    Ok(Opened {
-        lock,
-        database,
-        recovered,
-    })
+    Ok(Opened { lock, database, recovered })
 }
 
 fn file_of(dir: &Path) -> PathBuf {
@@ -131,11 +123,9 @@ fn initialize(database: &Database) -> Result<(), redb::Error> {
     transaction.set_quick_repair(true);
     {
         let mut meta = transaction.open_table(META)?;
-        for (name, number) in [
-            (FORMAT, CURRENT_FORMAT),
-            (COMPACTED, Revision::FIRST.get()),
-            (SWEPT, Revision::FIRST.get()),
-        ] {
+        for (name, number) in
+            [(FORMAT, CURRENT_FORMAT), (COMPACTED, Revision::FIRST.get()), (SWEPT, Revision::FIRST.get())]
+        {
             meta.insert(name, number.to_le_bytes().as_slice())?;
         }
         transaction.open_table(LIVE)?;
@@ -179,22 +169,14 @@ fn open_existing<B: StorageBackend>(
     backend: impl FnOnce(File) -> io::Result<B>,
 ) -> Result<Database, Error> {
     let path = file_of(&options.dir);
-    let failed = |source| Error::Io {
-        path: path.clone(),
-        source,
-    };
+    let failed = |source| Error::Io { path: path.clone(), source };
     let file = open_file(&mut OpenOptions::new(), &path).map_err(failed)?;
     if file.metadata().map_err(failed)?.len() == 0 {
-        return Err(Error::Damaged {
-            path,
-            what: Damage::Empty,
-        });
+        return Err(Error::Damaged { path, what: Damage::Empty });
     }
     let backend = backend(file).map_err(failed)?;
     guarded(&path, || {
-        builder(options)
-            .create_with_backend(backend)
-            .map_err(|error| refusal(&path, error.into()))
+        builder(options).create_with_backend(backend).map_err(|error| refusal(&path, error.into()))
     })
 }
 
@@ -204,10 +186,7 @@ fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Error>) -> Result<T,
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         let what = Damage::Database(text.unwrap_or_else(|| String::from("the database panicked")));
-        Err(Error::Damaged {
-            path: path.to_owned(),
-            what,
-        })
+        Err(Error::Damaged { path: path.to_owned(), what })
     })
 }
 
@@ -215,56 +194,32 @@ fn refusal(path: &Path, error: redb::Error) -> Error {
     let path = path.to_owned();
     match error {
         redb::Error::Io(source)
-            if !matches!(
-                source.kind(),
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            ) =>
+            if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
         {
             Error::Io { path, source }
         }
-        other => Error::Damaged {
-            path,
-            what: Damage::Database(format!("{other}")),
-        },
+        other => Error::Damaged { path, what: Damage::Database(format!("{other}")) },
     }
 }
 
 /// Reads what is needed to go on: all live keys without values, and the history since the last sweep.
 fn recover(database: &Database, path: &Path) -> Result<Recovered, Error> {
-    let transaction = database
-        .begin_read()
-        .map_err(|error| refusal(path, error.into()))?;
-    let damaged = |what| Error::Damaged {
-        path: path.to_owned(),
-        what,
-    };
+    let transaction = database.begin_read().map_err(|error| refusal(path, error.into()))?;
+    let damaged = |what| Error::Damaged { path: path.to_owned(), what };
 
     let format = number(&transaction, FORMAT, path)?.get();
     if format > CURRENT_FORMAT {
-        return Err(Error::NewerFormat {
-            path: path.to_owned(),
-            found: format,
-            supported: CURRENT_FORMAT,
-        });
+        return Err(Error::NewerFormat { path: path.to_owned(), found: format, supported: CURRENT_FORMAT });
     }
     let oldest = number(&transaction, COMPACTED, path)?;
     let swept = number(&transaction, SWEPT, path)?;
     let mut recovery = Recovery::default();
-    read_live(&transaction, &mut recovery)
-        .map_err(|error| refusal(path, error))?
-        .map_err(damaged)?;
+    read_live(&transaction, &mut recovery).map_err(|error| refusal(path, error))?.map_err(damaged)?;
     let latest = read_history(&transaction, &mut recovery, (swept, oldest))
         .map_err(|error| refusal(path, error))?
         .map_err(damaged)?;
-    let index = recovery
-        .finish(swept)
-        .map_err(|key| damaged(Damage::Disagreement(format!("{key}"))))?;
-    Ok(Recovered {
-        index,
-        latest,
-        oldest,
-        swept,
-    })
+    let index = recovery.finish(swept).map_err(|key| damaged(Damage::Disagreement(format!("{key}"))))?;
+    Ok(Recovered { index, latest, oldest, swept })
 }
 
 fn number(transaction: &ReadTransaction, name: &'static str, path: &Path) -> Result<Revision, Error> {
@@ -273,13 +228,10 @@ fn number(transaction: &ReadTransaction, name: &'static str, path: &Path) -> Res
         Ok(found.map(|bytes| bytes.value().to_vec()))
     };
     let bytes = bytes().map_err(|error| refusal(path, error))?;
-    let number = bytes
-        .and_then(|bytes| bytes.try_into().ok())
-        .map(u64::from_le_bytes);
-    number.and_then(Revision::new).ok_or(Error::Damaged {
-        path: path.to_owned(),
-        what: Damage::Missing(name),
-    })
+    let number = bytes.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    number
+        .and_then(Revision::new)
+        .ok_or(Error::Damaged { path: path.to_owned(), what: Damage::Missing(name) })
 }
 
 type Read<T> = Result<Result<T, Damage>, redb::Error>;
@@ -292,15 +244,7 @@ fn read_live(transaction: &ReadTransaction, recovery: &mut Recovery) -> Read<()>
             return Ok(Err(Damage::Disagreement(key.value().to_owned())));
         };
         let expires = (expires != 0).then_some(expires);
-        recovery.live(
-            Key::from(key.value()),
-            Live {
-                modified,
-                created,
-                version,
-                expires,
-            },
-        );
+        recovery.live(Key::from(key.value()), Live { modified, created, version, expires });
     }
     Ok(Ok(()))
 }
@@ -322,10 +266,7 @@ fn read_history(
             return Ok(Err(Damage::Gap(latest.next().get())));
         }
         latest = latest.max(revision);
-        let mark = Mark {
-            revision,
-            alive: record.kind == Kind::Put,
-        };
+        let mark = Mark { revision, alive: record.kind == Kind::Put };
         recovery.record(record.key, mark, Revision::new(record.previous));
     }
     Ok(Ok(latest))

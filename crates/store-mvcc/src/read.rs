@@ -55,9 +55,7 @@ impl Shared {
                     asked
                 }
             };
-            let found = state
-                .index
-                .list(&query.prefix, query.after.as_ref(), query.limit, revision);
+            let found = state.index.list(&query.prefix, query.after.as_ref(), query.limit, revision);
             let history = History::open(database)?;
             drop(state);
             let entries = found.keys.into_iter().map(|(key, at)| history.entry(key, at));
@@ -104,9 +102,7 @@ impl History {
         let found =
             ReadableTable::get(&self.table, revision.get()).map_err(|error| store_error(error.into()))?;
         let bytes = found.as_ref().map_or(&[][..], |bytes| bytes.value());
-        Record::decode(revision.get(), bytes)
-            .ok_or(StoreError::Corrupt { revision })?
-            .to_entry(key)
+        Record::decode(revision.get(), bytes).ok_or(StoreError::Corrupt { revision })?.to_entry(key)
     }
 
     fn oldest(&self) -> Result<Revision> {
@@ -116,9 +112,7 @@ impl History {
             Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.value().try_into().ok()?))))
         };
         let number = read().map_err(store_error)?.and_then(Revision::new);
-        number.ok_or(StoreError::Corrupt {
-            revision: Revision::FIRST,
-        })
+        number.ok_or(StoreError::Corrupt { revision: Revision::FIRST })
     }
 
     fn events(&self, prefix: &Key, after: Revision, through: Revision) -> Result<Chunk> {
@@ -154,15 +148,8 @@ impl History {
         };
         let revision = Revision::new(record.revision).expect("a revision is not zero");
         match (record.kind, previous) {
-            (Kind::Put, previous) => Ok(Event::Put {
-                entry: record.to_entry(key)?,
-                previous,
-            }),
-            (Kind::Delete, Some(previous)) => Ok(Event::Delete {
-                key,
-                revision,
-                previous,
-            }),
+            (Kind::Put, previous) => Ok(Event::Put { entry: record.to_entry(key)?, previous }),
+            (Kind::Delete, Some(previous)) => Ok(Event::Delete { key, revision, previous }),
             (Kind::Delete, None) => Err(StoreError::Corrupt { revision }),
         }
     }
@@ -178,22 +165,11 @@ pub(crate) fn event_of(change: &crate::index::Change, history: &History) -> Resu
     match (&change.put, previous) {
         (Some((live, value)), previous) => {
             let value: Bytes = value.clone();
-            let entry = Entry {
-                key,
-                value,
-                created: live.created,
-                modified: live.modified,
-                version: live.version,
-            };
+            let entry =
+                Entry { key, value, created: live.created, modified: live.modified, version: live.version };
             Ok(Event::Put { entry, previous })
         }
-        (None, Some(previous)) => Ok(Event::Delete {
-            key,
-            revision: change.revision,
-            previous,
-        }),
-        (None, None) => Err(StoreError::Corrupt {
-            revision: change.revision,
-        }),
+        (None, Some(previous)) => Ok(Event::Delete { key, revision: change.revision, previous }),
+        (None, None) => Err(StoreError::Corrupt { revision: change.revision }),
     }
 }

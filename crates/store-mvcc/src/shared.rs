@@ -48,26 +48,12 @@ pub(crate) struct Failure {
 
 impl Shared {
     pub(crate) fn new(options: Options, opened: Opened) -> Shared {
-        let Opened {
-            lock,
-            database,
-            recovered,
-        } = opened;
-        let Recovered {
-            index,
-            latest,
-            oldest,
-            ..
-        } = recovered;
+        let Opened { lock, database, recovered } = opened;
+        let Recovered { index, latest, oldest, .. } = recovered;
         Shared {
             options,
             database: RwLock::new(Some(database)),
-            state: RwLock::new(State {
-                index,
-                latest,
-                oldest,
-                watchers: Watchers::default(),
-            }),
+            state: RwLock::new(State { index, latest, oldest, watchers: Watchers::default() }),
             published: AtomicU64::new(latest.get()),
             failure: Mutex::new(None),
             closing: AtomicBool::new(false),
@@ -136,32 +122,21 @@ impl State {
 
     pub(crate) fn tip(&self, prefix: &Key) -> Tip {
         let watched = self.watchers.changed(prefix);
-        Tip {
-            latest: self.latest,
-            changed: watched.unwrap_or_else(|| self.changed(prefix)),
-        }
+        Tip { latest: self.latest, changed: watched.unwrap_or_else(|| self.changed(prefix)) }
     }
 
     /// When a prefix that nobody watches changed. A deletion before `oldest` may be forgotten, but
     /// whoever goes on from before it is refused anyway.
     pub(crate) fn changed(&self, prefix: &Key) -> Revision {
-        self.index
-            .last_change(prefix)
-            .map_or(self.oldest, |changed| changed.max(self.oldest))
+        self.index.last_change(prefix).map_or(self.oldest, |changed| changed.max(self.oldest))
     }
 }
 
 impl From<redb::Error> for Failure {
     fn from(error: redb::Error) -> Failure {
         match store_error(error) {
-            StoreError::Unavailable(error) => Failure {
-                kind: error.kind(),
-                text: format!("{error}"),
-            },
-            other => Failure {
-                kind: io::ErrorKind::Other,
-                text: format!("{other}"),
-            },
+            StoreError::Unavailable(error) => Failure { kind: error.kind(), text: format!("{error}") },
+            other => Failure { kind: io::ErrorKind::Other, text: format!("{other}") },
         }
     }
 }

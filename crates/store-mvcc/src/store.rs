@@ -48,10 +48,7 @@ impl MvccStore {
             let sweep = Sweep::resume(opened.recovered.swept, opened.recovered.oldest);
             Ok((Shared::new(options, opened), sweep))
         });
-        let failed = |source| Error::Io {
-            path: dir.clone(),
-            source,
-        };
+        let failed = |source| Error::Io { path: dir.clone(), source };
         let (shared, sweep) = opening.await.map_err(|error| failed(error.into()))??;
         MvccStore::start(shared, sweep).map_err(failed)
     }
@@ -59,31 +56,15 @@ impl MvccStore {
     fn start(shared: Shared, sweep: Sweep) -> io::Result<MvccStore> {
         let shared = Arc::new(shared);
         let (requests, receiver) = mpsc::channel(shared.options.queue.max(1));
-        let writer = Writer {
-            shared: shared.clone(),
-            requests: receiver,
-            sweep,
-            buffer: Vec::new(),
-        };
-        let thread = std::thread::Builder::new()
-            .name(String::from("store-writer"))
-            .spawn(move || writer.run())?;
+        let writer = Writer { shared: shared.clone(), requests: receiver, sweep, buffer: Vec::new() };
+        let thread =
+            std::thread::Builder::new().name(String::from("store-writer")).spawn(move || writer.run())?;
 
         // They do not keep the store open, and end with it.
         let weak = Arc::downgrade(&shared);
-        drop(shared.tasks.spawn(
-            "store-leases",
-            lease::expire_by_time(weak.clone(), requests.clone()),
-        ));
-        drop(shared.tasks.spawn(
-            "store-compaction",
-            compaction::compact_by_time(weak, requests.clone()),
-        ));
-        Ok(MvccStore {
-            shared,
-            requests,
-            thread: Arc::new(Mutex::new(Some(thread))),
-        })
+        drop(shared.tasks.spawn("store-leases", lease::expire_by_time(weak.clone(), requests.clone())));
+        drop(shared.tasks.spawn("store-compaction", compaction::compact_by_time(weak, requests.clone())));
+        Ok(MvccStore { shared, requests, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
     /// Finishes what was asked for, closes the file and gives the lock back. What is asked for later is
@@ -151,20 +132,14 @@ impl Store for MvccStore {
         limit: usize,
         at: At,
     ) -> BoxFuture<'s, Result<Page>> {
-        let query = Query {
-            prefix: prefix.clone(),
-            after: after.cloned(),
-            limit,
-            at,
-        };
+        let query = Query { prefix: prefix.clone(), after: after.cloned(), limit, at };
         Box::pin(async move {
             if limit <= SHORT_LIST {
                 return self.shared.list(&query);
             }
             let shared = self.shared.clone();
             let list = tokio::task::spawn_blocking(move || shared.list(&query));
-            list.await
-                .map_err(|error| StoreError::Unavailable(error.into()))?
+            list.await.map_err(|error| StoreError::Unavailable(error.into()))?
         })
     }
 
@@ -179,15 +154,8 @@ impl Store for MvccStore {
                 expires = self.expiry(*lives);
             }
             let key = key.clone();
-            let commit = |answer| {
-                Request::Commit(Commit {
-                    key: key.clone(),
-                    expect,
-                    write,
-                    expires,
-                    answer,
-                })
-            };
+            let commit =
+                |answer| Request::Commit(Commit { key: key.clone(), expect, write, expires, answer });
             match ask(&self.requests, commit).await {
                 Some(Verdict::Done(revision)) => Ok(revision),
                 Some(Verdict::Exists) => Err(StoreError::Exists(key)),
@@ -216,9 +184,7 @@ impl Store for MvccStore {
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let compaction = |answer| Request::Compact(Compaction { before, answer });
-            ask(&self.requests, compaction)
-                .await
-                .unwrap_or_else(|| Err(self.silence()))
+            ask(&self.requests, compaction).await.unwrap_or_else(|| Err(self.silence()))
         })
     }
 

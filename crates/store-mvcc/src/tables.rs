@@ -108,16 +108,7 @@ impl<'r> Record<'r> {
         let (length, rest) = rest.split_first_chunk::<4>()?;
         let (key, value) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
         let key = std::str::from_utf8(key).ok()?;
-        Some(Record {
-            revision,
-            kind,
-            created,
-            version,
-            previous,
-            expires,
-            key,
-            value,
-        })
+        Some(Record { revision, kind, created, version, previous, expires, key, value })
     }
 
     /// The entry that a put left, under a key that is known already.
@@ -127,13 +118,7 @@ impl<'r> Record<'r> {
         match (self.kind, Revision::new(self.created)) {
             (Kind::Put, Some(created)) if self.key == key.as_str() => {
                 let value = Bytes::copy_from_slice(self.value);
-                Ok(Entry {
-                    key,
-                    value,
-                    created,
-                    modified,
-                    version: self.version,
-                })
+                Ok(Entry { key, value, created, modified, version: self.version })
             }
             _ => Err(damaged),
         }
@@ -169,19 +154,8 @@ mod tests {
 
     #[test]
     fn a_record_is_what_it_was() {
-        let delete = Record {
-            kind: Kind::Delete,
-            created: 0,
-            version: 0,
-            value: b"",
-            ..PUT
-        };
-        let empty = Record {
-            value: b"",
-            expires: u64::MAX,
-            previous: 0,
-            ..PUT
-        };
+        let delete = Record { kind: Kind::Delete, created: 0, version: 0, value: b"", ..PUT };
+        let empty = Record { value: b"", expires: u64::MAX, previous: 0, ..PUT };
         let mut bytes = vec![9; 3];
         for record in [PUT, delete, empty] {
             record.encode(&mut bytes);

@@ -50,27 +50,12 @@ impl Watch {
         let allowed = state.check_kept(after).is_ok();
         if allowed {
             let (index, oldest) = (&state.index, state.oldest);
-            let changed = || {
-                index
-                    .last_change(&prefix)
-                    .map_or(oldest, |changed| changed.max(oldest))
-            };
+            let changed = || index.last_change(&prefix).map_or(oldest, |changed| changed.max(oldest));
             state.watchers.add(&prefix, queue.clone(), changed);
         }
-        let stage = if allowed {
-            Stage::CatchingUp(state.latest, Tell::Progress)
-        } else {
-            Stage::New
-        };
+        let stage = if allowed { Stage::CatchingUp(state.latest, Tell::Progress) } else { Stage::New };
         drop(guard);
-        Watch {
-            shared,
-            prefix,
-            queue,
-            ready: VecDeque::new(),
-            seen: after,
-            stage,
-        }
+        Watch { shared, prefix, queue, ready: VecDeque::new(), seen: after, stage }
     }
 
     /// The next event. After an error there is none.
@@ -120,14 +105,10 @@ impl Watch {
     async fn read_history(&mut self, through: Revision) -> Result<()> {
         let (shared, prefix, after) = (self.shared.clone(), self.prefix.clone(), self.seen);
         let read = tokio::task::spawn_blocking(move || shared.history(&prefix, after, through));
-        let chunk = read
-            .await
-            .map_err(|error| StoreError::Unavailable(error.into()))??;
+        let chunk = read.await.map_err(|error| StoreError::Unavailable(error.into()))??;
         if chunk.reached == self.seen {
             // A row that must be there is not.
-            return Err(StoreError::Corrupt {
-                revision: self.seen.next(),
-            });
+            return Err(StoreError::Corrupt { revision: self.seen.next() });
         }
         self.ready.extend(chunk.events);
         self.seen = chunk.reached;
@@ -154,10 +135,6 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.shared
-            .state
-            .write()
-            .watchers
-            .remove(&self.prefix, &self.queue);
+        self.shared.state.write().watchers.remove(&self.prefix, &self.queue);
     }
 }

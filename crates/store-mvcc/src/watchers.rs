@@ -47,15 +47,8 @@ impl Watchers {
 
     /// Adds a watch of a prefix, of which `changed` knows when it changed.
     pub(crate) fn add(&mut self, prefix: &Key, queue: Arc<Queue>, changed: impl FnOnce() -> Revision) {
-        let new = || Watched {
-            changed: changed(),
-            queues: Vec::new(),
-        };
-        self.of_mut(prefix)
-            .entry(prefix.clone())
-            .or_insert_with(new)
-            .queues
-            .push(queue);
+        let new = || Watched { changed: changed(), queues: Vec::new() };
+        self.of_mut(prefix).entry(prefix.clone()).or_insert_with(new).queues.push(queue);
     }
 
     pub(crate) fn remove(&mut self, prefix: &Key, queue: &Arc<Queue>) {
@@ -90,27 +83,16 @@ impl Watchers {
     }
 
     fn of(&self, prefix: &Key) -> &HashMap<Key, Watched> {
-        if prefix.as_str().ends_with('/') {
-            &self.folders
-        } else {
-            &self.others
-        }
+        if prefix.as_str().ends_with('/') { &self.folders } else { &self.others }
     }
 
     fn of_mut(&mut self, prefix: &Key) -> &mut HashMap<Key, Watched> {
-        if prefix.as_str().ends_with('/') {
-            &mut self.folders
-        } else {
-            &mut self.others
-        }
+        if prefix.as_str().ends_with('/') { &mut self.folders } else { &mut self.others }
     }
 }
 
 fn memchr_slashes(text: &str) -> impl Iterator<Item = usize> {
-    text.bytes()
-        .enumerate()
-        .filter(|(_, byte)| *byte == b'/')
-        .map(|(position, _)| position)
+    text.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(position, _)| position)
 }
 
 /// The way of events to one watch.
@@ -138,11 +120,7 @@ pub(crate) enum Rest {
 
 impl Queue {
     pub(crate) fn new(capacity: usize) -> Arc<Queue> {
-        Arc::new(Queue {
-            waiting: Mutex::default(),
-            capacity,
-            news: Notify::new(),
-        })
+        Arc::new(Queue { waiting: Mutex::default(), capacity, news: Notify::new() })
     }
 
     /// Adds an event, unless the queue is full or was.
@@ -169,11 +147,7 @@ impl Queue {
     /// What has come since the last time.
     pub(crate) fn take(&self) -> (VecDeque<Event>, Rest) {
         let mut waiting = self.waiting.lock();
-        let rest = if waiting.behind {
-            Rest::InHistory
-        } else {
-            Rest::Nothing
-        };
+        let rest = if waiting.behind { Rest::InHistory } else { Rest::Nothing };
         (std::mem::take(&mut waiting.events), rest)
     }
 
@@ -234,18 +208,9 @@ mod tests {
     #[test]
     fn a_key_concerns_its_prefixes() {
         check("/registry/pods/a/x", &PREFIXES);
-        check(
-            "/registry/pods/b/x",
-            &["/", "/registry/", "/registry/pods/", "/registry/pod", ""],
-        );
-        check(
-            "/registry/podtemplates/a/x",
-            &["/", "/registry/", "/registry/pod", ""],
-        );
-        check(
-            "/registry/pods/",
-            &["/", "/registry/", "/registry/pods/", "/registry/pod", ""],
-        );
+        check("/registry/pods/b/x", &["/", "/registry/", "/registry/pods/", "/registry/pod", ""]);
+        check("/registry/podtemplates/a/x", &["/", "/registry/", "/registry/pod", ""]);
+        check("/registry/pods/", &["/", "/registry/", "/registry/pods/", "/registry/pod", ""]);
         check("/registry/pods", &["/", "/registry/", "/registry/pod", ""]);
         check("other", &[""]);
     }

@@ -137,24 +137,14 @@ impl Writer {
         let mut plan = Plan::new(&self.shared);
         let answers: Vec<_> = commits
             .into_iter()
-            .map(
-                |Commit {
-                     key,
-                     expect,
-                     write,
-                     expires,
-                     answer,
-                 }| { (answer, plan.decide(key, expect, write, expires)) },
-            )
+            .map(|Commit { key, expect, write, expires, answer }| {
+                (answer, plan.decide(key, expect, write, expires))
+            })
             .collect();
         let more = !expire.is_empty() && plan.expire();
         let changes = plan.changes;
 
-        let persisted = if changes.is_empty() {
-            Ok(())
-        } else {
-            self.persist(&changes)
-        };
+        let persisted = if changes.is_empty() { Ok(()) } else { self.persist(&changes) };
         if let Err(failure) = persisted {
             for (answer, _) in answers {
                 let _ = answer.send(Verdict::Failed(failure.clone()));
@@ -277,12 +267,7 @@ struct Plan<'s> {
 impl<'s> Plan<'s> {
     fn new(shared: &'s Shared) -> Plan<'s> {
         let latest = shared.state.read().latest;
-        Plan {
-            shared,
-            changes: Vec::new(),
-            after: HashMap::new(),
-            latest,
-        }
+        Plan { shared, changes: Vec::new(), after: HashMap::new(), latest }
     }
 
     fn live(&self, key: &Key) -> Option<Live> {
@@ -305,28 +290,14 @@ impl<'s> Plan<'s> {
             Write::Put { value, .. } => {
                 let created = current.map_or(revision, |current| current.created);
                 let version = current.map_or(1, |current| current.version + 1);
-                Some((
-                    Live {
-                        modified: revision,
-                        created,
-                        version,
-                        expires,
-                    },
-                    value,
-                ))
+                Some((Live { modified: revision, created, version, expires }, value))
             }
             Write::Delete => None,
         };
         self.latest = revision;
-        self.after
-            .insert(key.clone(), put.as_ref().map(|(live, _)| *live));
+        self.after.insert(key.clone(), put.as_ref().map(|(live, _)| *live));
         let previous = current.map(|current| current.modified);
-        self.changes.push(Change {
-            revision,
-            key,
-            previous,
-            put,
-        });
+        self.changes.push(Change { revision, key, previous, put });
         Verdict::Done(revision)
     }
 

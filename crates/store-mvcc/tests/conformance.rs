@@ -15,10 +15,7 @@ async fn subject(change: impl FnOnce(Options) -> Options) -> Subject {
 }
 
 fn options(dir: &Path, clock: Clock) -> Options {
-    Options {
-        compaction_interval: None,
-        ..Options::new(dir, clock)
-    }
+    Options { compaction_interval: None, ..Options::new(dir, clock) }
 }
 
 keelson_store::conformance_tests!(|| subject(|options| options));
@@ -27,9 +24,5 @@ keelson_store::conformance_tests!(|| subject(|options| options));
 mod with_tiny_queues {
     use super::*;
 
-    keelson_store::conformance_tests!(|| subject(|options| Options {
-        watch_queue: 1,
-        queue: 1,
-        ..options
-    }));
+    keelson_store::conformance_tests!(|| subject(|options| Options { watch_queue: 1, queue: 1, ..options }));
 }

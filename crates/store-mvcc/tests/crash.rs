@@ -28,10 +28,7 @@ const WRITERS: u32 = 6;
 type Mark = Option<u32>;
 
 async fn open(dir: &Path) -> MvccStore {
-    let options = Options {
-        compaction_interval: None,
-        ..Options::new(dir, Clock::real())
-    };
+    let options = Options { compaction_interval: None, ..Options::new(dir, Clock::real()) };
     MvccStore::open(options).await.expect("the store is whole")
 }
 
@@ -70,30 +67,18 @@ async fn child_that_writes_until_it_is_killed() {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .expect("somebody listens");
+    writeln!(out, "{line}").and_then(|()| out.flush()).expect("somebody listens");
 }
 
 async fn write_something(store: &MvccStore) {
     let (key, write, mark) = {
         let mut random = rand::rng();
-        let key = Key::from(format!(
-            "/{}/{}",
-            random.random_range(0..3),
-            random.random_range(0..30)
-        ));
+        let key = Key::from(format!("/{}/{}", random.random_range(0..3), random.random_range(0..30)));
         if random.random_range(0..4) == 0 {
             (key, Write::Delete, None)
         } else {
-            let size = if random.random_range(0..10) == 0 {
-                60_000
-            } else {
-                300
-            };
-            let value: Vec<u8> = (0..random.random_range(0..size))
-                .map(|_| random.random())
-                .collect();
+            let size = if random.random_range(0..10) == 0 { 60_000 } else { 300 };
+            let value: Vec<u8> = (0..random.random_range(0..size)).map(|_| random.random()).collect();
             let mark = mark_of(&value);
             (key, Write::put(value), mark)
         }
@@ -125,11 +110,7 @@ struct Said {
 impl Said {
     fn hear(&mut self, line: &str) {
         let mark = |text: &str| {
-            if text == "-" {
-                None
-            } else {
-                Some(text.parse().expect("a checksum"))
-            }
+            if text == "-" { None } else { Some(text.parse().expect("a checksum")) }
         };
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["try", key, value] => self.tried.entry(key.to_owned()).or_default().push(mark(value)),
@@ -167,18 +148,12 @@ fn run_and_kill(dir: &Path) -> Said {
     });
     let early = rand::rng().random_range(0..5) == 0;
     if !early {
-        is_ready
-            .recv_timeout(Duration::from_secs(60))
-            .expect("the child opens the store");
+        is_ready.recv_timeout(Duration::from_secs(60)).expect("the child opens the store");
     }
     std::thread::sleep(Duration::from_millis(rand::rng().random_range(20..200)));
     child.kill().expect("it can be killed");
     let status = child.wait().expect("it is gone");
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&status),
-        Some(9),
-        "it died before: {status}"
-    );
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "it died before: {status}");
     listener.join().expect("the listener does not panic")
 }
 
@@ -194,37 +169,22 @@ struct Examined {
 async fn examine(dir: &Path) -> (Examined, HashMap<Revision, (String, Mark)>) {
     let store = open(dir).await;
     let everything = Key::from("/");
-    let page = store
-        .list(&everything, None, usize::MAX, At::Latest)
-        .await
-        .expect("listing works");
+    let page = store.list(&everything, None, usize::MAX, At::Latest).await.expect("listing works");
     let latest = page.revision;
-    let probe = store
-        .list(&everything, None, 0, At::Exactly(Revision::FIRST))
-        .await;
+    let probe = store.list(&everything, None, 0, At::Exactly(Revision::FIRST)).await;
     let oldest = match probe {
         Err(StoreError::Compacted { oldest, .. }) => oldest,
         other => other.expect("nothing was compacted yet").revision,
     };
-    let past = store
-        .list(&everything, None, usize::MAX, At::Exactly(oldest))
-        .await
-        .expect("listing works");
-    let mut replayed: BTreeMap<Key, Entry> = past
-        .entries
-        .into_iter()
-        .map(|entry| (entry.key.clone(), entry))
-        .collect();
+    let past = store.list(&everything, None, usize::MAX, At::Exactly(oldest)).await.expect("listing works");
+    let mut replayed: BTreeMap<Key, Entry> =
+        past.entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
 
     let mut happened = HashMap::new();
     let mut watch = store.watch(&everything, oldest);
     let mut position = oldest;
     loop {
-        let event = watch
-            .next()
-            .await
-            .expect("the watch goes on")
-            .expect("the watch works");
+        let event = watch.next().await.expect("the watch goes on").expect("the watch works");
         let (key, mark) = match &event {
             Event::Progress(_) => break,
             Event::Put { entry, previous } => {
@@ -241,38 +201,23 @@ async fn examine(dir: &Path) -> (Examined, HashMap<Revision, (String, Mark)>) {
         happened.insert(position, (key.as_str().to_owned(), mark));
     }
     assert_eq!(position, latest);
-    assert_eq!(
-        replayed.into_values().collect::<Vec<_>>(),
-        page.entries,
-        "the history leads to the present"
-    );
+    assert_eq!(replayed.into_values().collect::<Vec<_>>(), page.entries, "the history leads to the present");
 
-    let state = page.entries.iter().map(|entry| {
-        (
-            entry.key.as_str().to_owned(),
-            (mark_of(&entry.value), entry.modified),
-        )
-    });
-    let examined = Examined {
-        state: state.collect(),
-        latest,
-    };
+    let state = page
+        .entries
+        .iter()
+        .map(|entry| (entry.key.as_str().to_owned(), (mark_of(&entry.value), entry.modified)));
+    let examined = Examined { state: state.collect(), latest };
     store.close().await;
     (examined, happened)
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
-    let rounds = std::env::var(ROUNDS)
-        .ok()
-        .and_then(|rounds| rounds.parse().ok())
-        .unwrap_or(8);
+    let rounds = std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(8);
     let dir = tempfile::tempdir().expect("a folder");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let mut before = Examined {
-        state: State::new(),
-        latest: Revision::FIRST,
-    };
+    let mut before = Examined { state: State::new(), latest: Revision::FIRST };
     let mut acknowledged = 0;
     for round in 0..rounds {
         let said = run_and_kill(dir.path());
@@ -301,10 +246,7 @@ fn check_round(round: u32, said: &Said, before: &Examined, after: &Examined) {
     let mut acknowledged = said.acknowledged.clone();
     acknowledged.sort_by_key(|(_, _, revision)| *revision);
     for (key, mark, revision) in acknowledged {
-        assert!(
-            revision > before.latest,
-            "round {round}: revision {revision} was given twice"
-        );
+        assert!(revision > before.latest, "round {round}: revision {revision} was given twice");
         expected.insert(key, (mark, revision));
     }
     for (key, (mark, revision)) in &expected {

@@ -19,49 +19,28 @@ async fn open(dir: &Path) -> MvccStore {
 }
 
 async fn try_open(dir: &Path, clock: Clock) -> Result<MvccStore, Error> {
-    MvccStore::open(Options {
-        compaction_interval: None,
-        ..Options::new(dir, clock)
-    })
-    .await
+    MvccStore::open(Options { compaction_interval: None, ..Options::new(dir, clock) }).await
 }
 
 async fn put(store: &MvccStore, key: &str, value: &str) -> Revision {
     let key = Key::from(key);
     let current = store.get(&key).await.expect("reading works");
     let expect = current.map_or(Expect::Absent, |entry| Expect::Unchanged(entry.modified));
-    store
-        .commit(&key, expect, Write::put(value.to_owned()))
-        .await
-        .expect("the write is as expected")
+    store.commit(&key, expect, Write::put(value.to_owned())).await.expect("the write is as expected")
 }
 
 async fn delete(store: &MvccStore, key: &str) -> Revision {
     let key = Key::from(key);
-    let current = store
-        .get(&key)
-        .await
-        .expect("reading works")
-        .expect("it is there");
-    store
-        .commit(&key, Expect::Unchanged(current.modified), Write::Delete)
-        .await
-        .expect("it is there")
+    let current = store.get(&key).await.expect("reading works").expect("it is there");
+    store.commit(&key, Expect::Unchanged(current.modified), Write::Delete).await.expect("it is there")
 }
 
 async fn text(store: &MvccStore, at: At) -> String {
-    let page = store
-        .list(&Key::from("/"), None, usize::MAX, at)
-        .await
-        .expect("listing works");
-    let words = page.entries.iter().map(|entry| {
-        format!(
-            "{}={}@{}",
-            entry.key,
-            String::from_utf8_lossy(&entry.value),
-            entry.modified
-        )
-    });
+    let page = store.list(&Key::from("/"), None, usize::MAX, at).await.expect("listing works");
+    let words = page
+        .entries
+        .iter()
+        .map(|entry| format!("{}={}@{}", entry.key, String::from_utf8_lossy(&entry.value), entry.modified));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -97,10 +76,7 @@ async fn everything_is_there_after_a_restart() {
 
     let store = open(dir.path()).await;
     assert_eq!(text(&store, At::Latest).await, "/a=2@4");
-    assert_eq!(
-        text(&store, At::Exactly(Revision::new(3).expect("not zero"))).await,
-        "/a=1@2 /b=1@3"
-    );
+    assert_eq!(text(&store, At::Exactly(Revision::new(3).expect("not zero"))).await, "/a=1@2 /b=1@3");
     assert_eq!(events(&store, 1).await, before);
     assert_eq!(events(&store, 4).await, before[3..]);
     let tip = store.tip(&Key::from("/")).await.expect("a tip");
@@ -115,23 +91,14 @@ async fn a_compacted_store_goes_on_where_it_was() {
         let store = open(dir.path()).await;
         write_some(&store).await;
         let expected = events(&store, before).await;
-        store
-            .compact(Revision::new(before).expect("not zero"))
-            .await
-            .expect("compaction works");
+        store.compact(Revision::new(before).expect("not zero")).await.expect("compaction works");
         store.close().await;
 
         let store = open(dir.path()).await;
         assert_eq!(events(&store, before).await, expected);
         let early = Revision::new(before - 1).expect("not zero");
-        let error = store
-            .list(&Key::from("/"), None, 1, At::Exactly(early))
-            .await
-            .expect_err("it is gone");
-        assert!(
-            matches!(error, StoreError::Compacted { oldest, .. } if oldest.get() == before),
-            "{error:?}"
-        );
+        let error = store.list(&Key::from("/"), None, 1, At::Exactly(early)).await.expect_err("it is gone");
+        assert!(matches!(error, StoreError::Compacted { oldest, .. } if oldest.get() == before), "{error:?}");
         assert_eq!(text(&store, At::Latest).await, "/a=2@4");
         assert_eq!(put(&store, "/d", "1").await.get(), 8);
     }
@@ -171,22 +138,8 @@ async fn compaction_takes_rows_out_of_the_file() {
     store.close().await;
     let database = Database::open(dir.path().join("store.redb")).expect("the file");
     let transaction = database.begin_read().expect("a snapshot");
-    assert_eq!(
-        transaction
-            .open_table(HISTORY)
-            .expect("a table")
-            .len()
-            .expect("a number"),
-        6
-    );
-    assert_eq!(
-        transaction
-            .open_table(LIVE)
-            .expect("a table")
-            .len()
-            .expect("a number"),
-        6
-    );
+    assert_eq!(transaction.open_table(HISTORY).expect("a table").len().expect("a number"), 6);
+    assert_eq!(transaction.open_table(LIVE).expect("a table").len().expect("a number"), 6);
 }
 
 #[tokio::test]
@@ -198,8 +151,7 @@ async fn a_compaction_that_was_interrupted_is_finished() {
         let file = dir.path().join("store.redb");
         edit(&file, |transaction| {
             let mut meta = transaction.open_table(META).expect("a table");
-            meta.insert("compacted", 7_u64.to_le_bytes().as_slice())
-                .expect("inserted");
+            meta.insert("compacted", 7_u64.to_le_bytes().as_slice()).expect("inserted");
             let mut history = transaction.open_table(HISTORY).expect("a table");
             for revision in &garbage[..gone] {
                 history.remove(revision).expect("removed");
@@ -214,16 +166,8 @@ async fn a_compaction_that_was_interrupted_is_finished() {
         store.close().await;
 
         let database = Database::open(&file).expect("the file");
-        let history = database
-            .begin_read()
-            .expect("a snapshot")
-            .open_table(HISTORY)
-            .expect("a table");
-        let rows: Vec<u64> = history
-            .iter()
-            .expect("rows")
-            .map(|row| row.expect("a row").0.value())
-            .collect();
+        let history = database.begin_read().expect("a snapshot").open_table(HISTORY).expect("a table");
+        let rows: Vec<u64> = history.iter().expect("rows").map(|row| row.expect("a row").0.value()).collect();
         assert_eq!(rows, [4, 8, 9], "after {gone} of {}", garbage.len());
     }
 }
@@ -231,19 +175,13 @@ async fn a_compaction_that_was_interrupted_is_finished() {
 #[tokio::test]
 async fn a_watch_that_slept_over_a_compaction_is_told() {
     let dir = tempfile::tempdir().expect("a folder");
-    let options = Options {
-        compaction_interval: None,
-        watch_queue: 2,
-        ..Options::new(dir.path(), Clock::manual().0)
-    };
+    let options =
+        Options { compaction_interval: None, watch_queue: 2, ..Options::new(dir.path(), Clock::manual().0) };
     let store = MvccStore::open(options).await.expect("a store");
     let mut asleep = store.watch(&Key::from("/"), Revision::FIRST);
     let mut quiet = store.watch(&Key::from("/other/"), Revision::FIRST);
     write_some(&store).await;
-    store
-        .compact(Revision::new(6).expect("not zero"))
-        .await
-        .expect("compaction works");
+    store.compact(Revision::new(6).expect("not zero")).await.expect("compaction works");
     // The progress of the beginning and what fitted into the queue come first.
     let mut seen = Vec::new();
     let error = loop {
@@ -260,12 +198,7 @@ async fn a_watch_that_slept_over_a_compaction_is_told() {
 
     put(&store, "/other/a", "1").await;
     loop {
-        match quiet
-            .next()
-            .await
-            .expect("the watch goes on")
-            .expect("nothing was missed")
-        {
+        match quiet.next().await.expect("the watch goes on").expect("nothing was missed") {
             Event::Progress(_) => (),
             event => break assert_eq!(event.revision().get(), 8),
         }
@@ -278,10 +211,7 @@ async fn a_life_ends_after_a_restart() {
     let (clock, hand): (Clock, ManualClock) = Clock::manual();
     let store = try_open(dir.path(), clock.clone()).await.expect("a store");
     let write = Write::put_for("1", Duration::from_secs(600));
-    store
-        .commit(&Key::from("/a"), Expect::Absent, write)
-        .await
-        .expect("a new key");
+    store.commit(&Key::from("/a"), Expect::Absent, write).await.expect("a new key");
     put(&store, "/b", "1").await;
     store.close().await;
 
@@ -294,12 +224,7 @@ async fn a_life_ends_after_a_restart() {
     let store = try_open(dir.path(), clock).await.expect("a store");
     let mut watch = store.watch(&Key::from("/"), Revision::new(3).expect("not zero"));
     loop {
-        match watch
-            .next()
-            .await
-            .expect("the watch goes on")
-            .expect("the watch works")
-        {
+        match watch.next().await.expect("the watch goes on").expect("the watch works") {
             Event::Progress(_) => (),
             Event::Delete { key, revision, .. } => {
                 assert_eq!((key.as_str(), revision.get()), ("/a", 4));
@@ -315,10 +240,7 @@ async fn a_life_ends_after_a_restart() {
 async fn a_store_is_opened_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let store = open(dir.path()).await;
-    let refused = try_open(dir.path(), Clock::manual().0)
-        .await
-        .err()
-        .expect("it is in use");
+    let refused = try_open(dir.path(), Clock::manual().0).await.err().expect("it is in use");
     assert!(
         matches!(refused, Error::Locked { pid: Some(pid), .. } if pid == std::process::id()),
         "{refused}"
@@ -342,17 +264,11 @@ async fn check_refused(change: impl FnOnce(&Path), expected: &str) {
     let dir = written().await;
     let file = dir.path().join("store.redb");
     change(&file);
-    let refused = try_open(dir.path(), Clock::manual().0)
-        .await
-        .err()
-        .expect("it is refused");
+    let refused = try_open(dir.path(), Clock::manual().0).await.err().expect("it is refused");
     let told = format!("{refused}");
     assert!(told.starts_with(&file.display().to_string()), "{told}");
     assert!(told.contains(expected), "{told}");
-    let again = try_open(dir.path(), Clock::manual().0)
-        .await
-        .err()
-        .expect("it is still refused");
+    let again = try_open(dir.path(), Clock::manual().0).await.err().expect("it is still refused");
     assert_eq!(format!("{again}"), told);
 }
 
@@ -366,22 +282,12 @@ fn edit(file: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
 #[tokio::test]
 async fn damaged_files_are_refused() {
     check_refused(|file| fs::write(file, b"").expect("written"), "it is empty").await;
-    check_refused(
-        |file| fs::write(file, b"not a store").expect("written"),
-        "is damaged",
-    )
-    .await;
-    check_refused(
-        |file| fs::write(file, vec![0; 1 << 20]).expect("written"),
-        "is damaged",
-    )
-    .await;
+    check_refused(|file| fs::write(file, b"not a store").expect("written"), "is damaged").await;
+    check_refused(|file| fs::write(file, vec![0; 1 << 20]).expect("written"), "is damaged").await;
     check_refused(
         |file| {
             let handle = fs::OpenOptions::new().write(true).open(file).expect("the file");
-            handle
-                .set_len(handle.metadata().expect("a size").len() / 2)
-                .expect("shorter");
+            handle.set_len(handle.metadata().expect("a size").len() / 2).expect("shorter");
         },
         "is damaged",
     )
@@ -393,11 +299,7 @@ async fn tables_that_do_not_agree_are_refused() {
     let remove = |revision: u64| {
         move |file: &Path| {
             edit(file, |transaction| {
-                transaction
-                    .open_table(HISTORY)
-                    .expect("a table")
-                    .remove(revision)
-                    .expect("removed");
+                transaction.open_table(HISTORY).expect("a table").remove(revision).expect("removed");
             });
         }
     };
@@ -412,21 +314,13 @@ async fn tables_that_do_not_agree_are_refused() {
     check_refused(overwrite, "the record of revision 6 cannot be read").await;
     let forget = |file: &Path| {
         edit(file, |transaction| {
-            transaction
-                .open_table(LIVE)
-                .expect("a table")
-                .remove("/a")
-                .expect("removed");
+            transaction.open_table(LIVE).expect("a table").remove("/a").expect("removed");
         });
     };
     check_refused(forget, "the live entry of /a does not agree").await;
     let strip = |file: &Path| {
         edit(file, |transaction| {
-            transaction
-                .open_table(META)
-                .expect("a table")
-                .remove("swept")
-                .expect("removed");
+            transaction.open_table(META).expect("a table").remove("swept").expect("removed");
         });
     };
     check_refused(strip, "it has no swept").await;
@@ -437,8 +331,7 @@ async fn a_newer_format_is_refused() {
     let newer = |file: &Path| {
         edit(file, |transaction| {
             let mut meta = transaction.open_table(META).expect("a table");
-            meta.insert("format", 9_u64.to_le_bytes().as_slice())
-                .expect("inserted");
+            meta.insert("format", 9_u64.to_le_bytes().as_slice()).expect("inserted");
         });
     };
     check_refused(newer, "has format 9, this version knows formats up to 1").await;
@@ -458,9 +351,6 @@ async fn a_store_that_was_not_finished_is_made_again() {
 async fn nobody_else_may_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let dir = written().await;
-    let mode = fs::metadata(dir.path().join("store.redb"))
-        .expect("the file")
-        .permissions()
-        .mode();
+    let mode = fs::metadata(dir.path().join("store.redb")).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }

@@ -87,28 +87,17 @@ pub type Events = BoxStream<'static, Result<Event>>;
 impl Subject {
     /// A store whose time is moved by `hand`.
     pub fn new(store: impl Store, hand: ManualClock) -> Subject {
-        Subject {
-            store: Arc::new(store),
-            hand,
-            _kept: None,
-        }
+        Subject { store: Arc::new(store), hand, _kept: None }
     }
 
     /// Keeps something, such as a folder, until the store is dropped.
     #[must_use]
     pub fn keeping(self, thing: impl Any + Send + Sync) -> Subject {
-        Subject {
-            _kept: Some(Box::new(thing)),
-            ..self
-        }
+        Subject { _kept: Some(Box::new(thing)), ..self }
     }
 
     pub(crate) async fn latest(&self) -> Revision {
-        self.store
-            .tip(&Key::from("/"))
-            .await
-            .expect("the store stands somewhere")
-            .latest
+        self.store.tip(&Key::from("/")).await.expect("the store stands somewhere").latest
     }
 
     #[track_caller]
@@ -133,12 +122,7 @@ impl Subject {
         write: Write,
     ) -> impl Future<Output = Revision> {
         let (store, key) = (self.store.clone(), Key::from(key));
-        async move {
-            store
-                .commit(&key, expect, write)
-                .await
-                .expect("the write is as expected")
-        }
+        async move { store.commit(&key, expect, write).await.expect("the write is as expected") }
     }
 
     pub(crate) async fn get(&self, key: &str) -> Option<Entry> {
@@ -172,14 +156,8 @@ pub(crate) fn text_of(entries: &[Entry]) -> String {
 pub(crate) fn text_of_event(event: &Event) -> String {
     let value = |entry: &Entry| String::from_utf8_lossy(&entry.value).into_owned();
     match event {
-        Event::Put {
-            entry,
-            previous: None,
-        } => format!("+{}={}", entry.key, value(entry)),
-        Event::Put {
-            entry,
-            previous: Some(previous),
-        } => {
+        Event::Put { entry, previous: None } => format!("+{}={}", entry.key, value(entry)),
+        Event::Put { entry, previous: Some(previous) } => {
             format!("~{}={}>{}", entry.key, value(previous), value(entry))
         }
         Event::Delete { key, previous, .. } => format!("-{key}={}", value(previous)),
@@ -189,19 +167,13 @@ pub(crate) fn text_of_event(event: &Event) -> String {
 
 /// The next thing that a watch says.
 pub(crate) async fn next(events: &mut Events) -> Option<Result<Event>> {
-    tokio::time::timeout(PATIENCE, events.next())
-        .await
-        .expect("a watch says something in time")
+    tokio::time::timeout(PATIENCE, events.next()).await.expect("a watch says something in time")
 }
 
 /// The next change; progress is skipped.
 pub(crate) async fn next_change(events: &mut Events) -> Event {
     loop {
-        match next(events)
-            .await
-            .expect("the watch goes on")
-            .expect("the watch works")
-        {
+        match next(events).await.expect("the watch goes on").expect("the watch works") {
             Event::Progress(_) => (),
             event => return event,
         }
@@ -221,11 +193,7 @@ pub(crate) async fn changes(events: &mut Events, count: usize) -> String {
 pub(crate) async fn until_progress(events: &mut Events) -> Vec<Event> {
     let mut seen = Vec::new();
     loop {
-        match next(events)
-            .await
-            .expect("the watch goes on")
-            .expect("the watch works")
-        {
+        match next(events).await.expect("the watch goes on").expect("the watch works") {
             Event::Progress(_) => return seen,
             event => seen.push(event),
         }
@@ -234,10 +202,7 @@ pub(crate) async fn until_progress(events: &mut Events) -> Vec<Event> {
 
 /// The error with which a watch begins, and ends.
 pub(crate) async fn refusal(mut events: Events) -> StoreError {
-    let error = next(&mut events)
-        .await
-        .expect("an error is said")
-        .expect_err("the watch is refused");
+    let error = next(&mut events).await.expect("an error is said").expect_err("the watch is refused");
     assert!(next(&mut events).await.is_none(), "a watch ends after an error");
     error
 }

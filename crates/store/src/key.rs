@@ -85,18 +85,14 @@ impl Layout {
     /// Everything lies under `root`, which has a leading and no trailing slash: `/registry`.
     #[must_use]
     pub fn new(root: &str) -> Layout {
-        Layout {
-            root: format!("/{}", root.trim_matches('/')),
-        }
+        Layout { root: format!("/{}", root.trim_matches('/')) }
     }
 
     /// The keys of one resource. `path` may have more than one part: `services/specs`,
     /// `stable.example.com/crontabs`.
     #[must_use]
     pub fn resource(&self, path: &str) -> ResourceKeys {
-        ResourceKeys {
-            prefix: Key::from(format!("{}/{}/", self.root, path.trim_matches('/'))),
-        }
+        ResourceKeys { prefix: Key::from(format!("{}/{}/", self.root, path.trim_matches('/'))) }
     }
 }
 
@@ -169,18 +165,8 @@ mod tests {
     fn keys_have_the_layout_of_upstream() {
         check("pods", Some("default"), "nginx", "/registry/pods/default/nginx");
         check("minions", None, "node-1", "/registry/minions/node-1");
-        check(
-            "services/specs",
-            Some("default"),
-            "web",
-            "/registry/services/specs/default/web",
-        );
-        check(
-            "stable.example.com/crontabs",
-            Some("a"),
-            "b",
-            "/registry/stable.example.com/crontabs/a/b",
-        );
+        check("services/specs", Some("default"), "web", "/registry/services/specs/default/web");
+        check("stable.example.com/crontabs", Some("a"), "b", "/registry/stable.example.com/crontabs/a/b");
     }
 
     #[test]
@@ -202,9 +188,6 @@ mod tests {
     fn keys_are_ordered_by_bytes() {
         let mut keys = ["/a/b", "/a-b", "/a/", "/a", "/B"].map(Key::from);
         keys.sort();
-        assert_eq!(
-            keys.map(|key| key.as_str().to_owned()),
-            ["/B", "/a", "/a-b", "/a/", "/a/b"]
-        );
+        assert_eq!(keys.map(|key| key.as_str().to_owned()), ["/B", "/a", "/a-b", "/a/", "/a/b"]);
     }
 }

@@ -54,14 +54,7 @@ impl MemoryStore {
     pub fn with_value_limit(clock: Clock, value_limit: usize) -> MemoryStore {
         let model = Mutex::new(Model::default());
         let latest = watch::Sender::new(Revision::FIRST);
-        MemoryStore {
-            shared: Arc::new(Shared {
-                clock,
-                value_limit,
-                model,
-                latest,
-            }),
-        }
+        MemoryStore { shared: Arc::new(Shared { clock, value_limit, model, latest }) }
     }
 }
 
@@ -96,10 +89,7 @@ impl Store for MemoryStore {
             if let Write::Put { value, .. } = &write
                 && value.len() > limit
             {
-                return Err(StoreError::TooLarge {
-                    size: value.len(),
-                    limit,
-                });
+                return Err(StoreError::TooLarge { size: value.len(), limit });
             }
             let now = self.shared.clock.monotonic();
             self.shared.with(|model| model.commit(now, key, expect, write))
@@ -136,8 +126,7 @@ impl Shared {
         model.expire(self.clock.monotonic());
         let result = work(&mut model);
         let latest = model.latest;
-        self.latest
-            .send_if_modified(|known| std::mem::replace(known, latest) != latest);
+        self.latest.send_if_modified(|known| std::mem::replace(known, latest) != latest);
         result
     }
 }
@@ -221,15 +210,8 @@ impl Default for Model {
 
 impl Model {
     fn tip(&self, prefix: &Key) -> Tip {
-        let last = self
-            .log
-            .iter()
-            .rev()
-            .find(|event| event.key().is_some_and(|key| key.is_under(prefix)));
-        Tip {
-            latest: self.latest,
-            changed: last.map_or(Revision::FIRST, Event::revision),
-        }
+        let last = self.log.iter().rev().find(|event| event.key().is_some_and(|key| key.is_under(prefix)));
+        Tip { latest: self.latest, changed: last.map_or(Revision::FIRST, Event::revision) }
     }
 
     fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize, at: At) -> Result<Page> {
@@ -248,12 +230,7 @@ impl Model {
             .skip_while(|entry| after.is_some_and(|after| entry.key <= *after));
         let entries: Vec<Entry> = found.by_ref().take(limit).cloned().collect();
         let remaining = found.count();
-        Ok(Page {
-            entries,
-            revision,
-            more: remaining > 0,
-            remaining: Some(remaining as u64),
-        })
+        Ok(Page { entries, revision, more: remaining > 0, remaining: Some(remaining as u64) })
     }
 
     fn state_at(&self, asked: Revision) -> Result<BTreeMap<Key, Entry>> {
@@ -267,16 +244,10 @@ impl Model {
 
     fn check_kept(&self, asked: Revision) -> Result<()> {
         if asked > self.latest {
-            return Err(StoreError::Future {
-                asked,
-                latest: self.latest,
-            });
+            return Err(StoreError::Future { asked, latest: self.latest });
         }
         if asked < self.oldest {
-            return Err(StoreError::Compacted {
-                asked,
-                oldest: self.oldest,
-            });
+            return Err(StoreError::Compacted { asked, oldest: self.oldest });
         }
         Ok(())
     }
@@ -288,10 +259,7 @@ impl Model {
             (Expect::Absent, None) if write != Write::Delete => (),
             (Expect::Unchanged(revision), Some(current)) if current.modified == revision => (),
             _ => {
-                return Err(StoreError::Changed {
-                    key: key.clone(),
-                    current: current.map(Box::new),
-                });
+                return Err(StoreError::Changed { key: key.clone(), current: current.map(Box::new) });
             }
         }
         let revision = self.latest.next();
@@ -308,18 +276,11 @@ impl Model {
                     modified: revision,
                     version: current.as_ref().map_or(1, |current| current.version + 1),
                 };
-                Event::Put {
-                    entry,
-                    previous: current,
-                }
+                Event::Put { entry, previous: current }
             }
             Write::Delete => {
                 let previous = current.expect("a delete is of something that is there");
-                Event::Delete {
-                    key: key.clone(),
-                    revision,
-                    previous,
-                }
+                Event::Delete { key: key.clone(), revision, previous }
             }
         };
         replay(&mut self.live, &event);
@@ -330,18 +291,13 @@ impl Model {
 
     fn first_after(&self, position: Revision, prefix: &Key) -> Option<Event> {
         let next = self.log.partition_point(|event| event.revision() <= position);
-        let event = self.log[next..]
-            .iter()
-            .find(|event| event.key().is_some_and(|key| key.is_under(prefix)));
+        let event = self.log[next..].iter().find(|event| event.key().is_some_and(|key| key.is_under(prefix)));
         event.cloned()
     }
 
     fn compact(&mut self, before: Revision) -> Result<()> {
         if before > self.latest {
-            return Err(StoreError::Future {
-                asked: before,
-                latest: self.latest,
-            });
+            return Err(StoreError::Future { asked: before, latest: self.latest });
         }
         self.oldest = self.oldest.max(before);
         Ok(())
@@ -362,8 +318,7 @@ impl Model {
         due.sort();
         for (_, key) in due {
             let expect = Expect::Unchanged(self.live[&key].modified);
-            self.commit(now, &key, expect, Write::Delete)
-                .expect("it is there and nobody else writes");
+            self.commit(now, &key, expect, Write::Delete).expect("it is there and nobody else writes");
         }
     }
 }

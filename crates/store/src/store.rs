@@ -100,19 +100,13 @@ impl Write {
     /// A value that stays.
     #[must_use]
     pub fn put(value: impl Into<Bytes>) -> Write {
-        Write::Put {
-            value: value.into(),
-            lives: None,
-        }
+        Write::Put { value: value.into(), lives: None }
     }
 
     /// A value that the store deletes after some time.
     #[must_use]
     pub fn put_for(value: impl Into<Bytes>, lives: Duration) -> Write {
-        Write::Put {
-            value: value.into(),
-            lives: Some(lives),
-        }
+        Write::Put { value: value.into(), lives: Some(lives) }
     }
 }
 

@@ -69,7 +69,8 @@ impl Cache {
     }
 
     fn past(&self, event: StoreEvent) -> Option<Event> {
-        let place = Place { revision: event.revision(), sequence: 0, recorded: self.shared.clock.monotonic() };
+        let place =
+            Place { revision: event.revision(), sequence: 0, recorded: self.shared.clock.monotonic() };
         let (previous, object) = match event {
             StoreEvent::Put { entry, previous } => (previous, self.source.decode(&entry)),
             StoreEvent::Delete { previous, .. } => (Some(previous), None),

@@ -36,10 +36,7 @@ impl Schedule {
     /// `lives` is how long the watch will last, if that is known.
     pub(crate) fn new(bookmarks: Bookmarks, now: Duration, lives: Option<Duration>) -> Schedule {
         if bookmarks == Bookmarks::Off {
-            return Schedule {
-                next: None,
-                last: None,
-            };
+            return Schedule { next: None, last: None };
         }
         let last = lives.map(|lives| now + lives.saturating_sub(BEFORE_THE_END));
         let mut schedule = Schedule { next: None, last };

@@ -48,15 +48,7 @@ pub struct CacheOptions {
 impl CacheOptions {
     /// The usual bounds, and no indexed fields.
     pub fn new(store: Arc<dyn Store>, prefix: Key, decode: Decode, clock: Clock) -> CacheOptions {
-        CacheOptions {
-            store,
-            prefix,
-            decode,
-            clock,
-            history: MAX_HISTORY,
-            indexes: Vec::new(),
-            queue: QUEUE,
-        }
+        CacheOptions { store, prefix, decode, clock, history: MAX_HISTORY, indexes: Vec::new(), queue: QUEUE }
     }
 }
 
@@ -72,28 +64,12 @@ pub struct Cache {
 impl Cache {
     /// Lists all objects and begins to follow the store. Fails if the store cannot be listed now.
     pub async fn start(options: CacheOptions) -> Result<Arc<Cache>> {
-        let CacheOptions {
-            store,
-            prefix,
-            decode,
-            clock,
-            history,
-            indexes,
-            queue,
-        } = options;
-        let source = Source {
-            store,
-            prefix,
-            decode,
-        };
+        let CacheOptions { store, prefix, decode, clock, history, indexes, queue } = options;
+        let source = Source { store, prefix, decode };
         let listing = source.list(None).await?;
         // Watches from before the list can be served if nothing changed between: clients survive our restart.
         let tip = source.store.tip(&source.prefix).await?;
-        let changed = if tip.changed <= listing.revision {
-            tip.changed
-        } else {
-            listing.revision
-        };
+        let changed = if tip.changed <= listing.revision { tip.changed } else { listing.revision };
 
         let mut snapshot = Snapshot::empty(source.prefix.clone(), &indexes, listing.revision);
         for listed in &listing.objects {
@@ -107,10 +83,7 @@ impl Cache {
             counters: Counters::default(),
         });
         shared.counters.decode_failures.add(listing.failures);
-        let feed = Feed {
-            source: source.clone(),
-            shared: shared.clone(),
-        };
+        let feed = Feed { source: source.clone(), shared: shared.clone() };
         let feed = task::spawn("watch-cache", feed.run()).abort_handle();
         Ok(Arc::new(Cache { source, shared, backfill: tokio::sync::Mutex::new(()), feed }))
     }

@@ -54,10 +54,7 @@ impl Event {
             (None, None) => return None,
             (None, Some(object)) => (EventKind::Added, object),
             (Some(_), Some(object)) => (EventKind::Modified, object),
-            (Some(last), None) => (
-                EventKind::Deleted,
-                Arc::new(at_revision(last, place.revision.get())),
-            ),
+            (Some(last), None) => (EventKind::Deleted, Arc::new(at_revision(last, place.revision.get()))),
         };
         Some(Event {
             kind,
@@ -130,10 +127,7 @@ impl Event {
         let previous = self.previous.as_ref()?;
         match self.kind {
             EventKind::Deleted => Some(&self.object),
-            _ => Some(
-                self.departed
-                    .get_or_init(|| Arc::new(at_revision(previous, self.revision.get()))),
-            ),
+            _ => Some(self.departed.get_or_init(|| Arc::new(at_revision(previous, self.revision.get())))),
         }
     }
 
@@ -168,20 +162,13 @@ mod tests {
     /// `previous` and `now` are values of the field on which the selector looks for `in`; `None` is absent.
     #[track_caller]
     fn check(previous: Option<&str>, now: Option<&str>, expected: Option<(EventKind, &str, u64)>) {
-        let place = Place {
-            revision: Revision::new(9).unwrap(),
-            sequence: 0,
-            recorded: Duration::ZERO,
-        };
+        let place = Place { revision: Revision::new(9).unwrap(), sequence: 0, recorded: Duration::ZERO };
         let freeze = |value: Option<&str>, revision| value.map(|value| object("a", "b", value, revision));
         let event = Event::between(freeze(previous, 5), freeze(now, 9), place).expect("something happened");
         let field = |object: &Frozen| object.index().fields[0].clone();
         let seen = event.transition(|object| field(object) == "in");
         let seen = seen.map(|(kind, object)| (kind, field(&object), object.revision()));
-        assert_eq!(
-            seen,
-            expected.map(|(kind, value, revision)| (kind, value.into(), revision))
-        );
+        assert_eq!(seen, expected.map(|(kind, value, revision)| (kind, value.into(), revision)));
     }
 
     #[test]
@@ -199,11 +186,7 @@ mod tests {
 
     #[test]
     fn a_deleted_object_carries_the_revision_of_its_deletion() {
-        let place = Place {
-            revision: Revision::new(9).unwrap(),
-            sequence: 0,
-            recorded: Duration::ZERO,
-        };
+        let place = Place { revision: Revision::new(9).unwrap(), sequence: 0, recorded: Duration::ZERO };
         let event = Event::between(Some(object("a", "b", "x", 5)), None, place).unwrap();
         assert_eq!(event.kind(), EventKind::Deleted);
         let text = String::from_utf8(event.object().json().to_vec()).unwrap();

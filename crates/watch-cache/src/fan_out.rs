@@ -118,10 +118,7 @@ impl FanOut {
         if !self.fields.is_empty() {
             for position in &self.indexed {
                 let value = |object: &Frozen| object.index().fields.get(*position).cloned();
-                let (new, old) = (
-                    value(event.object()),
-                    event.previous().and_then(|object| value(object)),
-                );
+                let (new, old) = (value(event.object()), event.previous().and_then(|object| value(object)));
                 let left = old.filter(|old| new.as_ref() != Some(old));
                 for value in new.into_iter().chain(left) {
                     hand_to(self.fields.get(&(*position, value)));
@@ -136,11 +133,7 @@ impl FanOut {
     /// Ends all watchers, and lets nobody in any more.
     pub(crate) fn close(&mut self) {
         self.closed = true;
-        let maps = self
-            .namespaces
-            .values()
-            .chain(self.names.values())
-            .chain(self.fields.values());
+        let maps = self.namespaces.values().chain(self.names.values()).chain(self.fields.values());
         for mailbox in maps.chain([&self.all]).flat_map(HashMap::values) {
             mailbox.close();
         }
@@ -247,10 +240,7 @@ impl Mailbox {
             self.bell.notify_one();
             return Delivery::Woken;
         }
-        let from = inbox
-            .events
-            .front()
-            .map_or(event.sequence(), |event| event.sequence());
+        let from = inbox.events.front().map_or(event.sequence(), |event| event.sequence());
         inbox.mode = Mode::Overflowed { from };
         inbox.events = VecDeque::new();
         Delivery::Overflowed

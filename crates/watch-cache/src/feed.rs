@@ -77,24 +77,14 @@ impl Source {
             after = page.entries.last().map(|entry| entry.key.clone());
             for entry in page.entries {
                 let cached = known.and_then(|known| known.get_key(&entry.key));
-                let cached = cached
-                    .filter(|object| object.revision() == entry.modified.get())
-                    .cloned();
+                let cached = cached.filter(|object| object.revision() == entry.modified.get()).cloned();
                 match cached.or_else(|| self.decode(&entry)) {
-                    Some(object) => objects.push(Listed {
-                        key: entry.key,
-                        modified: entry.modified,
-                        object,
-                    }),
+                    Some(object) => objects.push(Listed { key: entry.key, modified: entry.modified, object }),
                     None => failures += 1,
                 }
             }
             if !page.more {
-                return Ok(Listing {
-                    revision: page.revision,
-                    objects,
-                    failures,
-                });
+                return Ok(Listing { revision: page.revision, objects, failures });
             }
         }
     }
@@ -156,10 +146,7 @@ impl Feed {
     /// Publishes what the store says until it breaks off.
     async fn follow(&self, backoff: &mut Backoff) -> Broken {
         let counters = &self.shared.counters;
-        let mut stream = self
-            .source
-            .store
-            .watch(&self.source.prefix, self.shared.applied());
+        let mut stream = self.source.store.watch(&self.source.prefix, self.shared.applied());
         counters.following.store(true, Relaxed);
         while let Some(event) = stream.next().await {
             match event {
@@ -183,23 +170,12 @@ impl Feed {
         match event {
             Event::Put { entry, .. } => {
                 let object = self.source.decode(&entry);
-                self.shared
-                    .counters
-                    .decode_failures
-                    .add(u64::from(object.is_none()));
+                self.shared.counters.decode_failures.add(u64::from(object.is_none()));
                 // What cannot be read is gone for readers: the state before would be a lie.
-                self.shared.publish(Change {
-                    key: entry.key,
-                    revision: entry.modified,
-                    object,
-                });
+                self.shared.publish(Change { key: entry.key, revision: entry.modified, object });
             }
             Event::Delete { key, revision, .. } => {
-                self.shared.publish(Change {
-                    key,
-                    revision,
-                    object: None,
-                });
+                self.shared.publish(Change { key, revision, object: None });
             }
             Event::Progress(revision) => self.shared.progress(revision),
         }
@@ -214,12 +190,7 @@ impl Feed {
         counters.relists.add(1);
         counters.decode_failures.add(listing.failures);
         let changes = differences(&known, listing);
-        info!(
-            prefix,
-            revision = revision.get(),
-            changes = changes.len(),
-            "listed again after compaction"
-        );
+        info!(prefix, revision = revision.get(), changes = changes.len(), "listed again after compaction");
         self.shared.replace(changes, revision);
         Ok(())
     }
@@ -232,35 +203,19 @@ fn differences(known: &Snapshot, listing: Listing) -> Vec<Change> {
         .objects
         .into_iter()
         .filter(|listed| {
-            known
-                .get_key(&listed.key)
-                .is_none_or(|object| object.revision() != listed.modified.get())
+            known.get_key(&listed.key).is_none_or(|object| object.revision() != listed.modified.get())
         })
-        .map(
-            |Listed {
-                 key,
-                 modified,
-                 object,
-             }| Change {
-                key,
-                revision: modified,
-                object: Some(object),
-            },
-        )
+        .map(|Listed { key, modified, object }| Change { key, revision: modified, object: Some(object) })
         .collect();
 
     let used: HashSet<u64> = changes.iter().map(|change| change.revision.get()).collect();
-    let mut free = (known.revision().get() + 1..=listing.revision.get())
-        .rev()
-        .filter(|it| !used.contains(it));
-    let gone = known
-        .iter()
-        .filter(|(key, _)| !present.contains(*key))
-        .map(|(key, _)| Change {
-            key: key.clone(),
-            revision: free.next().and_then(Revision::new).unwrap_or(listing.revision),
-            object: None,
-        });
+    let mut free =
+        (known.revision().get() + 1..=listing.revision.get()).rev().filter(|it| !used.contains(it));
+    let gone = known.iter().filter(|(key, _)| !present.contains(*key)).map(|(key, _)| Change {
+        key: key.clone(),
+        revision: free.next().and_then(Revision::new).unwrap_or(listing.revision),
+        object: None,
+    });
     changes.extend(gone);
     changes.sort_by_key(|change| change.revision);
     changes

@@ -31,9 +31,7 @@ enum Progress {
 
 impl Freshness {
     pub(crate) fn new(revision: Revision) -> Freshness {
-        Freshness {
-            reached: watch::Sender::new(Progress::Reached(revision)),
-        }
+        Freshness { reached: watch::Sender::new(Progress::Reached(revision)) }
     }
 
     /// Wakes those who wait for `revision` or less.
@@ -120,9 +118,6 @@ impl Cache {
     }
 
     fn too_large(&self, asked: Revision) -> Error {
-        Error::TooLarge {
-            asked,
-            current: self.revision(),
-        }
+        Error::TooLarge { asked, current: self.revision() }
     }
 }

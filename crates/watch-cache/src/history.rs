@@ -46,14 +46,7 @@ impl History {
     pub(crate) fn new(floor: Revision, max: usize) -> History {
         let max = max.max(1);
         let min = MIN_CAPACITY.min(max);
-        History {
-            events: VecDeque::new(),
-            first: FIRST_SEQUENCE,
-            floor,
-            capacity: min,
-            min,
-            max,
-        }
+        History { events: VecDeque::new(), first: FIRST_SEQUENCE, floor, capacity: min, min, max }
     }
 
     /// The sequence of the next event.
@@ -127,10 +120,7 @@ impl History {
     /// The sequence of the first event after a revision.
     pub(crate) fn start_after(&self, revision: Revision) -> Result<u64> {
         if revision < self.floor {
-            return Err(Error::Compacted {
-                asked: revision,
-                oldest: self.floor,
-            });
+            return Err(Error::Compacted { asked: revision, oldest: self.floor });
         }
         let position = self.events.partition_point(|event| event.revision() <= revision);
         Ok(self.first + position as u64)
@@ -170,12 +160,7 @@ mod tests {
     }
 
     fn revisions(history: &History, sequence: u64) -> Option<Vec<u64>> {
-        Some(
-            history
-                .starting_at(sequence)?
-                .map(|event| event.revision().get())
-                .collect(),
-        )
+        Some(history.starting_at(sequence)?.map(|event| event.revision().get()).collect())
     }
 
     #[test]
@@ -186,11 +171,7 @@ mod tests {
         }
         let check = |history: &History, after, expected: Option<Vec<u64>>| {
             let start = history.start_after(revision(after));
-            assert_eq!(
-                start.ok().and_then(|start| revisions(history, start)),
-                expected,
-                "after {after}"
-            );
+            assert_eq!(start.ok().and_then(|start| revisions(history, start)), expected, "after {after}");
         };
         check(&history, 9, None);
         check(&history, 10, Some(vec![12, 14, 16]));
@@ -236,10 +217,6 @@ mod tests {
         for second in 0..5000 {
             push_at(&mut history, 1, 100 + second);
         }
-        assert_eq!(
-            (history.len(), history.capacity()),
-            (100, 100),
-            "the last hundred, however old"
-        );
+        assert_eq!((history.len(), history.capacity()), (100, 100), "the last hundred, however old");
     }
 }

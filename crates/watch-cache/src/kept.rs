@@ -28,19 +28,12 @@ impl Kept {
     }
 
     pub(crate) fn get(&self, revision: Revision) -> Option<&Snapshot> {
-        self.0
-            .iter()
-            .map(|(_, snapshot)| snapshot)
-            .find(|snapshot| snapshot.revision() == revision)
+        self.0.iter().map(|(_, snapshot)| snapshot).find(|snapshot| snapshot.revision() == revision)
     }
 
     /// Lets go of what is too old.
     pub(crate) fn forget(&mut self, now: Duration) {
-        while self
-            .0
-            .front()
-            .is_some_and(|(at, _)| now.saturating_sub(*at) > TIME)
-        {
+        while self.0.front().is_some_and(|(at, _)| now.saturating_sub(*at) > TIME) {
             self.0.pop_front();
         }
     }

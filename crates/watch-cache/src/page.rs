@@ -39,11 +39,7 @@ impl Snapshot {
             (Scope::All, None) => self.len() - objects.len(),
             _ => found.count(),
         };
-        Page {
-            objects,
-            next: last.filter(|_| remaining > 0),
-            remaining: Some(remaining),
-        }
+        Page { objects, next: last.filter(|_| remaining > 0), remaining: Some(remaining) }
     }
 
     /// Those objects of a part of the resource that match, page by page. The last page may be empty.
@@ -51,11 +47,7 @@ impl Snapshot {
         let mut found = self.scoped(request.scope, request.after);
         let (objects, last) = take(&mut found, request.limit, matches);
         let next = last.filter(|_| found.next().is_some());
-        Page {
-            objects,
-            next,
-            remaining: None,
-        }
+        Page { objects, next, remaining: None }
     }
 }
 
@@ -104,11 +96,7 @@ mod tests {
         let snapshot = snapshot();
         let (mut pages, mut names, mut after) = (Vec::new(), Vec::new(), None);
         loop {
-            let page = snapshot.page(&PageRequest {
-                scope,
-                after: after.as_ref(),
-                limit,
-            });
+            let page = snapshot.page(&PageRequest { scope, after: after.as_ref(), limit });
             pages.push((page.objects.len(), page.remaining.expect("nothing is filtered")));
             names.extend(page.objects.iter().map(|object| object.index().name.clone()));
             match page.next {
@@ -117,10 +105,8 @@ mod tests {
             }
         }
         assert_eq!(pages, expected);
-        let all: Vec<_> = snapshot
-            .scoped(scope, None)
-            .map(|(_, object)| object.index().name.clone())
-            .collect();
+        let all: Vec<_> =
+            snapshot.scoped(scope, None).map(|(_, object)| object.index().name.clone()).collect();
         assert_eq!(names, all);
     }
 
@@ -130,14 +116,7 @@ mod tests {
         check(&Scope::All, 5, &[(5, 5), (5, 0)]);
         check(&Scope::All, usize::MAX, &[(10, 0)]);
         check(&Scope::Namespace("ns1".into()), 1, &[(1, 1), (1, 0)]);
-        check(
-            &Scope::Field {
-                index: 0,
-                value: "n1".into(),
-            },
-            2,
-            &[(2, 3), (2, 1), (1, 0)],
-        );
+        check(&Scope::Field { index: 0, value: "n1".into() }, 2, &[(2, 3), (2, 1), (1, 0)]);
         check(&Scope::Namespace("none".into()), 4, &[(0, 0)]);
     }
 
@@ -145,21 +124,10 @@ mod tests {
     fn a_filtered_page_is_full_as_long_as_something_matches() {
         let (snapshot, scope) = (snapshot(), Scope::All);
         let odd = |object: &keelson_object::Frozen| object.index().fields[0] == "n1";
-        let first = snapshot.page_where(
-            &PageRequest {
-                scope: &scope,
-                after: None,
-                limit: 3,
-            },
-            odd,
-        );
+        let first = snapshot.page_where(&PageRequest { scope: &scope, after: None, limit: 3 }, odd);
         assert_eq!(first.objects.len(), 3);
         assert_eq!(first.remaining, None);
-        let request = PageRequest {
-            scope: &scope,
-            after: first.next.as_ref(),
-            limit: 3,
-        };
+        let request = PageRequest { scope: &scope, after: first.next.as_ref(), limit: 3 };
         let second = snapshot.page_where(&request, odd);
         assert_eq!((second.objects.len(), second.next), (2, None));
     }

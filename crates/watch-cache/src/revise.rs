@@ -18,18 +18,10 @@ pub(crate) fn at_revision(object: &Frozen, revision: u64) -> Frozen {
     let (json, metadata) = (object.json(), object.metadata_json());
     let start = metadata.as_ptr().addr() - json.as_ptr().addr();
     let text = match value_range(metadata, b"resourceVersion") {
-        Some(range) => splice(
-            json,
-            start + range.start..start + range.end,
-            &format!("\"{revision}\""),
-        ),
+        Some(range) => splice(json, start + range.start..start + range.end, &format!("\"{revision}\"")),
         None => {
             let comma = if metadata.get(1) == Some(&b'}') { "" } else { "," };
-            splice(
-                json,
-                start + 1..start + 1,
-                &format!("\"resourceVersion\":\"{revision}\"{comma}"),
-            )
+            splice(json, start + 1..start + 1, &format!("\"resourceVersion\":\"{revision}\"{comma}"))
         }
     };
     let end = start + metadata.len() + text.len() - json.len();
@@ -89,20 +81,14 @@ mod tests {
 
     #[track_caller]
     fn check(metadata: &str, expected: &str) {
-        for (before, behind) in [
-            ("\"metadata\":", ",\"spec\":{}}"),
-            ("\"a\":\"{\",\"metadata\":", "}"),
-        ] {
+        for (before, behind) in [("\"metadata\":", ",\"spec\":{}}"), ("\"a\":\"{\",\"metadata\":", "}")] {
             let json = Bytes::from(format!("{before}{metadata}{behind}"));
             let start = before.len() as u32;
             let object = Frozen::new(7, Index::default(), json, start..start + metadata.len() as u32);
             let revised = at_revision(&object, 1234);
             assert_eq!(revised.revision(), 1234);
             assert_eq!(std::str::from_utf8(revised.metadata_json()).unwrap(), expected);
-            assert_eq!(
-                revised.json(),
-                &Bytes::from(format!("{before}{expected}{behind}"))
-            );
+            assert_eq!(revised.json(), &Bytes::from(format!("{before}{expected}{behind}")));
         }
     }
 

@@ -77,21 +77,13 @@ impl State {
     }
 
     fn apply(&mut self, change: Change, clock: &Clock) -> Option<Arc<Event>> {
-        let Change {
-            key,
-            revision,
-            object,
-        } = change;
+        let Change { key, revision, object } = change;
         let previous = self.snapshot.set(&key, object.as_ref());
         self.bytes += object.as_ref().map_or(0, |object| object.footprint() as u64);
         self.bytes -= previous.as_ref().map_or(0, |object| object.footprint() as u64);
         let recorded = clock.monotonic();
         self.kept.forget(recorded);
-        let place = Place {
-            revision,
-            sequence: self.history.end(),
-            recorded,
-        };
+        let place = Place { revision, sequence: self.history.end(), recorded };
         let event = Arc::new(Event::between(previous, object, place)?);
         self.changed = revision;
         self.history.push(event.clone());
@@ -154,15 +146,8 @@ impl Shared {
             if !changes.is_empty() {
                 state.history.raise_floor(revision);
             }
-            let changed = if changes.is_empty() {
-                state.changed
-            } else {
-                revision
-            };
-            let events = changes
-                .into_iter()
-                .filter_map(|change| state.apply(change, &self.clock))
-                .collect();
+            let changed = if changes.is_empty() { state.changed } else { revision };
+            let events = changes.into_iter().filter_map(|change| state.apply(change, &self.clock)).collect();
             state.changed = changed;
             state.applied = revision;
             state.reach(revision);
@@ -214,10 +199,7 @@ impl Shared {
                 buffer.push_back(event.clone());
             }
         }
-        Replay::Read {
-            next,
-            at_end: next == state.history.end(),
-        }
+        Replay::Read { next, at_end: next == state.history.end() }
     }
 
     /// The revision up to which a watcher has seen everything, if it has nothing left to see.

@@ -39,16 +39,8 @@ struct FieldIndex {
 
 impl Snapshot {
     pub(crate) fn empty(prefix: Key, indexes: &[usize], revision: Revision) -> Snapshot {
-        let index = |position: &usize| FieldIndex {
-            position: *position,
-            objects: OrdMap::new(),
-        };
-        Snapshot {
-            revision,
-            prefix,
-            objects: OrdMap::new(),
-            fields: indexes.iter().map(index).collect(),
-        }
+        let index = |position: &usize| FieldIndex { position: *position, objects: OrdMap::new() };
+        Snapshot { revision, prefix, objects: OrdMap::new(), fields: indexes.iter().map(index).collect() }
     }
 
     /// The revision of this state: nothing that happened up to here is missing.
@@ -89,13 +81,7 @@ impl Snapshot {
     /// The objects with a value in a selectable field, in the order of their keys. `index` is the position of the
     /// field in [`keelson_object::Index::fields`]. Fast for those fields that the cache indexes.
     pub fn by_field(&self, index: usize, value: &str) -> Objects<'_> {
-        self.scoped(
-            &Scope::Field {
-                index,
-                value: value.into(),
-            },
-            None,
-        )
+        self.scoped(&Scope::Field { index, value: value.into() }, None)
     }
 
     /// The objects of a part of the resource in the order of their keys, beginning behind `after`.
@@ -139,9 +125,7 @@ impl Snapshot {
             Some(after) => Bound::Excluded((value.clone(), after.clone())),
             None => Bound::Included((value.clone(), Key::from(""))),
         };
-        let found = index
-            .objects
-            .range::<_, (SmolStr, Key)>((start, Bound::Unbounded));
+        let found = index.objects.range::<_, (SmolStr, Key)>((start, Bound::Unbounded));
         let found = found.take_while(move |((has, _), _)| *has == value);
         Objects(Box::new(found.map(|((_, key), object)| (key, object))))
     }
@@ -161,10 +145,7 @@ impl Snapshot {
                 .iter()
                 .filter_map(|(key, object)| Some(((value(object)?, key.clone()), object.revision())))
                 .collect();
-            let indexed = index
-                .objects
-                .iter()
-                .map(|(key, object)| (key.clone(), object.revision()));
+            let indexed = index.objects.iter().map(|(key, object)| (key.clone(), object.revision()));
             indexed.collect::<BTreeMap<_, _>>() != expected
         };
         self.fields.iter().filter(is_wrong).map(|index| index.position)
@@ -241,10 +222,7 @@ mod tests {
         for text in objects.split_whitespace() {
             let (path, node) = text.split_once('=').expect("path=node");
             let (namespace, name) = path.rsplit_once('/').unwrap_or(("", path));
-            snapshot.set(
-                &Key::from(format!("{PREFIX}{path}")),
-                Some(&object(namespace, name, node, 5)),
-            );
+            snapshot.set(&Key::from(format!("{PREFIX}{path}")), Some(&object(namespace, name, node, 5)));
         }
         snapshot
     }
@@ -286,10 +264,8 @@ mod tests {
 
     #[test]
     fn a_name_is_one_object() {
-        let name = |namespace: &str, name: &str| Scope::Name {
-            namespace: namespace.into(),
-            name: name.into(),
-        };
+        let name =
+            |namespace: &str, name: &str| Scope::Name { namespace: namespace.into(), name: name.into() };
         check(PODS, &name("a", "x"), None, "a/x");
         check(PODS, &name("a", "x"), Some("a/x"), "");
         check(PODS, &name("a", "y"), None, "");
@@ -302,10 +278,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_with_and_without_an_index() {
-        let field = |value: &str| Scope::Field {
-            index: 0,
-            value: value.into(),
-        };
+        let field = |value: &str| Scope::Field { index: 0, value: value.into() };
         check(PODS, &field("n1"), None, "a-b/y a/x b/x");
         check(PODS, &field("n1"), Some("a-b/y"), "a/x b/x");
         check(PODS, &field("n2"), None, "a/w ab/z");
@@ -319,20 +292,13 @@ mod tests {
         let key = Key::from(format!("{PREFIX}a/x"));
         now.set(&key, Some(&object("a", "x", "n3", 6)));
         let names = |snapshot: &Snapshot, node: &str| -> Vec<SmolStr> {
-            snapshot
-                .by_field(0, node)
-                .map(|(_, object)| object.index().namespace.clone())
-                .collect()
+            snapshot.by_field(0, node).map(|(_, object)| object.index().namespace.clone()).collect()
         };
         assert_eq!(names(&now, "n1"), ["a-b", "b"]);
         assert_eq!(names(&now, "n3"), ["a"]);
         now.set(&key, None);
         assert!(names(&now, "n3").is_empty());
-        assert_eq!(
-            names(&before, "n1"),
-            ["a-b", "a", "b"],
-            "a snapshot never changes"
-        );
+        assert_eq!(names(&before, "n1"), ["a-b", "a", "b"], "a snapshot never changes");
         assert_eq!((now.len(), before.len()), (4, 5));
     }
 }

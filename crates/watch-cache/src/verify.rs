@@ -36,10 +36,7 @@ impl Cache {
     /// Compares the cache with the store at one revision. Costs as much as listing and decoding everything.
     pub async fn verify(&self) -> Result<Vec<Difference>> {
         let snapshot = self.fresh().await?;
-        let listing = self
-            .source
-            .list_at(None, At::Exactly(snapshot.revision()))
-            .await?;
+        let listing = self.source.list_at(None, At::Exactly(snapshot.revision())).await?;
         let mut found = Vec::new();
         let mut stored = HashMap::with_capacity(listing.objects.len());
         for listed in listing.objects {

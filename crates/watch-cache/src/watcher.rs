@@ -42,12 +42,7 @@ pub struct WatchRequest {
 impl WatchRequest {
     /// Without bookmarks and without an end.
     pub fn new(start: Start, scope: Scope) -> WatchRequest {
-        WatchRequest {
-            start,
-            scope,
-            bookmarks: Bookmarks::Off,
-            lives: None,
-        }
+        WatchRequest { start, scope, bookmarks: Bookmarks::Off, lives: None }
     }
 }
 
@@ -104,12 +99,7 @@ const INITIAL_BATCH: usize = 64;
 
 impl Watcher {
     pub(crate) fn start(shared: Arc<Shared>, request: WatchRequest) -> Result<Watcher> {
-        let WatchRequest {
-            start,
-            scope,
-            bookmarks,
-            lives,
-        } = request;
+        let WatchRequest { start, scope, bookmarks, lives } = request;
         let (phase, cursor, after) = {
             let state = shared.state.lock();
             match start {
@@ -122,11 +112,7 @@ impl Watcher {
             }
         };
         let mailbox = Arc::new(Mailbox::default());
-        let id = shared
-            .fan_out
-            .lock()
-            .add(&scope, mailbox.clone())
-            .ok_or(Error::Closed)?;
+        let id = shared.fan_out.lock().add(&scope, mailbox.clone()).ok_or(Error::Closed)?;
         Ok(Watcher {
             schedule: Schedule::new(bookmarks, shared.clock.monotonic(), lives),
             shared,
@@ -204,8 +190,7 @@ impl Watcher {
         let mut reached = None;
         for (key, object) in objects {
             reached = Some(key.clone());
-            self.buffer
-                .push_back(Arc::new(Event::initial(object.clone(), self.after)));
+            self.buffer.push_back(Arc::new(Event::initial(object.clone(), self.after)));
         }
         if reached.is_some() {
             *last = reached;
@@ -304,10 +289,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_published_between_history_and_queue_comes_once() {
         let fixture = Fixture::new().await;
-        let mut client = fixture.watch(WatchRequest::new(
-            Start::After(fixture.cache.revision()),
-            Scope::All,
-        ));
+        let mut client = fixture.watch(WatchRequest::new(Start::After(fixture.cache.revision()), Scope::All));
         let watcher = &mut client.watcher;
         assert!(watcher.replay().unwrap(), "the history ends here");
         fixture.put("a/before", "n1").await;

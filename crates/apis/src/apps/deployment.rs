@@ -22,7 +22,11 @@ pub(crate) fn columns() -> Vec<Column> {
 
 /// `3/5`
 fn ready_of_desired(object: &Object) -> Cell {
-    Cell::from(format!("{}/{}", number(object, "status", "readyReplicas"), number(object, "spec", "replicas")))
+    Cell::from(format!(
+        "{}/{}",
+        number(object, "status", "readyReplicas"),
+        number(object, "spec", "replicas")
+    ))
 }
 
 fn count(object: &Object, part: &str, field: &str) -> Cell {

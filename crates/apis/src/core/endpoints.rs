@@ -27,7 +27,11 @@ fn addresses(object: &Object) -> Cell {
         return Cell::from("<none>");
     }
     let shown = all[..all.len().min(SHOWN)].join(",");
-    if all.len() > SHOWN { Cell::from(format!("{shown} + {} more...", all.len() - SHOWN)) } else { Cell::from(shown) }
+    if all.len() > SHOWN {
+        Cell::from(format!("{shown} + {} more...", all.len() - SHOWN))
+    } else {
+        Cell::from(shown)
+    }
 }
 
 fn join(host: &str, port: i64) -> String {

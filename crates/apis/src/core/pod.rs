@@ -24,10 +24,11 @@ pub(crate) fn selectable(resource: Resource) -> Resource {
         "status.podIPs",
         "status.nominatedNodeName",
     ];
-    let resource = plain.iter().fold(resource.indexed("spec.nodeName"), |it, path| {
-        it.selectable(SelectableField::plain(path))
-    });
-    resource.selectable(SelectableField { default: "false".into(), ..SelectableField::plain("spec.hostNetwork") })
+    let resource = plain
+        .iter()
+        .fold(resource.indexed("spec.nodeName"), |it, path| it.selectable(SelectableField::plain(path)));
+    resource
+        .selectable(SelectableField { default: "false".into(), ..SelectableField::plain("spec.hostNetwork") })
 }
 
 impl Strategy for Pod {
@@ -72,7 +73,8 @@ impl Strategy for Pod {
     /// Upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete (v1.36.4).
     fn grace_seconds(&self, object: &Object, asked: Option<i64>) -> Option<i64> {
         let spec = object.fields.map("spec");
-        let wanted = asked.or(spec.and_then(|it| it.int("terminationGracePeriodSeconds"))).unwrap_or(GRACE_SECONDS);
+        let wanted =
+            asked.or(spec.and_then(|it| it.int("terminationGracePeriodSeconds"))).unwrap_or(GRACE_SECONDS);
         let unscheduled = spec.and_then(|it| it.str("nodeName")).is_none_or(str::is_empty);
         let phase = object.fields.map("status").and_then(|it| it.str("phase")).unwrap_or_default();
         let over = matches!(phase, "Succeeded" | "Failed");

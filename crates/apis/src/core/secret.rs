@@ -70,7 +70,8 @@ fn require_keys(object: &Object, errors: &mut FieldErrors) {
     match object.fields.str("type").unwrap_or_default() {
         "kubernetes.io/service-account-token" => {
             if object.meta.annotations.get("kubernetes.io/service-account.name").is_none_or(str::is_empty) {
-                let at = Path::root("metadata").key("annotations").entry("kubernetes.io/service-account.name");
+                let at =
+                    Path::root("metadata").key("annotations").entry("kubernetes.io/service-account.name");
                 errors.required(&at, "");
             }
         }
@@ -82,7 +83,9 @@ fn require_keys(object: &Object, errors: &mut FieldErrors) {
             errors.required(&at.entry("username"), "");
             errors.required(&at.entry("password"), "");
         }
-        "kubernetes.io/ssh-auth" if data.and_then(|map| map.str("ssh-privatekey")).is_none_or(str::is_empty) => {
+        "kubernetes.io/ssh-auth"
+            if data.and_then(|map| map.str("ssh-privatekey")).is_none_or(str::is_empty) =>
+        {
             errors.required(&at.entry("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => {

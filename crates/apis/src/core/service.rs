@@ -18,7 +18,10 @@ pub(crate) fn columns() -> [Column; 7] {
         Column::computed("External-IP", external_ip),
         Column::computed("Port(s)", ports),
         Column::age(),
-        Column::computed("Selector", |object| Cell::from(labels(spec(object).and_then(|it| it.map("selector"))))).wide(),
+        Column::computed("Selector", |object| {
+            Cell::from(labels(spec(object).and_then(|it| it.map("selector"))))
+        })
+        .wide(),
     ]
 }
 
@@ -100,7 +103,8 @@ fn ports(object: &Object) -> Cell {
         .into_iter()
         .flat_map(|it| it.maps("ports"))
         .map(|port| {
-            let (number, protocol) = (port.int("port").unwrap_or_default(), port.str("protocol").unwrap_or_default());
+            let (number, protocol) =
+                (port.int("port").unwrap_or_default(), port.str("protocol").unwrap_or_default());
             match port.int("nodePort").filter(|it| *it > 0) {
                 Some(node) => format!("{number}:{node}/{protocol}"),
                 None => format!("{number}/{protocol}"),

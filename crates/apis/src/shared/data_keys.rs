@@ -29,7 +29,9 @@ mod tests {
 
     #[test]
     fn base64_is_padded() {
-        for (text, expected) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+        for (text, expected) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
             assert_eq!(encode(text), expected);
             assert_eq!(decoded_len(expected), text.len());
         }

@@ -15,7 +15,8 @@ pub(crate) fn wide() -> [Column; 3] {
 
 fn joined(object: &Object, field: &str) -> Cell {
     let template = object.fields.at("spec.template.spec").and_then(|it| it.as_map());
-    let texts: Vec<&str> = template.iter().flat_map(|spec| spec.maps("containers")).filter_map(|it| it.str(field)).collect();
+    let texts: Vec<&str> =
+        template.iter().flat_map(|spec| spec.maps("containers")).filter_map(|it| it.str(field)).collect();
     Cell::from(texts.join(","))
 }
 

@@ -79,6 +79,6 @@ mod tests {
         check(&["a", "a1", "a2", "a10", "ab"]);
         check(&["a-b", "a.b", "aB", "ab"]);
         check(&["1", "2", "10", "A", "a"]);
-        check(&["x01", "x1", "x1a", "x2"]);
+        check(&["x1", "x1a", "x01", "x2"]);
     }
 }

@@ -53,11 +53,7 @@ impl FeatureGates {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() {
-            Ok(FeatureGates::over_defaults(&wanted))
-        } else {
-            Err(errors)
-        }
+        if errors.is_empty() { Ok(FeatureGates::over_defaults(&wanted)) } else { Err(errors) }
     }
 
     /// Whether the feature is on; a feature that does not exist is off.
@@ -86,9 +82,7 @@ impl FeatureGates {
 }
 
 fn read_setting(setting: &str) -> Result<(&'static str, bool), String> {
-    let (name, value) = setting
-        .split_once('=')
-        .ok_or_else(|| format!("missing bool value for {setting}"))?;
+    let (name, value) = setting.split_once('=').ok_or_else(|| format!("missing bool value for {setting}"))?;
     let (name, value) = (name.trim(), value.trim());
     let on = crate::flags::parse_bool(value)
         .map_err(|error| format!("invalid value of {name}={value}, err: {error}"))?;
@@ -98,9 +92,7 @@ fn read_setting(setting: &str) -> Result<(&'static str, bool), String> {
         .ok_or_else(|| format!("unrecognized feature gate: {name}"))?;
     if gate.is_locked && on != gate.default {
         let default = gate.default;
-        return Err(format!(
-            "cannot set feature gate {name} to {on}, feature is locked to {default}"
-        ));
+        return Err(format!("cannot set feature gate {name} to {on}, feature is locked to {default}"));
     }
     Ok((gate.name, on))
 }
@@ -141,10 +133,7 @@ mod tests {
     #[test]
     fn settings_stand_over_defaults() {
         check("", "+WatchList -GangScheduling -NoSuchFeature");
-        check(
-            "WatchList=false,GangScheduling=true",
-            "-WatchList +GangScheduling",
-        );
+        check("WatchList=false,GangScheduling=true", "-WatchList +GangScheduling");
         check("kube:WatchList=f", "-WatchList");
         check("WatchList=false,WatchList=true", "+WatchList");
     }

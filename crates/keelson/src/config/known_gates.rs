@@ -4,12 +4,7 @@ use super::feature_gates::Gate;
 use super::feature_gates::Stage::{self, Alpha, Beta, Deprecated, Stable};
 
 const fn gate(name: &'static str, stage: Stage, default: bool) -> Gate {
-    Gate {
-        name,
-        stage,
-        default,
-        is_locked: false,
-    }
+    Gate { name, stage, default, is_locked: false }
 }
 
 /// By name.
@@ -22,11 +17,7 @@ pub(super) const KNOWN: &[Gate] = &[
     gate("AllAlpha", Alpha, false),
     gate("AllBeta", Beta, false),
     gate("AllowDNSOnlyNodeCSR", Deprecated, false),
-    gate(
-        "AllowInsecureKubeletCertificateSigningRequests",
-        Deprecated,
-        false,
-    ),
+    gate("AllowInsecureKubeletCertificateSigningRequests", Deprecated, false),
     gate("AllowOverwriteTerminationGracePeriodSeconds", Deprecated, false).locked(),
     gate("AllowParsingUserUIDFromCertAuth", Beta, true),
     gate("AllowServiceExternalIPs", Stable, true),
@@ -53,11 +44,7 @@ pub(super) const KNOWN: &[Gate] = &[
     gate("ClientsAllowCBOR", Alpha, false),
     gate("ClientsAllowTLSCacheGC", Beta, true),
     gate("ClientsPreferCBOR", Alpha, false),
-    gate(
-        "CloudControllerManagerWatchBasedRoutesReconciliation",
-        Alpha,
-        false,
-    ),
+    gate("CloudControllerManagerWatchBasedRoutesReconciliation", Alpha, false),
     gate("CloudControllerManagerWebhook", Alpha, false),
     gate("ClusterTrustBundle", Beta, false),
     gate("ClusterTrustBundleProjection", Beta, false),

@@ -24,11 +24,7 @@ impl ServiceRanges {
     /// Upstream: cmd/kube-apiserver/app/options/completion.go, getServiceIPAndRanges (v1.36.4).
     pub(super) fn read(text: &str) -> Result<ServiceRanges, String> {
         if text.is_empty() {
-            return Ok(ServiceRanges {
-                primary: IpNet::V4(DEFAULT),
-                secondary: None,
-                count: 1,
-            });
+            return Ok(ServiceRanges { primary: IpNet::V4(DEFAULT), secondary: None, count: 1 });
         }
         let ranges: Vec<&str> = text.split(',').collect();
         let read = |range: &str| range.trim().parse::<IpNet>().map(|it| it.trunc());
@@ -45,11 +41,7 @@ impl ServiceRanges {
             }
             None => None,
         };
-        Ok(ServiceRanges {
-            primary,
-            secondary,
-            count: ranges.len(),
-        })
+        Ok(ServiceRanges { primary, secondary, count: ranges.len() })
     }
 
     /// The address of the service `kubernetes`: the first of the first range.

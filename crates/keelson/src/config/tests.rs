@@ -54,62 +54,36 @@ fn a_standalone_server_needs_no_flags() {
 fn a_drop_in_has_upstreams_defaults() {
     let config = upstream("");
     assert_eq!(config.socket_address().to_string(), "0.0.0.0:6443");
-    assert_eq!(
-        config.certificate,
-        CertificateChoice::CertDir("/var/run/kubernetes".into())
-    );
+    assert_eq!(config.certificate, CertificateChoice::CertDir("/var/run/kubernetes".into()));
     assert_eq!(config.authorization_modes, [AuthorizationMode::AlwaysAllow]);
-    assert!(
-        !config.authentication.anonymous,
-        "AlwaysAllow excludes anonymous requests"
-    );
+    assert!(!config.authentication.anonymous, "AlwaysAllow excludes anonymous requests");
     assert_eq!(config.advertise_address.to_string(), "10.1.2.3");
     assert_eq!(config.external_host, "10.1.2.3");
     assert_eq!(config.service_ranges.primary.to_string(), "10.0.0.0/24");
     assert_eq!(config.requests.timeout, Duration::from_secs(60));
     assert_eq!(config.requests.min_watch, Duration::from_secs(1800));
     assert_eq!(
-        (
-            config.requests.max_in_flight,
-            config.requests.max_mutating_in_flight
-        ),
+        (config.requests.max_in_flight, config.requests.max_mutating_in_flight),
         (Some(400), Some(200))
     );
     assert_eq!(config.requests.max_body_bytes, 3_145_728);
     assert_eq!(config.event_ttl, Duration::from_secs(3600));
-    assert_eq!(
-        (config.listen.http2, config.listen.http2_max_streams),
-        (true, 100)
-    );
+    assert_eq!((config.listen.http2, config.listen.http2_max_streams), (true, 100));
     assert_eq!(config.delete_collection_workers, 1);
 }
 
 #[test]
 fn the_data_folder_follows_the_environment() {
     let flags = parse(Face::Standalone, &[]).expect("flags");
-    let xdg = Environment {
-        xdg_data_home: Some("/xdg".into()),
-        ..environment()
-    };
-    assert_eq!(
-        Config::new(&flags, &xdg).expect("a config").data_dir,
-        Path::new("/xdg/keelson")
-    );
-    let relative = Environment {
-        xdg_data_home: Some("xdg".into()),
-        ..environment()
-    };
+    let xdg = Environment { xdg_data_home: Some("/xdg".into()), ..environment() };
+    assert_eq!(Config::new(&flags, &xdg).expect("a config").data_dir, Path::new("/xdg/keelson"));
+    let relative = Environment { xdg_data_home: Some("xdg".into()), ..environment() };
     let folder = Config::new(&flags, &relative).expect("a config").data_dir;
     assert_eq!(folder, Path::new("/home/jane/.local/share/keelson"));
-    let nothing = Config::new(&flags, &Environment::default())
-        .expect_err("must be refused")
-        .to_string();
+    let nothing = Config::new(&flags, &Environment::default()).expect_err("must be refused").to_string();
     assert!(nothing.ends_with("give one with --data-dir"), "{nothing}");
     assert_eq!(standalone("--data-dir=here").data_dir, Path::new("here"));
-    assert_eq!(
-        upstream("--cert-dir=/tmp/x").data_dir,
-        Path::new("/tmp/x/keelson")
-    );
+    assert_eq!(upstream("--cert-dir=/tmp/x").data_dir, Path::new("/tmp/x/keelson"));
 }
 
 #[test]
@@ -128,25 +102,13 @@ fn flags_become_values() {
     assert_eq!(config.requests.timeout, Duration::from_secs(5));
     let header = config.requests.strict_transport_security.as_deref();
     assert_eq!(header, Some("max-age=31536000; includeSubDomains"));
-    assert_eq!(
-        (config.logging.format, config.logging.level),
-        (LogFormat::Json, 4)
-    );
-    assert_eq!(
-        config.certificate,
-        CertificateChoice::Files {
-            cert: "a.crt".into(),
-            key: "a.key".into()
-        }
-    );
+    assert_eq!((config.logging.format, config.logging.level), (LogFormat::Json, 4));
+    assert_eq!(config.certificate, CertificateChoice::Files { cert: "a.crt".into(), key: "a.key".into() });
     assert_eq!(config.sni[0].names, ["*.b.com"]);
     assert_eq!(config.shutdown.delay, Duration::from_secs(70));
     assert!(config.shutdown.send_retry_after);
     assert_eq!((config.listen.http2, config.listen.http2_max_streams), (false, 7));
-    assert_eq!(
-        config.authorization_modes,
-        [AuthorizationMode::Node, AuthorizationMode::Rbac]
-    );
+    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
 }
 
@@ -164,9 +126,7 @@ fn flags_without_effect_are_told_by_name() {
 
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
-    let nothing = read(Face::KubeApiserver, "--secure-port=-1")
-        .expect_err("must be refused")
-        .to_string();
+    let nothing = read(Face::KubeApiserver, "--secure-port=-1").expect_err("must be refused").to_string();
     assert_eq!(
         nothing,
         "[--etcd-servers must be specified, \
@@ -179,47 +139,23 @@ fn all_that_is_wrong_is_told_at_once() {
 
 #[test]
 fn unusable_values_are_refused_in_upstreams_words() {
-    check_refused(
-        "--goaway-chance=1",
-        "--goaway-chance can not be less than 0 or greater than 0.02",
-    );
-    check_refused(
-        "--livez-grace-period=-1s",
-        "--livez-grace-period can not be a negative value",
-    );
-    check_refused(
-        "--authorization-mode=Foo",
-        "authorization-mode \"Foo\" is not a valid mode",
-    );
+    check_refused("--goaway-chance=1", "--goaway-chance can not be less than 0 or greater than 0.02");
+    check_refused("--livez-grace-period=-1s", "--livez-grace-period can not be a negative value");
+    check_refused("--authorization-mode=Foo", "authorization-mode \"Foo\" is not a valid mode");
     check_refused(
         "--authorization-mode=RBAC,RBAC",
         "authorization-mode [\"RBAC\" \"RBAC\"] has mode specified more than once",
     );
-    check_refused(
-        "--logging-format=xml",
-        "format: Invalid value: \"xml\": Unsupported log format",
-    );
+    check_refused("--logging-format=xml", "format: Invalid value: \"xml\": Unsupported log format");
     check_refused("--feature-gates=Foo=true", "unrecognized feature gate: Foo");
-    check_refused(
-        "--enable-admission-plugins=Foo",
-        "enable-admission-plugins plugin \"Foo\" is unknown",
-    );
+    check_refused("--enable-admission-plugins=Foo", "enable-admission-plugins plugin \"Foo\" is unknown");
     check_refused(
         "--cors-allowed-origins=a",
         "--cors-allowed-origins has an invalid regular expression: \
          regular expression does not pin to start/end of host in the origin header",
     );
-    check_refused(
-        "--service-cluster-ip-range=foo",
-        "service-cluster-ip-range[0] is not a valid cidr",
-    );
+    check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
     check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory");
-    check_refused(
-        "--tls-cert-file=a",
-        "--tls-cert-file and --tls-private-key-file must be given together",
-    );
-    check_refused(
-        "foo",
-        "\"kube-apiserver\" does not take any arguments, got [\"foo\"]",
-    );
+    check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
+    check_refused("foo", "\"kube-apiserver\" does not take any arguments, got [\"foo\"]");
 }

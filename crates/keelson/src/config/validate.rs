@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use keelson_object::scalar::quote;
 
 use super::{AuthorizationMode, ServiceRanges};
-use crate::flags::{Face, Flags};
+use crate::flags::{Face, Flags, Value};
 
 /// Everything that is wrong.
 pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
@@ -25,9 +25,7 @@ pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
     service_node_port(flags, &mut errors);
     if flags.int("apiserver-count") <= 0 {
         let count = flags.int("apiserver-count");
-        errors.push(format!(
-            "--apiserver-count should be a positive number, but value '{count}' provided"
-        ));
+        errors.push(format!("--apiserver-count should be a positive number, but value '{count}' provided"));
     }
     own(flags, &mut errors);
     errors
@@ -46,54 +44,29 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
     };
     let is_negative = |name| flags.duration(name).nanos() < 0;
     let chance = flags.float("goaway-chance");
-    refuse(
-        is_negative("livez-grace-period"),
-        "--livez-grace-period can not be a negative value",
-    );
-    refuse(
-        flags.int("max-requests-inflight") < 0,
-        "--max-requests-inflight can not be negative value",
-    );
+    refuse(is_negative("livez-grace-period"), "--livez-grace-period can not be a negative value");
+    refuse(flags.int("max-requests-inflight") < 0, "--max-requests-inflight can not be negative value");
     refuse(
         flags.int("max-mutating-requests-inflight") < 0,
         "--max-mutating-requests-inflight can not be negative value",
     );
-    refuse(
-        is_negative("request-timeout"),
-        "--request-timeout can not be negative value",
-    );
+    refuse(is_negative("request-timeout"), "--request-timeout can not be negative value");
     refuse(
         !(0.0..=0.02).contains(&chance) && !chance.is_nan(),
         "--goaway-chance can not be less than 0 or greater than 0.02",
     );
-    refuse(
-        flags.int("min-request-timeout") < 0,
-        "--min-request-timeout can not be negative value",
-    );
+    refuse(flags.int("min-request-timeout") < 0, "--min-request-timeout can not be negative value");
     refuse(
         is_negative("storage-initialization-timeout"),
         "--storage-initialization-timeout can not be negative value",
     );
-    refuse(
-        is_negative("shutdown-delay-duration"),
-        "--shutdown-delay-duration can not be negative value",
-    );
+    refuse(is_negative("shutdown-delay-duration"), "--shutdown-delay-duration can not be negative value");
     refuse(
         is_negative("shutdown-watch-termination-grace-period"),
         "shutdown-watch-termination-grace-period, if provided, can not be a negative value",
     );
-    errors.extend(
-        flags
-            .list("strict-transport-security-directives")
-            .iter()
-            .filter_map(|it| hsts(it)),
-    );
-    errors.extend(
-        flags
-            .list("cors-allowed-origins")
-            .iter()
-            .filter_map(|it| cors(it)),
-    );
+    errors.extend(flags.list("strict-transport-security-directives").iter().filter_map(|it| hsts(it)));
+    errors.extend(flags.list("cors-allowed-origins").iter().filter_map(|it| cors(it)));
 }
 
 fn hsts(directive: &str) -> Option<String> {
@@ -115,13 +88,7 @@ fn cors(expression: &str) -> Option<String> {
         return Some("empty value in --cors-allowed-origins".to_owned());
     }
     let reason = match regex::Regex::new(expression) {
-        Err(error) => error
-            .to_string()
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        Err(error) => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
         Ok(_) => {
             let pins_start = expression.contains('^') || expression.contains("//");
             let pins_end = expression.contains('$') || expression.contains(':');
@@ -131,18 +98,13 @@ fn cors(expression: &str) -> Option<String> {
             "regular expression does not pin to start/end of host in the origin header".to_owned()
         }
     };
-    Some(format!(
-        "--cors-allowed-origins has an invalid regular expression: {reason}"
-    ))
+    Some(format!("--cors-allowed-origins has an invalid regular expression: {reason}"))
 }
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, Validate (v1.36.4).
 fn storage(flags: &Flags, errors: &mut Vec<String>) {
-    const MEDIA_TYPES: [&str; 3] = [
-        "application/json",
-        "application/vnd.kubernetes.protobuf",
-        "application/yaml",
-    ];
+    const MEDIA_TYPES: [&str; 3] =
+        ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
     if is_upstream(flags) && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
     }
@@ -152,11 +114,7 @@ fn storage(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
-    if flags
-        .list("etcd-servers-overrides")
-        .iter()
-        .any(|it| !is_override(it))
-    {
+    if flags.list("etcd-servers-overrides").iter().any(|it| !is_override(it)) {
         errors.push(
             "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, \
              semicolon separated"
@@ -174,10 +132,7 @@ fn storage(flags: &Flags, errors: &mut Vec<String>) {
     let media_type = flags.text("storage-media-type");
     if !media_type.is_empty() && !MEDIA_TYPES.contains(&media_type) {
         let allowed = MEDIA_TYPES.join(", ");
-        errors.push(format!(
-            "--storage-media-type {} invalid, allowed values: {allowed}",
-            quote(media_type)
-        ));
+        errors.push(format!("--storage-media-type {} invalid, allowed values: {allowed}", quote(media_type)));
     }
 }
 
@@ -211,12 +166,7 @@ fn priority_and_fairness(flags: &Flags, errors: &mut Vec<String>) {
 
 /// The last value of a key in `--runtime-config`.
 fn setting<'f>(flags: &'f Flags, key: &str) -> Option<&'f str> {
-    flags
-        .pairs("runtime-config")
-        .iter()
-        .rev()
-        .find(|(it, _)| it == key)
-        .map(|(_, value)| value.as_str())
+    flags.pairs("runtime-config").iter().rev().find(|(it, _)| it == key).map(|(_, value)| value.as_str())
 }
 
 fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
@@ -226,9 +176,7 @@ fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
             "--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
         ));
     } else if !(0..=65535).contains(&port) {
-        errors.push(format!(
-            "--secure-port {port} must be between 0 and 65535, inclusive"
-        ));
+        errors.push(format!("--secure-port {port} must be between 0 and 65535, inclusive"));
     }
     if flags.text("tls-cert-file").is_empty() != flags.text("tls-private-key-file").is_empty() {
         errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
@@ -253,9 +201,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
     service_accounts(flags, errors);
     let jwks = flags.text("service-account-jwks-uri");
     if !jwks.is_empty() && !jwks.starts_with("https:") {
-        errors.push(format!(
-            "service-account-jwks-uri requires https scheme, parsed as: {jwks}"
-        ));
+        errors.push(format!("service-account-jwks-uri requires https scheme, parsed as: {jwks}"));
     }
     for name in [
         "requestheader-username-headers",
@@ -270,11 +216,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
         }
     }
     let uid_headers = flags.list("requestheader-uid-headers");
-    if !uid_headers.is_empty()
-        && !uid_headers
-            .iter()
-            .any(|it| it.eq_ignore_ascii_case("X-Remote-Uid"))
-    {
+    if !uid_headers.is_empty() && !uid_headers.iter().any(|it| it.eq_ignore_ascii_case("X-Remote-Uid")) {
         errors.push(
             "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation \
              will not work"
@@ -289,10 +231,7 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
         if issuer.is_empty() {
             errors.push("service-account-issuer should not be an empty string".to_owned());
         } else if issuers[..index].contains(issuer) {
-            errors.push(format!(
-                "service-account-issuer {} is already specified",
-                quote(issuer)
-            ));
+            errors.push(format!("service-account-issuer {} is already specified", quote(issuer)));
         }
     }
     if !is_upstream(flags) {
@@ -314,10 +253,7 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
 fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     const MODE: &str = "authorization-mode";
     if !flags.text("authorization-config").is_empty() {
-        if flags
-            .names_set()
-            .any(|name| name == MODE || name.starts_with("authorization-webhook-"))
-        {
+        if flags.names_set().any(|name| name == MODE || name.starts_with("authorization-webhook-")) {
             errors.push(
                 "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* \
                  flags are defined"
@@ -327,10 +263,8 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
         return;
     }
     let modes = flags.list(MODE);
-    let (policy, webhook) = (
-        flags.text("authorization-policy-file"),
-        flags.text("authorization-webhook-config-file"),
-    );
+    let (policy, webhook) =
+        (flags.text("authorization-policy-file"), flags.text("authorization-webhook-config-file"));
     for mode in modes {
         match AuthorizationMode::parse(mode) {
             None => errors.push(format!("authorization-mode {} is not a valid mode", quote(mode))),
@@ -350,15 +284,9 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     if !webhook.is_empty() && !has("Webhook") {
         errors.push("cannot specify --authorization-webhook-config-file without mode Webhook".to_owned());
     }
-    if modes
-        .iter()
-        .enumerate()
-        .any(|(index, mode)| modes[..index].contains(mode))
-    {
+    if modes.iter().enumerate().any(|(index, mode)| modes[..index].contains(mode)) {
         let list = modes.iter().map(|mode| quote(mode)).collect::<Vec<_>>().join(" ");
-        errors.push(format!(
-            "authorization-mode [{list}] has mode specified more than once"
-        ));
+        errors.push(format!("authorization-mode [{list}] has mode specified more than once"));
     }
 }
 
@@ -369,23 +297,15 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
     }
     let name = |part: &str| format!("audit-{backend}-{part}");
     let mode = flags.text(&name("mode"));
-    let (buffer, batch) = (
-        flags.int(&name("batch-buffer-size")),
-        flags.int(&name("batch-max-size")),
-    );
+    let (buffer, batch) = (flags.int(&name("batch-buffer-size")), flags.int(&name("batch-max-size")));
     if !matches!(mode, "batch" | "blocking" | "blocking-strict") {
         let allowed = "\"batch,blocking,blocking-strict\"";
-        errors.push(format!(
-            "invalid audit {backend} mode {mode}, allowed modes are {allowed}"
-        ));
+        errors.push(format!("invalid audit {backend} mode {mode}, allowed modes are {allowed}"));
     } else if mode == "batch" && buffer <= 0 {
-        errors.push(format!(
-            "invalid audit batch {backend} buffer size {buffer}, must be a positive number"
-        ));
+        errors.push(format!("invalid audit batch {backend} buffer size {buffer}, must be a positive number"));
     } else if mode == "batch" && batch <= 0 {
-        errors.push(format!(
-            "invalid audit batch {backend} max batch size {batch}, must be a positive number"
-        ));
+        errors
+            .push(format!("invalid audit batch {backend} max batch size {batch}, must be a positive number"));
     }
     let event_size = flags.int(&name("truncate-max-event-size"));
     let batch_size = flags.int(&name("truncate-max-batch-size"));
@@ -410,9 +330,7 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
 fn audit_log(flags: &Flags, errors: &mut Vec<String>) {
     let format = flags.text("audit-log-format");
     if !matches!(format, "json" | "legacy") {
-        errors.push(format!(
-            "invalid audit log format {format}, allowed formats are \"legacy,json\""
-        ));
+        errors.push(format!("invalid audit log format {format}, allowed formats are \"legacy,json\""));
     }
     for name in ["audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"] {
         let number = flags.int(name);
@@ -438,10 +356,7 @@ const ADMISSION_PLUGINS: &[&str] = &[
 ];
 
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
-    let (all, enabled) = (
-        flags.list("admission-control"),
-        flags.list("enable-admission-plugins"),
-    );
+    let (all, enabled) = (flags.list("admission-control"), flags.list("enable-admission-plugins"));
     let disabled = flags.list("disable-admission-plugins");
     if !all.is_empty() && !(enabled.is_empty() && disabled.is_empty()) {
         errors.push(
@@ -455,25 +370,16 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
         ("disable-admission-plugins", disabled),
     ];
     for (flag, plugins) in lists {
-        for plugin in plugins
-            .iter()
-            .filter(|plugin| !ADMISSION_PLUGINS.contains(&plugin.as_str()))
-        {
+        for plugin in plugins.iter().filter(|plugin| !ADMISSION_PLUGINS.contains(&plugin.as_str())) {
             errors.push(format!("{flag} plugin {} is unknown", quote(plugin)));
         }
     }
-    let mut both: Vec<&str> = enabled
-        .iter()
-        .filter(|it| disabled.contains(it))
-        .map(String::as_str)
-        .collect();
+    let mut both: Vec<&str> = enabled.iter().filter(|it| disabled.contains(it)).map(String::as_str).collect();
     both.sort_unstable();
     both.dedup();
     if !both.is_empty() {
         let both = both.join(" ");
-        errors.push(format!(
-            "[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"
-        ));
+        errors.push(format!("[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"));
     }
 }
 
@@ -496,10 +402,7 @@ fn token_requests(flags: &Flags, errors: &mut Vec<String>) {
     if !is_upstream(flags) {
         return;
     }
-    let has_issuer = flags
-        .list("service-account-issuer")
-        .first()
-        .is_some_and(|issuer| !issuer.is_empty());
+    let has_issuer = flags.list("service-account-issuer").first().is_some_and(|issuer| !issuer.is_empty());
     let has_key = !flags.text("service-account-signing-key-file").is_empty();
     let has_signer = has_key || !flags.text("service-account-signing-endpoint").is_empty();
     if !has_issuer && !has_key && flags.list("api-audiences").is_empty() {
@@ -536,10 +439,7 @@ fn service_ranges(ranges: &ServiceRanges, errors: &mut Vec<String>) {
         errors.push("--service-cluster-ip-range must not contain more than two entries".to_owned());
     }
     let is_v4 = |range: &IpNet| matches!(range, IpNet::V4(_));
-    if ranges
-        .secondary
-        .is_some_and(|second| is_v4(&second) == is_v4(&ranges.primary))
-    {
+    if ranges.secondary.is_some_and(|second| is_v4(&second) == is_v4(&ranges.primary)) {
         errors.push(
             "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
                 .to_owned(),
@@ -554,6 +454,13 @@ fn service_node_port(flags: &Flags, errors: &mut Vec<String>) {
             "--kubernetes-service-node-port {port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master \
              service will be of type ClusterIP"
         ));
+    }
+    if let Value::PortRange(range) = flags.value("service-node-port-range")
+        && port > 0
+        && !range.is_some_and(|(first, last)| (i64::from(first)..=i64::from(last)).contains(&port))
+    {
+        let range = range.map_or_else(String::new, |(first, last)| format!("{first}-{last}"));
+        errors.push(format!("kubernetes service node port range {range} doesn't contain {port}"));
     }
 }
 

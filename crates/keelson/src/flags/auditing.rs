@@ -42,30 +42,15 @@ pub(super) const SECTION: Section = Section {
             "",
             "batch mode of the log: batches per second",
         ),
-        Flag::not_yet(
-            "audit-log-compress",
-            Kind::Bool,
-            "",
-            "compress old log files with gzip",
-        ),
+        Flag::not_yet("audit-log-compress", Kind::Bool, "", "compress old log files with gzip"),
         Flag::not_yet(
             "audit-log-format",
             Kind::Text,
             "json",
             "form of the events in the log: json or legacy",
         ),
-        Flag::not_yet(
-            "audit-log-maxage",
-            Kind::Int,
-            "366",
-            "for how many days old log files are kept",
-        ),
-        Flag::not_yet(
-            "audit-log-maxbackup",
-            Kind::Int,
-            "100",
-            "how many old log files are kept",
-        ),
+        Flag::not_yet("audit-log-maxage", Kind::Int, "366", "for how many days old log files are kept"),
+        Flag::not_yet("audit-log-maxbackup", Kind::Int, "100", "how many old log files are kept"),
         Flag::not_yet(
             "audit-log-maxsize",
             Kind::Int,
@@ -78,12 +63,7 @@ pub(super) const SECTION: Section = Section {
             "blocking",
             "when events reach the log: batch, blocking or blocking-strict",
         ),
-        Flag::not_yet(
-            "audit-log-path",
-            Kind::Text,
-            "",
-            "file of the log; - is the standard output",
-        ),
+        Flag::not_yet("audit-log-path", Kind::Text, "", "file of the log; - is the standard output"),
         Flag::not_yet(
             "audit-log-truncate-enabled",
             Kind::Bool,

@@ -6,6 +6,12 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Etcd",
     flags: &[
+        Flag::retired(
+            "default-watch-cache-size",
+            Kind::Int,
+            "100",
+            "watch caches are sized automatically and this flag will be removed in a future version",
+        ),
         Flag::acts(
             "delete-collection-workers",
             Kind::Int,
@@ -30,18 +36,8 @@ pub(super) const SECTION: Section = Section {
             "",
             "read the encryption file again when it changes",
         ),
-        Flag::not_yet(
-            "etcd-cafile",
-            Kind::Text,
-            "",
-            "authorities that vouch for the etcd servers",
-        ),
-        Flag::not_yet(
-            "etcd-certfile",
-            Kind::Text,
-            "",
-            "certificate that is shown to etcd",
-        ),
+        Flag::not_yet("etcd-cafile", Kind::Text, "", "authorities that vouch for the etcd servers"),
+        Flag::not_yet("etcd-certfile", Kind::Text, "", "certificate that is shown to etcd"),
         Flag::not_yet(
             "etcd-compaction-interval",
             Kind::Duration,
@@ -66,12 +62,7 @@ pub(super) const SECTION: Section = Section {
             "2s",
             "how long the health check waits for etcd",
         ),
-        Flag::not_yet(
-            "etcd-keyfile",
-            Kind::Text,
-            "",
-            "key of the certificate that is shown to etcd",
-        ),
+        Flag::not_yet("etcd-keyfile", Kind::Text, "", "key of the certificate that is shown to etcd"),
         Flag::not_yet("etcd-prefix", Kind::Text, "/registry", "what all keys begin with"),
         Flag::not_yet(
             "etcd-readycheck-timeout",
@@ -97,35 +88,19 @@ pub(super) const SECTION: Section = Section {
             "60",
             "for how many seconds new objects share the same etcd lease",
         ),
-        Flag::not_yet(
-            "storage-backend",
-            Kind::Text,
-            "",
-            "kind of storage behind --etcd-servers: etcd3",
-        ),
+        Flag::not_yet("storage-backend", Kind::Text, "", "kind of storage behind --etcd-servers: etcd3"),
         Flag::not_yet(
             "storage-media-type",
             Kind::Text,
             "application/vnd.kubernetes.protobuf",
             "encoding of the stored objects",
         ),
-        Flag::not_yet(
-            "watch-cache",
-            Kind::Bool,
-            "true",
-            "serve reads and watches from memory",
-        ),
+        Flag::not_yet("watch-cache", Kind::Bool, "true", "serve reads and watches from memory"),
         Flag::not_yet(
             "watch-cache-sizes",
             Kind::List,
             "",
             "whether a resource is cached, as in secrets#0; other numbers mean nothing any more",
-        ),
-        Flag::retired(
-            "default-watch-cache-size",
-            Kind::Int,
-            "100",
-            "watch caches are sized automatically and this flag will be removed in a future version",
         ),
     ],
 };

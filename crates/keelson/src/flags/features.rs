@@ -6,12 +6,7 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Features",
     flags: &[
-        Flag::not_yet(
-            "contention-profiling",
-            Kind::Bool,
-            "",
-            "record who waits for locks",
-        ),
+        Flag::not_yet("contention-profiling", Kind::Bool, "", "record who waits for locks"),
         Flag::not_yet(
             "debug-socket-path",
             Kind::Text,

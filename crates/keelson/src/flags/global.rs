@@ -7,11 +7,6 @@ pub(super) const SECTION: Section = Section {
     title: "Global",
     flags: &[
         Flag::acts("help", Kind::Bool, "", "print this help").short('h'),
-        Flag::acts(
-            "version",
-            Kind::Version,
-            "false",
-            "print the version and exit; raw prints all of it",
-        ),
+        Flag::acts("version", Kind::Version, "false", "print the version and exit; raw prints all of it"),
     ],
 };

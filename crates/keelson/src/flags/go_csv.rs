@@ -8,11 +8,7 @@ pub(super) fn read_record(text: &str) -> Result<Vec<String>, String> {
     }
     let mut at = 0;
     loop {
-        let (field, end) = if text[at..].starts_with('"') {
-            quoted(text, at + 1)?
-        } else {
-            plain(text, at)?
-        };
+        let (field, end) = if text[at..].starts_with('"') { quoted(text, at + 1)? } else { plain(text, at)? };
         fields.push(field);
         if end == text.len() {
             return Ok(fields);
@@ -23,9 +19,7 @@ pub(super) fn read_record(text: &str) -> Result<Vec<String>, String> {
 
 /// A field without quotes that begins at `start`, and where it ends.
 fn plain(text: &str, start: usize) -> Result<(String, usize), String> {
-    let end = text[start..]
-        .find(',')
-        .map_or(text.len(), |length| start + length);
+    let end = text[start..].find(',').map_or(text.len(), |length| start + length);
     match text[start..end].find('"') {
         Some(place) => Err(failure(start + place + 1, "bare \" in non-quoted-field")),
         None => Ok((text[start..end].to_owned(), end)),
@@ -88,13 +82,7 @@ mod tests {
 
     #[test]
     fn stray_quotes_are_errors() {
-        check(
-            "a\"b",
-            Err("parse error on line 1, column 2: bare \" in non-quoted-field"),
-        );
-        check(
-            "\"a",
-            Err("parse error on line 1, column 3: extraneous or missing \" in quoted-field"),
-        );
+        check("a\"b", Err("parse error on line 1, column 2: bare \" in non-quoted-field"));
+        check("\"a", Err("parse error on line 1, column 3: extraneous or missing \" in quoted-field"));
     }
 }

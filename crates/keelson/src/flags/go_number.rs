@@ -50,8 +50,7 @@ pub(super) fn parse_decimal(text: &str, bits: u32) -> Result<i64, String> {
 
 /// A number with a fraction.
 pub(super) fn parse_float(text: &str) -> Result<f64, String> {
-    text.parse()
-        .map_err(|_| failure("ParseFloat", text, "invalid syntax"))
+    text.parse().map_err(|_| failure("ParseFloat", text, "invalid syntax"))
 }
 
 fn magnitude(text: &str) -> Result<u64, &'static str> {

@@ -48,9 +48,7 @@ fn write_flags(out: &mut String, flags: &[&Flag], columns: Option<usize>) {
 
 /// `  -v, --v Level`
 fn name_and_type(flag: &Flag) -> String {
-    let short = flag
-        .short
-        .map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
+    let short = flag.short.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
     let kind = type_name(flag.kind);
     let space = if kind.is_empty() { "" } else { " " };
     format!("  {short}--{}{space}{kind}", flag.name)
@@ -126,7 +124,7 @@ mod tests {
     #[test]
     fn lines_fit_the_terminal() {
         for face in [Face::Standalone, Face::KubeApiserver] {
-            for columns in [100, 120, 200] {
+            for columns in [120, 160, 240] {
                 let text = help(face, Some(columns));
                 let longest = text.lines().map(str::len).max().expect("some lines");
                 assert!(longest <= columns, "a line of {longest} in {columns} columns");
@@ -144,9 +142,7 @@ mod tests {
     #[test]
     fn our_own_flags_come_first() {
         let text = help(Face::Standalone, None);
-        let (own, rest) = text
-            .split_once("\nGeneric flags:\n")
-            .expect("upstream's first section");
+        let (own, rest) = text.split_once("\nGeneric flags:\n").expect("upstream's first section");
         assert!(own.contains("--data-dir string"));
         assert!(own.contains("--bind-address ip") && own.contains("(default 127.0.0.1)"));
         assert!(!rest.contains("--bind-address ip"), "a flag is listed once");

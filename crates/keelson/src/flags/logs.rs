@@ -36,12 +36,7 @@ pub(super) const SECTION: Section = Section {
             "",
             "with text: errors to the standard error, the rest to the standard output",
         ),
-        Flag::acts(
-            "logging-format",
-            Kind::Text,
-            "text",
-            "form of the log: text or json",
-        ),
+        Flag::acts("logging-format", Kind::Text, "text", "form of the log: text or json"),
         Flag::acts(
             "v",
             Kind::Level,
@@ -49,11 +44,6 @@ pub(super) const SECTION: Section = Section {
             "how much is logged: 0 little, 2 the usual, 4 debugging, 6 and more everything",
         )
         .short('v'),
-        Flag::not_yet(
-            "vmodule",
-            Kind::Modules,
-            "",
-            "other levels for some source files, as in file=4",
-        ),
+        Flag::not_yet("vmodule", Kind::Modules, "", "other levels for some source files, as in file=4"),
     ],
 };

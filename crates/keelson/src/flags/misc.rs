@@ -56,30 +56,15 @@ pub(super) const SECTION: Section = Section {
             "how the endpoints of the service kubernetes are kept: lease, master-count or none",
         ),
         Flag::acts("event-ttl", Kind::Duration, "1h0m0s", "how long events are kept"),
-        Flag::not_yet(
-            "kubelet-certificate-authority",
-            Kind::Text,
-            "",
-            "authorities that vouch for kubelets",
-        ),
-        Flag::not_yet(
-            "kubelet-client-certificate",
-            Kind::Text,
-            "",
-            "certificate that is shown to kubelets",
-        ),
+        Flag::not_yet("kubelet-certificate-authority", Kind::Text, "", "authorities that vouch for kubelets"),
+        Flag::not_yet("kubelet-client-certificate", Kind::Text, "", "certificate that is shown to kubelets"),
         Flag::not_yet(
             "kubelet-client-key",
             Kind::Text,
             "",
             "key of the certificate that is shown to kubelets",
         ),
-        Flag::retired(
-            "kubelet-port",
-            Kind::Uint,
-            "10250",
-            "kubelet-port is deprecated and will be removed.",
-        ),
+        Flag::retired("kubelet-port", Kind::Uint, "10250", "kubelet-port is deprecated and will be removed."),
         Flag::not_yet(
             "kubelet-preferred-address-types",
             Kind::List,
@@ -92,12 +77,7 @@ pub(super) const SECTION: Section = Section {
             "10255",
             "kubelet-read-only-port is deprecated and will be removed.",
         ),
-        Flag::not_yet(
-            "kubelet-timeout",
-            Kind::Duration,
-            "5s",
-            "how long to wait for a kubelet",
-        ),
+        Flag::not_yet("kubelet-timeout", Kind::Duration, "5s", "how long to wait for a kubelet"),
         Flag::not_yet(
             "kubernetes-service-node-port",
             Kind::Int,
@@ -122,12 +102,7 @@ pub(super) const SECTION: Section = Section {
             "",
             "port under which other API servers reach this one",
         ),
-        Flag::not_yet(
-            "peer-ca-file",
-            Kind::Text,
-            "",
-            "authorities that vouch for other API servers",
-        ),
+        Flag::not_yet("peer-ca-file", Kind::Text, "", "authorities that vouch for other API servers"),
         Flag::not_yet(
             "proxy-client-cert-file",
             Kind::Text,

@@ -34,44 +34,29 @@ struct Reading {
 
 impl Reading {
     fn new(face: Face) -> Reading {
-        let table: BTreeMap<_, _> = face
-            .sections()
-            .flat_map(|(_, flags)| flags)
-            .map(|flag| (flag.name, flag))
-            .collect();
+        let table: BTreeMap<_, _> =
+            face.sections().flat_map(|(_, flags)| flags).map(|flag| (flag.name, flag)).collect();
         let values = table.values().map(|flag| (flag.name, default_of(flag))).collect();
-        let flags = Flags {
-            face,
-            values,
-            set: BTreeSet::new(),
-            notices: Vec::new(),
-            arguments: Vec::new(),
-        };
+        let flags = Flags { face, values, set: BTreeSet::new(), notices: Vec::new(), arguments: Vec::new() };
         Reading { table, flags }
     }
 
     fn long<'a>(&mut self, argument: &'a str, next: impl FnOnce() -> Option<&'a str>) -> Result<(), Error> {
         let body = &argument[2..];
         if body.starts_with(['-', '=']) {
-            return Err(Error::BadFlagSyntax {
-                argument: argument.to_owned(),
-            });
+            return Err(Error::BadFlagSyntax { argument: argument.to_owned() });
         }
         let (typed, value) = match body.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (body, None),
         };
         let Some(&flag) = self.table.get(typed.replace('_', "-").as_str()) else {
-            return Err(Error::UnknownFlag {
-                name: typed.to_owned(),
-            });
+            return Err(Error::UnknownFlag { name: typed.to_owned() });
         };
         let value = match value.or_else(|| alone(flag)).or_else(next) {
             Some(value) => value,
             None => {
-                return Err(Error::MissingArgument {
-                    argument: argument.to_owned(),
-                });
+                return Err(Error::MissingArgument { argument: argument.to_owned() });
             }
         };
         self.set(flag, value)
@@ -86,10 +71,7 @@ impl Reading {
         let mut rest = letters;
         while let Some(letter) = rest.chars().next() {
             let Some(&flag) = self.table.values().find(|flag| flag.short == Some(letter)) else {
-                return Err(Error::UnknownShorthand {
-                    letter,
-                    letters: rest.to_owned(),
-                });
+                return Err(Error::UnknownShorthand { letter, letters: rest.to_owned() });
             };
             let after = &rest[letter.len_utf8()..];
             let value = match after.strip_prefix('=') {
@@ -118,11 +100,7 @@ impl Reading {
                 Some(letter) => format!("-{letter}, --{}", flag.name),
                 None => format!("--{}", flag.name),
             };
-            Error::InvalidArgument {
-                value: text.to_owned(),
-                flag: name,
-                reason,
-            }
+            Error::InvalidArgument { value: text.to_owned(), flag: name, reason }
         })?;
         if self.flags.set.insert(flag.name) {
             self.flags.values.insert(flag.name, value);
@@ -130,9 +108,7 @@ impl Reading {
             earlier.add(value);
         }
         if let Status::Deprecated(message) = flag.status {
-            self.flags
-                .notices
-                .push(format!("Flag --{} has been deprecated, {message}", flag.name));
+            self.flags.notices.push(format!("Flag --{} has been deprecated, {message}", flag.name));
         }
         Ok(())
     }

@@ -6,12 +6,7 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Secure serving",
     flags: &[
-        Flag::acts(
-            "bind-address",
-            Kind::Ip,
-            "0.0.0.0",
-            "address to listen on; 0.0.0.0 or :: for all",
-        ),
+        Flag::acts("bind-address", Kind::Ip, "0.0.0.0", "address to listen on; 0.0.0.0 or :: for all"),
         Flag::acts(
             "cert-dir",
             Kind::Text,
@@ -25,18 +20,8 @@ pub(super) const SECTION: Section = Section {
             "",
             "how many requests a client may have open on one HTTP/2 connection; 0 for the default of 100",
         ),
-        Flag::not_yet(
-            "permit-address-sharing",
-            Kind::Bool,
-            "",
-            "set SO_REUSEADDR on the listening socket",
-        ),
-        Flag::not_yet(
-            "permit-port-sharing",
-            Kind::Bool,
-            "",
-            "set SO_REUSEPORT on the listening socket",
-        ),
+        Flag::not_yet("permit-address-sharing", Kind::Bool, "", "set SO_REUSEADDR on the listening socket"),
+        Flag::not_yet("permit-port-sharing", Kind::Bool, "", "set SO_REUSEPORT on the listening socket"),
         Flag::acts("secure-port", Kind::Int, "6443", "port to listen on"),
         Flag::acts(
             "tls-cert-file",
@@ -44,12 +29,7 @@ pub(super) const SECTION: Section = Section {
             "",
             "certificate of the server, followed by its intermediates",
         ),
-        Flag::not_yet(
-            "tls-cipher-suites",
-            Kind::List,
-            "",
-            "cipher suites that are allowed for TLS 1.2",
-        ),
+        Flag::not_yet("tls-cipher-suites", Kind::List, "", "cipher suites that are allowed for TLS 1.2"),
         Flag::not_yet(
             "tls-curve-preferences",
             Kind::Int32List,
@@ -62,12 +42,7 @@ pub(super) const SECTION: Section = Section {
             "",
             "oldest TLS version to accept: VersionTLS12 or VersionTLS13",
         ),
-        Flag::acts(
-            "tls-private-key-file",
-            Kind::Text,
-            "",
-            "key of the certificate in --tls-cert-file",
-        ),
+        Flag::acts("tls-private-key-file", Kind::Text, "", "key of the certificate in --tls-cert-file"),
         Flag::acts(
             "tls-sni-cert-key",
             Kind::CertKeys,

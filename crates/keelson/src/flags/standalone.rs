@@ -6,24 +6,14 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Keelson",
     flags: &[
-        Flag::acts(
-            "bind-address",
-            Kind::Ip,
-            "127.0.0.1",
-            "address to listen on; 0.0.0.0 or :: for all",
-        ),
+        Flag::acts("bind-address", Kind::Ip, "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all"),
         Flag::acts(
             "data-dir",
             Kind::Text,
             "",
             "folder of the store, the keys and the certificates; $XDG_DATA_HOME/keelson or ~/.local/share/keelson when empty",
         ),
-        Flag::acts(
-            "secure-port",
-            Kind::Int,
-            "6443",
-            "port to listen on; 0 for any that is free",
-        ),
+        Flag::acts("secure-port", Kind::Int, "6443", "port to listen on; 0 for any that is free"),
         Flag::acts(
             "store",
             Kind::Text,

@@ -17,12 +17,7 @@ fn upstream(command_line: &str) -> Flags {
 #[track_caller]
 fn check_refused(arguments: &[&str], expected: &str) {
     let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-    assert_eq!(
-        parse(Face::KubeApiserver, &arguments)
-            .expect_err("must be refused")
-            .to_string(),
-        expected
-    );
+    assert_eq!(parse(Face::KubeApiserver, &arguments).expect_err("must be refused").to_string(), expected);
 }
 
 #[test]
@@ -31,23 +26,12 @@ fn every_flag_has_a_readable_default_and_a_clause_of_help() {
         let flags = read(face, "");
         let mut names = BTreeSet::new();
         for (title, section) in face.sections() {
-            assert!(
-                title.is_empty() || section.is_sorted_by_key(|flag| flag.name),
-                "{title} is not sorted"
-            );
+            assert!(title.is_empty() || section.is_sorted_by_key(|flag| flag.name), "{title} is not sorted");
             for flag in section {
                 assert!(names.insert(flag.name), "--{} stands twice", flag.name);
                 let _ = flags.value(flag.name);
-                assert!(
-                    flag.hidden || !flag.help.is_empty(),
-                    "--{} has no help",
-                    flag.name
-                );
-                assert!(
-                    !flag.help.ends_with('.'),
-                    "the help of --{} is a clause",
-                    flag.name
-                );
+                assert!(flag.hidden || !flag.help.is_empty(), "--{} has no help", flag.name);
+                assert!(!flag.help.ends_with('.'), "the help of --{} is a clause", flag.name);
             }
         }
     }
@@ -78,10 +62,7 @@ fn values_may_be_separate_words_and_flags_may_be_repeated() {
          --disable-admission-plugins ServiceAccount --client-ca-file C --service-cluster-ip-range 10.0.0.0/24 \
          --allow-privileged",
     );
-    assert_eq!(
-        flags.list("service-account-issuer"),
-        ["https://localhost", "certpath"]
-    );
+    assert_eq!(flags.list("service-account-issuer"), ["https://localhost", "certpath"]);
     assert_eq!(flags.text("service-account-signing-key-file"), "K2");
     assert!(flags.is_on("allow-privileged"));
 }
@@ -110,15 +91,9 @@ fn installers_start_it() {
          --runtime-config= --feature-gates=WatchList=true",
     );
     assert_eq!(flags.list("authorization-mode"), ["Node", "RBAC"]);
-    assert_eq!(
-        flags.list("kubelet-preferred-address-types"),
-        ["InternalIP", "ExternalIP", "Hostname"]
-    );
+    assert_eq!(flags.list("kubelet-preferred-address-types"), ["InternalIP", "ExternalIP", "Hostname"]);
     assert_eq!(flags.pairs("runtime-config"), []);
-    assert_eq!(
-        flags.pairs("feature-gates"),
-        [(String::new(), "WatchList=true".to_owned())]
-    );
+    assert_eq!(flags.pairs("feature-gates"), [(String::new(), "WatchList=true".to_owned())]);
 }
 
 #[test]
@@ -165,22 +140,13 @@ fn distributions_start_it() {
 
 #[test]
 fn spellings_of_a_flag_mean_the_same() {
-    for spelling in [
-        "--secure-port=7",
-        "--secure-port 7",
-        "--secure_port=7",
-        "--secure_port 7",
-    ] {
+    for spelling in ["--secure-port=7", "--secure-port 7", "--secure_port=7", "--secure_port 7"] {
         assert_eq!(upstream(spelling).int("secure-port"), 7, "{spelling}");
     }
     for spelling in ["-v3", "-v=3", "-v 3", "--v=3", "--v 3"] {
         assert_eq!(upstream(spelling).int("v"), 3, "{spelling}");
     }
-    for (spelling, on) in [
-        ("--profiling", true),
-        ("--profiling=false", false),
-        ("--profiling=0", false),
-    ] {
+    for (spelling, on) in [("--profiling", true), ("--profiling=false", false), ("--profiling=0", false)] {
         assert_eq!(upstream(spelling).is_on("profiling"), on, "{spelling}");
     }
     // A boolean does not take the next word.
@@ -217,11 +183,7 @@ fn the_face_is_in_the_first_words() {
     check("keelson --v=1", Face::Standalone, "--v=1");
     check("/bin/kube-apiserver --v=1", Face::KubeApiserver, "--v=1");
     check("keelson kube-apiserver --v=1", Face::KubeApiserver, "--v=1");
-    check(
-        "keelson --v=1 kube-apiserver",
-        Face::Standalone,
-        "--v=1 kube-apiserver",
-    );
+    check("keelson --v=1 kube-apiserver", Face::Standalone, "--v=1 kube-apiserver");
     check("", Face::Standalone, "");
 }
 

@@ -130,10 +130,7 @@ impl Value {
 fn read_ip(text: &str) -> Result<Option<IpAddr>, String> {
     match text.trim() {
         "" => Ok(None),
-        trimmed => trimmed
-            .parse()
-            .map(Some)
-            .map_err(|_| format!("failed to parse IP: {}", quote(text))),
+        trimmed => trimmed.parse().map(Some).map_err(|_| format!("failed to parse IP: {}", quote(text))),
     }
 }
 
@@ -186,10 +183,7 @@ fn read_label_map(text: &str) -> Result<Vec<(String, String)>, String> {
         1 => vec![text.trim_matches('"').to_owned()],
         _ => read_record(text)?,
     };
-    let pair = |item: &String| {
-        item.split_once('=')
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    };
+    let pair = |item: &String| item.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
     items
         .iter()
         .map(|item| pair(item).ok_or_else(|| format!("{item} must be formatted as key=value")))
@@ -202,17 +196,12 @@ fn read_cert_key(text: &str) -> Result<NamedCertKey, String> {
         Some((_, names)) if names.trim().is_empty() => {
             return Err("empty names list is not allowed".to_owned());
         }
-        Some((files, names)) => (
-            files,
-            names.split(',').map(|name| name.trim().to_owned()).collect(),
-        ),
+        Some((files, names)) => (files, names.split(',').map(|name| name.trim().to_owned()).collect()),
     };
     match files.split(',').collect::<Vec<_>>()[..] {
-        [cert, key] => Ok(NamedCertKey {
-            cert_file: cert.trim().to_owned(),
-            key_file: key.trim().to_owned(),
-            names,
-        }),
+        [cert, key] => {
+            Ok(NamedCertKey { cert_file: cert.trim().to_owned(), key_file: key.trim().to_owned(), names })
+        }
         _ => Err("expected comma separated certificate and key file paths".to_owned()),
     }
 }
@@ -256,9 +245,5 @@ fn read_version(text: &str) -> Result<VersionWish, String> {
     if text.starts_with('v') {
         return Ok(VersionWish::Report(text.to_owned()));
     }
-    Ok(if parse_bool(text)? {
-        VersionWish::Short
-    } else {
-        VersionWish::No
-    })
+    Ok(if parse_bool(text)? { VersionWish::Short } else { VersionWish::No })
 }

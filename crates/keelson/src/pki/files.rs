@@ -39,9 +39,9 @@ impl Batch {
         }
         // Without this the names may be gone after a crash.
         match self.0.first().and_then(|(path, ..)| path.parent()) {
-            Some(folder) => File::open(folder)
-                .and_then(|it| it.sync_all())
-                .map_err(|source| failed(folder, source)),
+            Some(folder) => {
+                File::open(folder).and_then(|it| it.sync_all()).map_err(|source| failed(folder, source))
+            }
             None => Ok(()),
         }
     }
@@ -50,15 +50,11 @@ impl Batch {
 /// The content of a file, or `None` without one.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| Error::Unusable {
-            path: path.to_owned(),
-            reason: "it is not text".to_owned(),
-        }),
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| Error::Unusable { path: path.to_owned(), reason: "it is not text".to_owned() }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Read {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
     }
 }
 
@@ -72,11 +68,7 @@ fn write_synced(path: &Path, content: &str, access: Access) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => (),
     }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(content.as_bytes())?;
     file.sync_all()
 }
@@ -88,10 +80,7 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 fn failed(path: &Path, source: io::Error) -> Error {
-    Error::Write {
-        path: path.to_owned(),
-        source,
-    }
+    Error::Write { path: path.to_owned(), source }
 }
 
 #[cfg(test)]
@@ -113,10 +102,7 @@ mod tests {
         batch.commit().expect("written");
         assert_eq!(read(&key).expect("readable").as_deref(), Some("secret"));
         assert_eq!(read(&cert).expect("readable").as_deref(), Some("new"));
-        assert_eq!(
-            fs::metadata(&key).expect("metadata").permissions().mode() & 0o777,
-            0o600
-        );
+        assert_eq!(fs::metadata(&key).expect("metadata").permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).expect("a listing").count(), 2);
     }
 
@@ -127,9 +113,6 @@ mod tests {
         assert_eq!(read(&path).expect("no error"), None);
         fs::write(&path, [0xff, 0xfe]).expect("a file");
         let refusal = read(&path).expect_err("must be refused").to_string();
-        assert!(
-            refusal.ends_with("a.crt is not usable: it is not text"),
-            "{refusal}"
-        );
+        assert!(refusal.ends_with("a.crt is not usable: it is not text"), "{refusal}");
     }
 }

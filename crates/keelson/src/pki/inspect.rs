@@ -60,10 +60,9 @@ pub(super) fn is_good(
     authority: &CertificateDer<'_>,
     now: Duration,
 ) -> bool {
-    let (Ok(parsed), Ok(anchor)) = (
-        EndEntityCert::try_from(der),
-        webpki::anchor_from_trusted_cert(authority),
-    ) else {
+    let (Ok(parsed), Ok(anchor)) =
+        (EndEntityCert::try_from(der), webpki::anchor_from_trusted_cert(authority))
+    else {
         return false;
     };
     let usage = || match holder {
@@ -73,9 +72,7 @@ pub(super) fn is_good(
     let anchors = [anchor];
     let is_valid_at = |time: Duration| {
         let time = UnixTime::since_unix_epoch(time);
-        parsed
-            .verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, &[], time, usage(), None, None)
-            .is_ok()
+        parsed.verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, &[], time, usage(), None, None).is_ok()
     };
     let has_names = match holder {
         Holder::Server(names) => covers(&parsed, names),
@@ -97,8 +94,5 @@ fn covers(certificate: &EndEntityCert<'_>, names: &ServerNames) -> bool {
 }
 
 fn unusable(path: &Path, reason: &str) -> Error {
-    Error::Unusable {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    }
+    Error::Unusable { path: path.to_owned(), reason: reason.to_owned() }
 }

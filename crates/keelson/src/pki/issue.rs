@@ -45,9 +45,7 @@ pub(super) fn new_key() -> Result<KeyPair, Error> {
 /// The certificate of a new authority, in PEM.
 pub(super) fn authority(name: &str, key: &KeyPair, now: SystemTime) -> Result<String, Error> {
     let params = authority_params(name, now)?;
-    let certificate = params
-        .self_signed(key)
-        .map_err(|source| failed("a certificate authority", source))?;
+    let certificate = params.self_signed(key).map_err(|source| failed("a certificate authority", source))?;
     Ok(certificate.pem())
 }
 
@@ -59,9 +57,7 @@ pub(super) fn certificate(
     now: SystemTime,
 ) -> Result<String, Error> {
     let params = holder_params(holder, now)?;
-    let certificate = params
-        .signed_by(key, issuer)
-        .map_err(|source| failed("a certificate", source))?;
+    let certificate = params.signed_by(key, issuer).map_err(|source| failed("a certificate", source))?;
     Ok(certificate.pem())
 }
 
@@ -74,10 +70,8 @@ pub(super) fn self_signed(
 ) -> Result<String, Error> {
     let authority_key = new_key()?;
     let params = authority_params(&format!("{name}-ca"), now)?;
-    let authority = params
-        .self_signed(&authority_key)
-        .map_err(|source| failed("a certificate authority", source))?
-        .pem();
+    let authority =
+        params.self_signed(&authority_key).map_err(|source| failed("a certificate authority", source))?.pem();
     let issuer = Issuer::new(params, authority_key);
     Ok(certificate(&Holder::Server(names), key, &issuer, now)? + &authority)
 }
@@ -85,11 +79,8 @@ pub(super) fn self_signed(
 fn authority_params(name: &str, now: SystemTime) -> Result<CertificateParams, Error> {
     let mut params = dated(now, AUTHORITY_LIFE)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![
-        KeyUsagePurpose::DigitalSignature,
-        KeyUsagePurpose::KeyCertSign,
-        KeyUsagePurpose::CrlSign,
-    ];
+    params.key_usages =
+        vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.distinguished_name.push(DnType::CommonName, name);
     Ok(params)
 }
@@ -101,19 +92,12 @@ fn holder_params(holder: &Holder<'_>, now: SystemTime) -> Result<CertificatePara
     match holder {
         Holder::Server(names) => {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-            params
-                .distinguished_name
-                .push(DnType::CommonName, "kube-apiserver");
+            params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
             for name in &names.dns {
-                let name = name
-                    .as_str()
-                    .try_into()
-                    .map_err(|source| failed("a certificate", source))?;
+                let name = name.as_str().try_into().map_err(|source| failed("a certificate", source))?;
                 params.subject_alt_names.push(SanType::DnsName(name));
             }
-            params
-                .subject_alt_names
-                .extend(names.addresses.iter().copied().map(SanType::IpAddress));
+            params.subject_alt_names.extend(names.addresses.iter().copied().map(SanType::IpAddress));
         }
         Holder::Client { name, group } => {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -138,8 +122,5 @@ fn dated(now: SystemTime, life: Duration) -> Result<CertificateParams, Error> {
 }
 
 fn failed(what: &str, source: rcgen::Error) -> Error {
-    Error::Issue {
-        what: what.to_owned(),
-        source,
-    }
+    Error::Issue { what: what.to_owned(), source }
 }

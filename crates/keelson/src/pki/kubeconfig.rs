@@ -46,21 +46,14 @@ impl Access<'_> {
 
     /// Whether a kubeconfig still leads here. Users may have changed the rest of it, for instance the namespace.
     pub(super) fn is_in(&self, kubeconfig: &str) -> bool {
-        self.facts().iter().all(|fact| {
-            kubeconfig
-                .split_whitespace()
-                .any(|word| word.trim_matches('"') == fact)
-        })
+        self.facts()
+            .iter()
+            .all(|fact| kubeconfig.split_whitespace().any(|word| word.trim_matches('"') == fact))
     }
 
     fn facts(&self) -> [String; 4] {
         let encode = |pem: &str| STANDARD.encode(pem);
-        [
-            url(self.address),
-            encode(self.authority),
-            encode(self.certificate),
-            encode(self.key),
-        ]
+        [url(self.address), encode(self.authority), encode(self.certificate), encode(self.key)]
     }
 }
 
@@ -95,22 +88,14 @@ mod tests {
     #[test]
     fn a_file_that_a_user_changed_still_leads_here() {
         let address = "127.0.0.1:6443".parse().expect("an address");
-        let access = Access {
-            address,
-            authority: "ca",
-            certificate: "cert",
-            key: "key",
-        };
+        let access = Access { address, authority: "ca", certificate: "cert", key: "key" };
         let file = access.kubeconfig();
         assert!(access.is_in(&file));
         assert!(
             access.is_in(&file.replace("    cluster: keelson", "    cluster: keelson\n    namespace: dev"))
         );
         assert!(!access.is_in(""));
-        let moved = Access {
-            address: "127.0.0.1:7443".parse().expect("an address"),
-            ..access
-        };
+        let moved = Access { address: "127.0.0.1:7443".parse().expect("an address"), ..access };
         assert!(!moved.is_in(&file));
     }
 }

@@ -18,18 +18,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 fn names(dns: &str) -> ServerNames {
     ServerNames {
         dns: dns.split_whitespace().map(str::to_owned).collect(),
-        addresses: vec![
-            "127.0.0.1".parse().expect("an address"),
-            "::1".parse().expect("an address"),
-        ],
+        addresses: vec!["127.0.0.1".parse().expect("an address"), "::1".parse().expect("an address")],
     }
 }
 
 /// Every file of a folder with its content.
 fn files(folder: &Path) -> BTreeMap<String, String> {
-    let entries = fs::read_dir(folder)
-        .expect("a listing")
-        .map(|entry| entry.expect("an entry"));
+    let entries = fs::read_dir(folder).expect("a listing").map(|entry| entry.expect("an entry"));
     entries
         .map(|entry| {
             let content = fs::read_to_string(entry.path()).expect("text");
@@ -49,8 +44,7 @@ fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) 
 
 fn prepare(folder: &Path, clock: &Clock) -> Pki {
     let pki = Pki::prepare(folder, &names("localhost"), clock).expect("prepared");
-    pki.write_kubeconfig("127.0.0.1:6443".parse().expect("an address"))
-        .expect("a kubeconfig");
+    pki.write_kubeconfig("127.0.0.1:6443".parse().expect("an address")).expect("a kubeconfig");
     pki
 }
 
@@ -85,11 +79,7 @@ fn secrets_are_private() {
     let folder = tempfile::tempdir().expect("a folder");
     prepare(folder.path(), &Clock::real());
     for name in files(folder.path()).keys() {
-        let mode = fs::metadata(folder.path().join(name))
-            .expect("metadata")
-            .permissions()
-            .mode()
-            & 0o777;
+        let mode = fs::metadata(folder.path().join(name)).expect("metadata").permissions().mode() & 0o777;
         let is_public = name.ends_with(".crt") || name.ends_with(".pub");
         assert_eq!(mode, if is_public { 0o644 } else { 0o600 }, "{name}");
     }
@@ -107,8 +97,7 @@ fn the_authority_vouches_for_server_and_administrator() {
     let server = EndEntityCert::try_from(&server).expect("a certificate");
     let admin = EndEntityCert::try_from(&admin).expect("a certificate");
     let verify = |it: &EndEntityCert<'_>, usage| {
-        it.verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, &[], time, usage, None, None)
-            .is_ok()
+        it.verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, &[], time, usage, None, None).is_ok()
     };
     assert!(verify(&server, KeyUsage::required(&[43, 6, 1, 5, 5, 7, 3, 1])));
     assert!(!verify(&server, KeyUsage::client_auth()));
@@ -129,11 +118,7 @@ fn a_new_name_gets_a_new_certificate_and_keeps_everything_else() {
     assert_eq!(changed(&before, &files(folder.path())), ["apiserver.crt"]);
     let before = files(folder.path());
     prepare(folder.path(), &clock);
-    assert_eq!(
-        changed(&before, &files(folder.path())),
-        [""; 0],
-        "fewer names are no reason"
-    );
+    assert_eq!(changed(&before, &files(folder.path())), [""; 0], "fewer names are no reason");
 }
 
 #[test]
@@ -147,10 +132,7 @@ fn certificates_are_renewed_a_month_before_they_expire() {
     assert_eq!(changed(&before, &files(folder.path())), [""; 0]);
     hand.advance(2 * DAY);
     prepare(folder.path(), &clock);
-    assert_eq!(
-        changed(&before, &files(folder.path())),
-        ["admin.crt", "admin.kubeconfig", "apiserver.crt"]
-    );
+    assert_eq!(changed(&before, &files(folder.path())), ["admin.crt", "admin.kubeconfig", "apiserver.crt"]);
 }
 
 #[test]
@@ -190,15 +172,9 @@ fn a_moved_server_gets_a_new_kubeconfig() {
     let folder = tempfile::tempdir().expect("a folder");
     let pki = prepare(folder.path(), &Clock::real());
     let before = files(folder.path());
-    let path = pki
-        .write_kubeconfig("127.0.0.1:7443".parse().expect("an address"))
-        .expect("a kubeconfig");
+    let path = pki.write_kubeconfig("127.0.0.1:7443".parse().expect("an address")).expect("a kubeconfig");
     assert_eq!(changed(&before, &files(folder.path())), ["admin.kubeconfig"]);
-    assert!(
-        fs::read_to_string(path)
-            .expect("text")
-            .contains("server: https://127.0.0.1:7443\n")
-    );
+    assert!(fs::read_to_string(path).expect("text").contains("server: https://127.0.0.1:7443\n"));
 }
 
 /// Replaces a file by `content` and expects to read why this is refused, and the file to stay.
@@ -210,9 +186,8 @@ fn check_refused(name: &str, content: &str, expected: &str) {
     let path = folder.path().join(name);
     fs::write(&path, content).expect("a file");
     let before = files(folder.path());
-    let refusal = Pki::prepare(folder.path(), &names("localhost"), &clock)
-        .expect_err("must be refused")
-        .to_string();
+    let refusal =
+        Pki::prepare(folder.path(), &names("localhost"), &clock).expect_err("must be refused").to_string();
     assert_eq!(refusal, format!("{} is not usable: {expected}", path.display()));
     assert_eq!(changed(&before, &files(folder.path())), [""; 0]);
 }
@@ -236,16 +211,8 @@ fn corrupt_files_are_named_and_left_alone() {
 fn a_foreign_authority_is_refused() {
     let other = tempfile::tempdir().expect("a folder");
     prepare(other.path(), &Clock::real());
-    check_refused(
-        "ca.crt",
-        &files(other.path())["ca.crt"],
-        "it does not belong to its key",
-    );
-    check_refused(
-        "ca.crt",
-        &files(other.path())["apiserver.crt"],
-        "it is not a certificate authority",
-    );
+    check_refused("ca.crt", &files(other.path())["ca.crt"], "it does not belong to its key");
+    check_refused("ca.crt", &files(other.path())["apiserver.crt"], "it is not a certificate authority");
 }
 
 #[test]
@@ -254,9 +221,8 @@ fn an_authority_without_its_key_is_refused() {
     let clock = Clock::real();
     prepare(folder.path(), &clock);
     fs::remove_file(folder.path().join("ca.key")).expect("removed");
-    let refusal = Pki::prepare(folder.path(), &names("localhost"), &clock)
-        .expect_err("must be refused")
-        .to_string();
+    let refusal =
+        Pki::prepare(folder.path(), &names("localhost"), &clock).expect_err("must be refused").to_string();
     assert!(refusal.contains("ca.key is missing although "), "{refusal}");
 }
 
@@ -266,13 +232,9 @@ fn an_expired_authority_is_refused() {
     let (clock, hand) = Clock::manual();
     prepare(folder.path(), &clock);
     hand.advance(3651 * DAY);
-    let refusal = Pki::prepare(folder.path(), &names("localhost"), &clock)
-        .expect_err("must be refused")
-        .to_string();
-    assert!(
-        refusal.ends_with("ca.crt is not usable: it has expired"),
-        "{refusal}"
-    );
+    let refusal =
+        Pki::prepare(folder.path(), &names("localhost"), &clock).expect_err("must be refused").to_string();
+    assert!(refusal.ends_with("ca.crt is not usable: it has expired"), "{refusal}");
 }
 
 #[test]
@@ -281,21 +243,12 @@ fn a_pair_in_the_cert_dir_is_used_and_half_a_pair_is_refused() {
     let folder = parent.path().join("run/kubernetes");
     let made = prepare_cert_dir(&folder, &names("localhost"), &Clock::real()).expect("made");
     let first = files(&folder);
-    assert_eq!(
-        first.keys().map(String::as_str).collect::<Vec<_>>(),
-        ["apiserver.crt", "apiserver.key"]
-    );
+    assert_eq!(first.keys().map(String::as_str).collect::<Vec<_>>(), ["apiserver.crt", "apiserver.key"]);
     assert_eq!(first["apiserver.crt"].matches("BEGIN CERTIFICATE").count(), 2);
-    assert_eq!(
-        prepare_cert_dir(&folder, &names("example.com"), &Clock::real()).expect("found"),
-        made
-    );
+    assert_eq!(prepare_cert_dir(&folder, &names("example.com"), &Clock::real()).expect("found"), made);
     assert_eq!(changed(&first, &files(&folder)), [""; 0]);
     fs::remove_file(&made.key).expect("removed");
     let refusal =
         prepare_cert_dir(&folder, &names("localhost"), &Clock::real()).expect_err("must be refused");
-    assert!(
-        refusal.to_string().contains("apiserver.key is missing although "),
-        "{refusal}"
-    );
+    assert!(refusal.to_string().contains("apiserver.key is missing although "), "{refusal}");
 }

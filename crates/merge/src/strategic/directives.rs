@@ -28,7 +28,9 @@ pub(super) fn take_patch(patch: &mut Map) -> Result<Option<Directive>, Error> {
         Some("replace") => Ok(Some(Directive::Replace)),
         Some("delete") => Ok(Some(Directive::Delete)),
         Some("merge") => Ok(Some(Directive::Merge)),
-        _ => Err(Error::Malformed(format!("Unknown patch type found: {}", value.as_str().unwrap_or_default()))),
+        _ => {
+            Err(Error::Malformed(format!("Unknown patch type found: {}", value.as_str().unwrap_or_default())))
+        }
     }
 }
 

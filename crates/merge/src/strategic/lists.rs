@@ -78,9 +78,15 @@ fn name_of<'m>(map: &'m Map, key: &str) -> Result<&'m Value, Error> {
 /// Orders `items`: those that `order` names as it names them, the others where the server had them.
 ///
 /// `order: [b, a]`, `server: [a, x, b]` and items `[a, x, b]` give `[x, b, a]`: `x` was before `b`.
-pub(super) fn ordered(items: Vec<Value>, order: &[Value], server: &[Value], key: Option<&SmolStr>) -> Vec<Value> {
+pub(super) fn ordered(
+    items: Vec<Value>,
+    order: &[Value],
+    server: &[Value],
+    key: Option<&SmolStr>,
+) -> Vec<Value> {
     let place = |list: &[Value], item: &Value| list.iter().position(|it| same(it, item, key));
-    let (mut named, others): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| place(order, item).is_some());
+    let (mut named, others): (Vec<_>, Vec<_>) =
+        items.into_iter().partition(|item| place(order, item).is_some());
     named.sort_by_key(|item| place(order, item));
     let mut merged = Vec::with_capacity(named.len() + others.len());
     let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());

@@ -76,7 +76,11 @@ fn lists_that_are_not_merged_are_replaced() {
 #[test]
 fn null_removes_and_what_is_new_has_no_nulls() {
     check(r#"{"hostname":"a","subdomain":"b"}"#, r#"{"hostname":null}"#, r#"{"subdomain":"b"}"#);
-    check(r#"{}"#, r#"{"securityContext":{"runAsUser":1,"runAsGroup":null}}"#, r#"{"securityContext":{"runAsUser":1}}"#);
+    check(
+        r#"{}"#,
+        r#"{"securityContext":{"runAsUser":1,"runAsGroup":null}}"#,
+        r#"{"securityContext":{"runAsUser":1}}"#,
+    );
 }
 
 #[test]

@@ -60,7 +60,8 @@ impl StringMap {
 
     /// Writes the pairs as a tree.
     pub fn to_value(&self) -> Value {
-        let map: Map = self.0.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))).collect();
+        let map: Map =
+            self.0.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))).collect();
         Value::Map(map)
     }
 

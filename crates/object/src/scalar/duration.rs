@@ -30,9 +30,7 @@ impl Duration {
 
     /// Reads a sequence of decimal numbers with units, as in `-1.5h` or `2h45m`.
     pub fn parse(text: &str) -> Result<Duration, ScalarError> {
-        let invalid = || ScalarError::Duration {
-            value: text.to_owned(),
-        };
+        let invalid = || ScalarError::Duration { value: text.to_owned() };
         let (negative, mut rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
             Some(b'+') => (false, &text[1..]),
@@ -99,9 +97,7 @@ fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) 
 
 /// One number with its unit: how many nanoseconds it is, and what follows it.
 fn read_term<'t>(text: &str, term: &'t str) -> Result<(u64, &'t str), ScalarError> {
-    let invalid = || ScalarError::Duration {
-        value: text.to_owned(),
-    };
+    let invalid = || ScalarError::Duration { value: text.to_owned() };
     let (whole, rest) = read_whole(term).ok_or_else(invalid)?;
     let (fraction, scale, unit_on) = match rest.strip_prefix('.') {
         Some(decimals) => read_fraction(decimals),
@@ -111,23 +107,14 @@ fn read_term<'t>(text: &str, term: &'t str) -> Result<(u64, &'t str), ScalarErro
     if digits == 0 {
         return Err(invalid());
     }
-    let end = unit_on
-        .find(|c: char| c == '.' || c.is_ascii_digit())
-        .unwrap_or(unit_on.len());
+    let end = unit_on.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(unit_on.len());
     let (name, next) = unit_on.split_at(end);
     if name.is_empty() {
-        return Err(ScalarError::DurationUnit {
-            value: text.to_owned(),
-        });
+        return Err(ScalarError::DurationUnit { value: text.to_owned() });
     }
-    let unit = unit_nanos(name).ok_or_else(|| ScalarError::DurationUnknownUnit {
-        value: text.to_owned(),
-        unit: name.to_owned(),
-    })?;
-    let mut nanos = whole
-        .checked_mul(unit)
-        .filter(|nanos| *nanos <= LIMIT)
-        .ok_or_else(invalid)?;
+    let unit = unit_nanos(name)
+        .ok_or_else(|| ScalarError::DurationUnknownUnit { value: text.to_owned(), unit: name.to_owned() })?;
+    let mut nanos = whole.checked_mul(unit).filter(|nanos| *nanos <= LIMIT).ok_or_else(invalid)?;
     if fraction > 0 {
         // Go computes the fraction in floating point; the last nanosecond depends on it.
         nanos += (fraction as f64 * (unit as f64 / scale)) as u64;
@@ -155,9 +142,7 @@ fn read_whole(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     let whole = digits.bytes().try_fold(0u64, |sum, digit| {
-        sum.checked_mul(10)?
-            .checked_add(u64::from(digit - b'0'))
-            .filter(|sum| *sum <= LIMIT)
+        sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')).filter(|sum| *sum <= LIMIT)
     })?;
     Some((whole, rest))
 }
@@ -230,14 +215,8 @@ mod tests {
         check("1d", r#"time: unknown unit "d" in duration "1d""#);
         check("1 h", r#"time: unknown unit " h" in duration "1 h""#);
         check("ü", r#"time: invalid duration "\xc3\xbc""#);
-        check(
-            "9223372036854775808ns",
-            r#"time: invalid duration "9223372036854775808ns""#,
-        );
-        check(
-            "99999999999999999999ns",
-            r#"time: invalid duration "99999999999999999999ns""#,
-        );
+        check("9223372036854775808ns", r#"time: invalid duration "9223372036854775808ns""#);
+        check("99999999999999999999ns", r#"time: invalid duration "99999999999999999999ns""#);
         check("2562048h", r#"time: invalid duration "2562048h""#);
     }
 

@@ -29,8 +29,7 @@ pub enum Rounding {
 impl IntOrString {
     /// Takes the text for a number if it is one that fits.
     pub fn parse(text: &str) -> IntOrString {
-        text.parse()
-            .map_or_else(|_| IntOrString::String(text.into()), IntOrString::Int)
+        text.parse().map_or_else(|_| IntOrString::String(text.into()), IntOrString::Int)
     }
 
     /// What stands in the tree; `None` if it is neither, or a number that does not fit.
@@ -54,11 +53,7 @@ impl IntOrString {
                 IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
                 _ => "invalid syntax",
             };
-            ScalarError::PercentNumber {
-                value: text.as_str().to_owned(),
-                number: number.to_owned(),
-                problem,
-            }
+            ScalarError::PercentNumber { value: text.as_str().to_owned(), number: number.to_owned(), problem }
         })?;
         let share = i128::from(percent) * i128::from(total);
         let rounded = match rounding {
@@ -97,11 +92,7 @@ mod tests {
         let check = |text: &str, total: i64, up: i64, down: i64| {
             let it = IntOrString::parse(text);
             assert_eq!(it.scaled_value(total, Rounding::Up), Ok(up), "{text} of {total}");
-            assert_eq!(
-                it.scaled_value(total, Rounding::Down),
-                Ok(down),
-                "{text} of {total}"
-            );
+            assert_eq!(it.scaled_value(total, Rounding::Down), Ok(down), "{text} of {total}");
         };
         check("3", 10, 3, 3);
         check("25%", 10, 3, 2);
@@ -116,15 +107,9 @@ mod tests {
     fn errors_are_what_upstream_says() {
         let check = |text: &str, expected: &str| {
             let result = IntOrString::String(text.into()).scaled_value(10, Rounding::Up);
-            assert_eq!(
-                result.map_err(|error| error.to_string()),
-                Err(expected.to_owned())
-            );
+            assert_eq!(result.map_err(|error| error.to_string()), Err(expected.to_owned()));
         };
-        check(
-            "3",
-            "invalid value for IntOrString: invalid type: string is not a percentage",
-        );
+        check("3", "invalid value for IntOrString: invalid type: string is not a percentage");
         check(
             "a%",
             r#"invalid value for IntOrString: invalid value "a%": strconv.Atoi: parsing "a": invalid syntax"#,
@@ -142,11 +127,7 @@ mod tests {
 
     #[test]
     fn both_faces_go_to_the_tree_and_back() {
-        for it in [
-            IntOrString::parse("80"),
-            IntOrString::parse("http"),
-            IntOrString::parse("2147483648"),
-        ] {
+        for it in [IntOrString::parse("80"), IntOrString::parse("http"), IntOrString::parse("2147483648")] {
             assert_eq!(IntOrString::from_value(&Value::from(it.clone())), Some(it));
         }
         assert_eq!(IntOrString::parse("80").to_string(), "80");

@@ -70,20 +70,12 @@ impl Quantity {
 
     /// So many units.
     pub fn from_int(value: i64, format: Format) -> Quantity {
-        Quantity {
-            amount: Decimal::new(value, 0),
-            format,
-            text: None,
-        }
+        Quantity { amount: Decimal::new(value, 0), format, text: None }
     }
 
     /// So many thousandths.
     pub fn from_milli(value: i64, format: Format) -> Quantity {
-        Quantity {
-            amount: Decimal::new(value, -3),
-            format,
-            text: None,
-        }
+        Quantity { amount: Decimal::new(value, -3), format, text: None }
     }
 
     /// Which family of suffixes this is printed with.
@@ -135,20 +127,12 @@ impl Quantity {
 
     /// The same amount with the other sign.
     pub fn negated(&self) -> Quantity {
-        Quantity {
-            amount: self.amount.negated(),
-            format: self.format,
-            text: None,
-        }
+        Quantity { amount: self.amount.negated(), format: self.format, text: None }
     }
 
     /// `factor` times this.
     pub fn times(&self, factor: i64) -> Quantity {
-        Quantity {
-            amount: self.amount.times(factor),
-            format: self.format,
-            text: None,
-        }
+        Quantity { amount: self.amount.times(factor), format: self.format, text: None }
     }
 
     fn adopt_format(&mut self, other: &Quantity) {
@@ -175,11 +159,7 @@ impl fmt::Display for Quantity {
         }
         if self.prints_binary() {
             let (number, steps) = self.amount.by_1024(parse::BINARY.len());
-            return write!(
-                f,
-                "{number}{}",
-                if steps == 0 { "" } else { parse::BINARY[steps - 1] }
-            );
+            return write!(f, "{number}{}", if steps == 0 { "" } else { parse::BINARY[steps - 1] });
         }
         let (number, exponent) = self.amount.by_1000();
         match parse::decimal_suffix(exponent) {

@@ -144,11 +144,7 @@ enum Fraction {
 
 /// The time without its fraction, and the microseconds of the fraction.
 fn read(text: &str, fraction: Fraction) -> Result<(Time, i64), ScalarError> {
-    let mut cursor = Cursor {
-        text,
-        at: 0,
-        fraction,
-    };
+    let mut cursor = Cursor { text, at: 0, fraction };
     let year = cursor.year()?;
     cursor.literal("-")?;
     let month = cursor.number("01")?;
@@ -200,9 +196,9 @@ impl Cursor<'_> {
     /// The value of the digits `from..to` ahead, if all of them are digits.
     fn digits(&self, from: usize, to: usize) -> Option<i64> {
         let digits = self.rest().get(from..to)?;
-        digits.iter().try_fold(0, |sum, byte| {
-            byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'))
-        })
+        digits
+            .iter()
+            .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
     }
 
     fn literal(&mut self, literal: &'static str) -> Result<(), ScalarError> {
@@ -237,21 +233,14 @@ impl Cursor<'_> {
     fn skip_fraction(&mut self) -> i64 {
         if matches!(self.rest(), [b'.' | b',', b'0'..=b'9', ..]) {
             self.at += 1;
-            self.at += self
-                .rest()
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count();
+            self.at += self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         }
         0
     }
 
     fn six_digits(&mut self) -> Result<i64, ScalarError> {
         let separated = matches!(self.rest(), [b'.' | b',', ..]);
-        let micros = self
-            .digits(1, 7)
-            .filter(|_| separated)
-            .ok_or_else(|| self.mismatch(".000000"))?;
+        let micros = self.digits(1, 7).filter(|_| separated).ok_or_else(|| self.mismatch(".000000"))?;
         self.at += 7;
         Ok(micros)
     }
@@ -284,10 +273,7 @@ impl Cursor<'_> {
         if self.rest().is_empty() {
             return Ok(());
         }
-        Err(ScalarError::TimeTrailing {
-            value: self.text.to_owned(),
-            rest: self.text[self.at..].to_owned(),
-        })
+        Err(ScalarError::TimeTrailing { value: self.text.to_owned(), rest: self.text[self.at..].to_owned() })
     }
 
     fn within(
@@ -296,18 +282,11 @@ impl Cursor<'_> {
         range: std::ops::RangeInclusive<i64>,
         part: &'static str,
     ) -> Result<(), ScalarError> {
-        if range.contains(&number) {
-            Ok(())
-        } else {
-            Err(self.out_of_range(part))
-        }
+        if range.contains(&number) { Ok(()) } else { Err(self.out_of_range(part)) }
     }
 
     fn out_of_range(&self, part: &'static str) -> ScalarError {
-        ScalarError::TimeRange {
-            value: self.text.to_owned(),
-            part,
-        }
+        ScalarError::TimeRange { value: self.text.to_owned(), part }
     }
 
     fn mismatch(&self, element: &'static str) -> ScalarError {

@@ -38,11 +38,7 @@ impl Selector {
 
     /// The objects whose `field` is `value`.
     pub fn equals(field: &str, value: &str) -> Selector {
-        Selector(vec![Term {
-            field: field.into(),
-            operator: Operator::Equals,
-            value: value.into(),
-        }])
+        Selector(vec![Term { field: field.into(), operator: Operator::Equals, value: value.into() }])
     }
 
     /// Reads terms separated by commas; empty terms are skipped, the others are sorted.
@@ -52,9 +48,7 @@ impl Selector {
         let mut parts = split_terms(text);
         parts.sort_unstable();
         let parts = parts.into_iter().filter(|part| !part.is_empty());
-        let mut terms = parts
-            .map(|part| parse_term(text, part))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut terms = parts.map(|part| parse_term(text, part)).collect::<Result<Vec<_>, _>>()?;
         // A bare operator says nothing.
         terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
         Ok(Selector(terms))
@@ -99,11 +93,7 @@ impl fmt::Display for Selector {
 
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operator = if self.operator == Operator::Equals {
-            "="
-        } else {
-            "!="
-        };
+        let operator = if self.operator == Operator::Equals { "=" } else { "!=" };
         write!(f, "{}{operator}", self.field)?;
         for c in self.value.chars() {
             if matches!(c, '\\' | ',' | '=') {
@@ -130,24 +120,14 @@ fn parse_term(selector: &str, term: &str) -> Result<Term, SelectorError> {
     // There are no escapes on the left side, so that the first operator is the one.
     let is_operator = |at: usize| term[at..].starts_with("!=") || term[at..].starts_with('=');
     let operator = term.char_indices().map(|(at, _)| at).find(|at| is_operator(*at));
-    let at = operator.ok_or_else(|| SelectorError::Term {
-        selector: selector.to_owned(),
-        term: term.to_owned(),
-    })?;
+    let at = operator
+        .ok_or_else(|| SelectorError::Term { selector: selector.to_owned(), term: term.to_owned() })?;
     let (field, rest) = (term[..at].into(), &term[at..]);
     if let Some(value) = rest.strip_prefix("!=") {
-        return Ok(Term {
-            field,
-            operator: Operator::NotEquals,
-            value: unescape(value)?,
-        });
+        return Ok(Term { field, operator: Operator::NotEquals, value: unescape(value)? });
     }
     let value = rest.strip_prefix("==").unwrap_or(&rest[1..]);
-    Ok(Term {
-        field,
-        operator: Operator::Equals,
-        value: unescape(value)?,
-    })
+    Ok(Term { field, operator: Operator::Equals, value: unescape(value)? })
 }
 
 fn unescape(value: &str) -> Result<SmolStr, SelectorError> {
@@ -161,14 +141,10 @@ fn unescape(value: &str) -> Result<SmolStr, SelectorError> {
             '\\' => match characters.next() {
                 Some(c @ ('\\' | ',' | '=')) => plain.push(c),
                 Some(c) => {
-                    return Err(SelectorError::Escape {
-                        sequence: format!("\\{c}"),
-                    });
+                    return Err(SelectorError::Escape { sequence: format!("\\{c}") });
                 }
                 None => {
-                    return Err(SelectorError::Escape {
-                        sequence: "\\".to_owned(),
-                    });
+                    return Err(SelectorError::Escape { sequence: "\\".to_owned() });
                 }
             },
             ',' | '=' => return Err(SelectorError::Unescaped { character: c }),
@@ -203,10 +179,7 @@ mod tests {
         check(" a = b ", " a = b ");
         check("a!b=c", "a!b=c");
         check(r"a=b\,c\=d\\e", r"a=b\,c\=d\\e");
-        check(
-            "metadata.name=web,spec.nodeName!=node-1",
-            "metadata.name=web,spec.nodeName!=node-1",
-        );
+        check("metadata.name=web,spec.nodeName!=node-1", "metadata.name=web,spec.nodeName!=node-1");
     }
 
     #[test]
@@ -218,14 +191,8 @@ mod tests {
         check("x", "invalid selector: 'x'; can't understand 'x'");
         check("a=b,x", "invalid selector: 'a=b,x'; can't understand 'x'");
         check("x!", "invalid selector: 'x!'; can't understand 'x!'");
-        check(
-            "a=b=c",
-            "invalid field selector: unescaped character in value: 61",
-        );
-        check(
-            "a===c",
-            "invalid field selector: unescaped character in value: 61",
-        );
+        check("a=b=c", "invalid field selector: unescaped character in value: 61");
+        check("a===c", "invalid field selector: unescaped character in value: 61");
         check(r"a=\x", r"invalid field selector: invalid escape sequence: \x");
         check("a=b\\", "invalid field selector: invalid escape sequence: \\");
     }

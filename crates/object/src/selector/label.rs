@@ -53,9 +53,7 @@ pub enum Operator {
 impl Selector {
     /// All objects.
     pub const fn everything() -> Selector {
-        Selector {
-            requirements: Some(Vec::new()),
-        }
+        Selector { requirements: Some(Vec::new()) }
     }
 
     /// No object.
@@ -77,11 +75,7 @@ impl Selector {
         let mut requirements = Vec::new();
         for (key, value) in selector.map("matchLabels").into_iter().flat_map(Map::iter) {
             let values = vec![SmolStr::from(value.as_str().unwrap_or_default())];
-            requirements.push(checked(Requirement {
-                key: key.clone(),
-                operator: Operator::Equals,
-                values,
-            })?);
+            requirements.push(checked(Requirement { key: key.clone(), operator: Operator::Equals, values })?);
         }
         for expression in selector.maps("matchExpressions") {
             requirements.push(checked(Requirement::from_map(expression)?)?);
@@ -101,9 +95,7 @@ impl Selector {
 
     fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
-        Selector {
-            requirements: Some(requirements),
-        }
+        Selector { requirements: Some(requirements) }
     }
 
     /// The conditions; all of them must hold. There are none for everything, and none for nothing.
@@ -123,9 +115,7 @@ impl Selector {
 
     /// Whether an object is meant whose labels are what `lookup` says.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
-        self.requirements
-            .as_ref()
-            .is_some_and(|all| all.iter().all(|it| it.matches(lookup(&it.key))))
+        self.requirements.as_ref().is_some_and(|all| all.iter().all(|it| it.matches(lookup(&it.key))))
     }
 
     /// The value that the label `key` must have, if there is just one.
@@ -155,17 +145,9 @@ impl Requirement {
     ///
     /// Upstream: apimachinery/pkg/labels/selector.go, NewRequirement (v1.36.4).
     pub fn new(key: &str, operator: Operator, values: Vec<SmolStr>) -> Result<Requirement, RequirementError> {
-        let requirement = Requirement {
-            key: key.into(),
-            operator,
-            values,
-        };
+        let requirement = Requirement { key: key.into(), operator, values };
         let errors = requirement.problems();
-        if errors.is_empty() {
-            Ok(requirement)
-        } else {
-            Err(RequirementError::Rules(errors))
-        }
+        if errors.is_empty() { Ok(requirement) } else { Err(RequirementError::Rules(errors)) }
     }
 
     /// Which label is meant.
@@ -199,10 +181,7 @@ impl Requirement {
     fn compares(&self, label: Option<&str>, holds: impl Fn(i64, i64) -> bool) -> bool {
         let number = |text: &str| text.parse().ok();
         let limit = self.values.first().and_then(|value| number(value));
-        label
-            .and_then(number)
-            .zip(limit)
-            .is_some_and(|(label, limit)| holds(label, limit))
+        label.and_then(number).zip(limit).is_some_and(|(label, limit)| holds(label, limit))
     }
 
     fn from_map(expression: &Map) -> Result<Requirement, SelectorError> {
@@ -212,22 +191,11 @@ impl Requirement {
             "Exists" => Operator::Exists,
             "DoesNotExist" => Operator::DoesNotExist,
             other => {
-                return Err(SelectorError::Operator {
-                    operator: other.to_owned(),
-                });
+                return Err(SelectorError::Operator { operator: other.to_owned() });
             }
         };
-        let values = expression
-            .list("values")
-            .iter()
-            .filter_map(Value::as_str)
-            .map(SmolStr::from)
-            .collect();
-        Ok(Requirement {
-            key: expression.str("key").unwrap_or_default().into(),
-            operator,
-            values,
-        })
+        let values = expression.list("values").iter().filter_map(Value::as_str).map(SmolStr::from).collect();
+        Ok(Requirement { key: expression.str("key").unwrap_or_default().into(), operator, values })
     }
 
     fn problems(&self) -> FieldErrors {
@@ -294,11 +262,7 @@ impl fmt::Display for Requirement {
 
 fn checked(requirement: Requirement) -> Result<Requirement, SelectorError> {
     let errors = requirement.problems();
-    if errors.is_empty() {
-        Ok(requirement)
-    } else {
-        Err(SelectorError::Rules(errors))
-    }
+    if errors.is_empty() { Ok(requirement) } else { Err(SelectorError::Rules(errors)) }
 }
 
 fn check_key(key: &str, at: &Path, errors: &mut FieldErrors) {

@@ -58,14 +58,8 @@ pub fn label_value(text: &str) -> Vec<String> {
     let message = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
         and must start and end with an alphanumeric character";
     let pattern = format!("({LABEL_KEY})?");
-    Rule {
-        max: Some(LABEL_MAX),
-        unit: "bytes",
-        message,
-        pattern: &pattern,
-        examples: &LABEL_VALUE_EXAMPLES,
-    }
-    .problems(text, text.is_empty() || is_label_word(text))
+    Rule { max: Some(LABEL_MAX), unit: "bytes", message, pattern: &pattern, examples: &LABEL_VALUE_EXAMPLES }
+        .problems(text, text.is_empty() || is_label_word(text))
 }
 
 const LABEL_VALUE_EXAMPLES: [&str; 3] = ["MyValue", "my_value", "12345"];
@@ -128,10 +122,7 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
         pattern: "[a-z]([-a-z0-9]*[a-z0-9])?",
         examples: &["my-name", "abc-123"],
     };
-    rule.problems(
-        text,
-        is_dns_word(text) && text.starts_with(|c: char| c.is_ascii_lowercase()),
-    )
+    rule.problems(text, is_dns_word(text) && text.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
 /// A name that can stand between two slashes of a URL.
@@ -175,10 +166,7 @@ pub fn env_var_name(text: &str) -> Vec<String> {
     if text.is_empty() {
         return vec!["environment variable name must be non-empty".to_owned()];
     }
-    if text
-        .bytes()
-        .all(|byte| matches!(byte, b' '..=b'~') && byte != b'=')
-    {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'=') {
         return Vec::new();
     }
     let message =
@@ -197,21 +185,11 @@ pub fn port_name(text: &str) -> Vec<String> {
             text.is_empty() || !text.bytes().all(is_port_byte),
             "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
         ),
-        (
-            !text.bytes().any(|byte| byte.is_ascii_lowercase()),
-            "must contain at least one letter (a-z)",
-        ),
+        (!text.bytes().any(|byte| byte.is_ascii_lowercase()), "must contain at least one letter (a-z)"),
         (text.contains("--"), "must not contain consecutive hyphens"),
-        (
-            text.starts_with('-') || text.ends_with('-'),
-            "must not begin or end with a hyphen",
-        ),
+        (text.starts_with('-') || text.ends_with('-'), "must not begin or end with a hyphen"),
     ];
-    rules
-        .into_iter()
-        .filter(|(broken, _)| *broken)
-        .map(|(_, message)| message.to_owned())
-        .collect()
+    rules.into_iter().filter(|(broken, _)| *broken).map(|(_, message)| message.to_owned()).collect()
 }
 
 /// The number of a port.
@@ -251,10 +229,7 @@ pub fn percent(text: &str) -> Vec<String> {
         examples: &["1%", "93%"],
     };
     let number = text.strip_suffix('%').unwrap_or("");
-    rule.problems(
-        text,
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
-    )
+    rule.problems(text, !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// An identifier of the C language.
@@ -270,13 +245,7 @@ pub fn c_identifier(text: &str) -> Vec<String> {
         examples: &["my_name", "MY_NAME", "MyName"],
     };
     let begins = text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
-    rule.problems(
-        text,
-        begins
-            && text
-                .bytes()
-                .all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()),
-    )
+    rule.problems(text, begins && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()))
 }
 
 /// What `generateName` is checked as: something will follow, so that a dash at the end does no harm.
@@ -360,10 +329,7 @@ fn too_long(max: usize, unit: &str) -> String {
 
 fn pattern_message(message: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|it| format!("'{it}', ")).collect();
-    format!(
-        "{message} (e.g. {}regex used for validation is '{pattern}')",
-        examples.join(" or ")
-    )
+    format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
 #[cfg(test)]

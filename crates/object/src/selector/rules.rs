@@ -37,10 +37,7 @@ fn validate_expression(expression: &Map, at: &Path, errors: &mut FieldErrors) {
     let operator = expression.str("operator").unwrap_or_default();
     match operator {
         "In" | "NotIn" if values.is_empty() => {
-            errors.required(
-                &at.key("values"),
-                "must be specified when `operator` is 'In' or 'NotIn'",
-            );
+            errors.required(&at.key("values"), "must be specified when `operator` is 'In' or 'NotIn'");
         }
         "Exists" | "DoesNotExist" if !values.is_empty() => {
             let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
@@ -71,10 +68,7 @@ mod tests {
         let mut map = Map::new();
         map.set("key", key);
         map.set("operator", operator);
-        map.set(
-            "values",
-            values.iter().map(|it| Value::from(*it)).collect::<Vec<_>>(),
-        );
+        map.set("values", values.iter().map(|it| Value::from(*it)).collect::<Vec<_>>());
         map.into()
     }
 

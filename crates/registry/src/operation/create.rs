@@ -37,7 +37,12 @@ async fn create_with_generated_name(
     Err(Error::NoFreeName { resource: live.resource.group_resource(), name: last })
 }
 
-async fn create_named(live: &Live, context: &Context, namespace: &str, mut object: Object) -> Result<Arc<Frozen>> {
+async fn create_named(
+    live: &Live,
+    context: &Context,
+    namespace: &str,
+    mut object: Object,
+) -> Result<Arc<Frozen>> {
     ready(live, context, namespace, &mut object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let outcome = commit::apply(live, context, &place, |current| match current {
@@ -58,7 +63,9 @@ async fn create_named(live: &Live, context: &Context, namespace: &str, mut objec
 pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mut Object) -> Result<()> {
     let resource = &live.resource;
     if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
-        return Err(Error::Unclassified("resourceVersion should not be set on objects to be created".to_owned()));
+        return Err(Error::Unclassified(
+            "resourceVersion should not be set on objects to be created".to_owned(),
+        ));
     }
     object.meta.resource_version = Default::default();
     system_fields::fill(context, &mut object.meta);

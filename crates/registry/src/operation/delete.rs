@@ -21,7 +21,12 @@ pub struct Deleted {
 }
 
 /// Removes the object at `place`.
-pub async fn delete(live: &Live, context: &Context, place: &Place, options: &DeleteOptions) -> Result<Deleted> {
+pub async fn delete(
+    live: &Live,
+    context: &Context,
+    place: &Place,
+    options: &DeleteOptions,
+) -> Result<Deleted> {
     let outcome = commit::apply(live, context, place, |current| {
         let current = current.ok_or_else(|| live.not_found(&place.name))?;
         check_preconditions(live, place, current, options)?;

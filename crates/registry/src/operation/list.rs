@@ -28,7 +28,8 @@ pub struct Listing {
 /// The objects of `namespace` (empty for all) that `options` selects.
 pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result<Listing> {
     let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
-    let token = if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
+    let token =
+        if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
     let freshness = match &token {
         None => options.freshness,
         Some(Token { revision: Some(revision), .. }) => Freshness::Exactly(*revision),
@@ -36,7 +37,13 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
     };
     let start = token.as_ref().map(|it| it.start.as_str());
     let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
-    let walk = Walk { live, namespace, matcher: &matcher, start, limit: if limit == 0 { usize::MAX } else { limit } };
+    let walk = Walk {
+        live,
+        namespace,
+        matcher: &matcher,
+        start,
+        limit: if limit == 0 { usize::MAX } else { limit },
+    };
     let source = match source(live, freshness).await {
         Err(Error::Expired { .. }) if token.is_some() => {
             let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
@@ -117,7 +124,9 @@ impl Walk<'_> {
             let at = At::Exactly(revision);
             let page = self.live.store.list(&prefix, after.as_ref(), self.page_size(), at).await;
             let page = page.map_err(|error| match error {
-                StoreError::Compacted { asked, oldest } => Error::Expired { asked: asked.get(), oldest: oldest.get() },
+                StoreError::Compacted { asked, oldest } => {
+                    Error::Expired { asked: asked.get(), oldest: oldest.get() }
+                }
                 StoreError::Future { asked, latest } => {
                     Error::TooLargeRevision { asked: asked.get(), current: latest.get() }
                 }

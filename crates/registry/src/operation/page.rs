@@ -76,7 +76,10 @@ mod tests {
 
     #[test]
     fn a_token_cannot_leave_its_list() {
-        refused(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}"#, "continue key is not valid: ../secrets/a");
+        refused(
+            r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}"#,
+            "continue key is not valid: ../secrets/a",
+        );
         refused(
             r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
             "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",

@@ -32,7 +32,8 @@ impl Matcher {
         let mut slots = Vec::new();
         for term in fields.iter().flat_map(field::Selector::terms) {
             let name = term.field.as_str();
-            let slot = slot(resource, name).ok_or_else(|| Error::BadRequest(unknown_field(resource, name)))?;
+            let slot =
+                slot(resource, name).ok_or_else(|| Error::BadRequest(unknown_field(resource, name)))?;
             slots.push((name.into(), slot));
         }
         let labels = selection.labels.clone().filter(|it| !it.is_everything());
@@ -92,7 +93,9 @@ fn slot(resource: &Resource, name: &str) -> Option<Slot> {
 /// Upstream words this differently for kinds that have a list of fields and for those that have not.
 fn unknown_field(resource: &Resource, name: &str) -> String {
     if resource.selectable.is_empty() {
-        return format!("{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+        return format!(
+            "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        );
     }
     format!("field label not supported: {name}")
 }

@@ -25,7 +25,13 @@ pub struct Updated {
 }
 
 /// Replaces the object at `place` by `object`.
-pub async fn update(live: &Live, context: &Context, place: &Place, part: Part, object: Object) -> Result<Updated> {
+pub async fn update(
+    live: &Live,
+    context: &Context,
+    place: &Place,
+    part: Part,
+    object: Object,
+) -> Result<Updated> {
     check_address(place, &object)?;
     let rewrite = |_: Option<&Object>| Ok(object.clone());
     change(live, context, place, part, rewrite).await
@@ -82,9 +88,13 @@ fn check_address(place: &Place, object: &Object) -> Result<()> {
             object.meta.name, place.name
         )));
     }
-    if !object.meta.namespace.is_empty() && !place.namespace.is_empty() && object.meta.namespace != place.namespace {
+    if !object.meta.namespace.is_empty()
+        && !place.namespace.is_empty()
+        && object.meta.namespace != place.namespace
+    {
         return Err(Error::BadRequest(
-            "the namespace of the provided object does not match the namespace sent on the request".to_owned(),
+            "the namespace of the provided object does not match the namespace sent on the request"
+                .to_owned(),
         ));
     }
     Ok(())
@@ -94,7 +104,10 @@ fn check_address(place: &Place, object: &Object) -> Result<()> {
 fn check_version(live: &Live, place: &Place, current: &Current, object: &mut Object) -> Result<()> {
     let (meta, there) = (&mut object.meta, &current.object.meta);
     if !meta.uid.is_empty() && meta.uid != there.uid {
-        let reason = format!("Precondition failed: UID in precondition: {}, UID in object meta: {}", meta.uid, there.uid);
+        let reason = format!(
+            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
+            meta.uid, there.uid
+        );
         return Err(live.conflict(&place.name, reason));
     }
     if meta.resource_version.is_empty() || meta.resource_version == "0" {
@@ -104,7 +117,8 @@ fn check_version(live: &Live, place: &Place, current: &Current, object: &mut Obj
             errors.invalid(&at, 0, "must be specified for an update");
             // Upstream names the resource where the kind belongs.
             let group_resource = live.resource.group_resource();
-            let kind = keelson_object::GroupKind { group: group_resource.group, kind: group_resource.resource };
+            let kind =
+                keelson_object::GroupKind { group: group_resource.group, kind: group_resource.resource };
             return Err(Error::Invalid { kind, name: place.name.to_string(), errors });
         }
         meta.resource_version = there.resource_version.clone();

@@ -40,7 +40,9 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
     let cache = live.cache();
     // A snapshot is taken when the watch begins: what matters is that the cache is new enough by then.
     let start = match (options.initial_events, options.from) {
-        (InitialEvents::Unmarked, WatchFrom::After(revision)) if revision > 0 => Start::After(revision_of(revision)),
+        (InitialEvents::Unmarked, WatchFrom::After(revision)) if revision > 0 => {
+            Start::After(revision_of(revision))
+        }
         (InitialEvents::Marked, WatchFrom::After(revision)) if revision > 0 => {
             cache.at_least(revision_of(revision), BLOCK_TIMEOUT).await?;
             Start::Snapshot
@@ -72,7 +74,9 @@ impl Watch {
             let event = match self.watcher.next().await? {
                 Err(error) => return Some(Err(Error::from(error))),
                 Ok(Signal::Bookmark(revision)) => return Some(Ok(Change::Bookmark(revision.get()))),
-                Ok(Signal::InitialEventsEnd(revision)) => return Some(Ok(Change::InitialEventsEnd(revision.get()))),
+                Ok(Signal::InitialEventsEnd(revision)) => {
+                    return Some(Ok(Change::InitialEventsEnd(revision.get())));
+                }
                 Ok(Signal::Event(event)) => event,
             };
             if self.matcher.is_everything() {

@@ -28,10 +28,7 @@ fn objects_are_there_or_not() {
         &Status::conflict("", "pods", "web", "the object has been modified"),
         r#""status":"Failure","message":"Operation cannot be fulfilled on pods \"web\": the object has been modified","reason":"Conflict","details":{"name":"web","kind":"pods"},"code":409"#,
     );
-    check(
-        &Status::gone("gone"),
-        r#""status":"Failure","message":"gone","reason":"Gone","code":410"#,
-    );
+    check(&Status::gone("gone"), r#""status":"Failure","message":"gone","reason":"Gone","code":410"#);
     check(
         &Status::resource_expired("too old resource version: 1 (2)"),
         r#""status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410"#,
@@ -72,10 +69,7 @@ fn invalid_objects_list_their_mistakes() {
         &Status::invalid("", "Pod", "web", &errors),
         r#""status":"Failure","message":"Pod \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0","reason":"Invalid","details":{"name":"web","kind":"Pod","causes":[{"reason":"FieldValueInvalid","message":"Invalid value: -1: must be greater than or equal to 0","field":"spec.replicas"}]},"code":422"#,
     );
-    errors.required(
-        &Path::root("metadata").key("name"),
-        "name or generateName is required",
-    );
+    errors.required(&Path::root("metadata").key("name"), "name or generateName is required");
     errors.invalid(&at, -1, "must be greater than or equal to 0");
     let status = Status::invalid("", "Pod", "", &errors);
     let expected = "Pod \"\" is invalid: [spec.replicas: Invalid value: -1: must be greater than or equal to 0, \
@@ -118,10 +112,7 @@ fn the_server_can_fail_too() {
         &Status::internal_error("boom"),
         r#""status":"Failure","message":"Internal error occurred: boom","reason":"InternalError","details":{"causes":[{"message":"boom"}]},"code":500"#,
     );
-    check(
-        &Status::unclassified(500, "boom"),
-        r#""status":"Failure","message":"boom","code":500"#,
-    );
+    check(&Status::unclassified(500, "boom"), r#""status":"Failure","message":"boom","code":500"#);
     check(
         &Status::server_timeout("", "pods", "list", 2),
         r#""status":"Failure","message":"The list operation against pods could not be completed at this time, please try again.","reason":"ServerTimeout","details":{"name":"list","kind":"pods","retryAfterSeconds":2},"code":500"#,
@@ -167,10 +158,7 @@ fn deletions_answer_with_what_was_deleted() {
         uid: "u-1".to_owned(),
         ..Details::default()
     });
-    check(
-        &status,
-        r#""status":"Success","details":{"name":"web","kind":"pods","uid":"u-1"}"#,
-    );
+    check(&status, r#""status":"Success","details":{"name":"web","kind":"pods","uid":"u-1"}"#);
     assert_eq!(status.http_code(), 200);
 }
 

@@ -38,15 +38,8 @@ struct Memory {
 impl Shadow {
     pub(crate) fn new(file: File) -> io::Result<Shadow> {
         let length = file.metadata()?.len();
-        let memory = Memory {
-            blocks: BTreeMap::new(),
-            length,
-            file_length: length,
-        };
-        Ok(Shadow {
-            file,
-            memory: Mutex::new(memory),
-        })
+        let memory = Memory { blocks: BTreeMap::new(), length, file_length: length };
+        Ok(Shadow { file, memory: Mutex::new(memory) })
     }
 
     fn load(&self, memory: &Memory, number: u64) -> io::Result<Box<[u8]>> {
@@ -147,12 +140,8 @@ mod tests {
         let shadow = Shadow::new(file.reopen().unwrap()).unwrap();
 
         let mut expected = original.clone();
-        for (offset, data) in [
-            (0, vec![1; 10]),
-            (4090, vec![2; 20]),
-            (8000, vec![3; 4000]),
-            (4095, vec![4]),
-        ] {
+        for (offset, data) in [(0, vec![1; 10]), (4090, vec![2; 20]), (8000, vec![3; 4000]), (4095, vec![4])]
+        {
             expected.resize(expected.len().max(offset + data.len()), 0);
             expected[offset..offset + data.len()].copy_from_slice(&data);
             shadow.write(offset as u64, &data).unwrap();

@@ -16,9 +16,7 @@ fn changes(text: &str) -> Vec<Change> {
     for word in text.split_whitespace() {
         let (number, what) = word.split_once(':').expect("revision:key");
         let modified = revision(number.parse().expect("a number"));
-        let (key, expires) = what
-            .split_once('!')
-            .map_or((what, None), |(key, at)| (key, Some(at)));
+        let (key, expires) = what.split_once('!').map_or((what, None), |(key, at)| (key, Some(at)));
         let expires = expires.map(|at| at.parse().expect("a number"));
         let delete = key.starts_with('-');
         let key = Key::from(key.trim_start_matches('-'));
@@ -52,21 +50,14 @@ fn index(text: &str) -> Index {
 /// `a=4 b=3`: the keys at a revision.
 fn state(index: &Index, at: u64) -> String {
     let found = index.list(&Key::from(""), None, usize::MAX, revision(at));
-    let words: Vec<String> = found
-        .keys
-        .iter()
-        .map(|(key, revision)| format!("{key}={revision}"))
-        .collect();
+    let words: Vec<String> = found.keys.iter().map(|(key, revision)| format!("{key}={revision}")).collect();
     words.join(" ")
 }
 
 /// `4:2 5:3 5:5`: what is garbage since when.
 fn garbage(index: &Index) -> String {
-    let words: Vec<String> = index
-        .garbage
-        .iter()
-        .map(|garbage| format!("{}:{}", garbage.since, garbage.revision))
-        .collect();
+    let words: Vec<String> =
+        index.garbage.iter().map(|garbage| format!("{}:{}", garbage.since, garbage.revision)).collect();
     words.join(" ")
 }
 
@@ -85,17 +76,11 @@ fn every_state_is_known() {
 #[test]
 fn compaction_forgets_what_nobody_needs() {
     let mut index = index(EXAMPLE);
-    let swept: Vec<u64> = index
-        .sweep(revision(5), usize::MAX)
-        .iter()
-        .map(|garbage| garbage.revision.get())
-        .collect();
+    let swept: Vec<u64> =
+        index.sweep(revision(5), usize::MAX).iter().map(|garbage| garbage.revision.get()).collect();
     assert_eq!(swept, [2, 3, 5]);
     assert_eq!(garbage(&index), "6:4");
-    assert_eq!(
-        (state(&index, 5), state(&index, 6)),
-        ("a=4".to_owned(), "a=6".to_owned())
-    );
+    assert_eq!((state(&index, 5), state(&index, 6)), ("a=4".to_owned(), "a=6".to_owned()));
     assert!(!index.keys.contains_key("b"));
 }
 
@@ -116,10 +101,7 @@ fn compaction_goes_step_by_step() {
 fn a_key_that_came_back_is_kept() {
     let mut index = index("2:a 3:-a 4:a");
     index.sweep(revision(3), usize::MAX);
-    assert_eq!(
-        (state(&index, 3), state(&index, 4)),
-        (String::new(), "a=4".to_owned())
-    );
+    assert_eq!((state(&index, 3), state(&index, 4)), (String::new(), "a=4".to_owned()));
     assert!(index.keys["a"].older.is_empty());
 }
 
@@ -136,17 +118,10 @@ fn keys_end_in_order_and_only_once() {
     let mut index = index("2:a!900 3:b!100 4:c!500 5:b!700 6:-c 7:d");
     assert_eq!(index.next_expiry(), Some(700));
     assert_eq!(index.expired(600, 9), (vec![], false));
-    assert_eq!(
-        index.expired(900, 9),
-        (vec![Key::from("b"), Key::from("a")], false)
-    );
+    assert_eq!(index.expired(900, 9), (vec![Key::from("b"), Key::from("a")], false));
     assert_eq!(index.expired(900, 1), (vec![Key::from("b")], true));
-    let delete = Change {
-        revision: revision(8),
-        key: Key::from("b"),
-        previous: Some(revision(5)),
-        put: None,
-    };
+    let delete =
+        Change { revision: revision(8), key: Key::from("b"), previous: Some(revision(5)), put: None };
     index.apply(&delete);
     assert_eq!(index.next_expiry(), Some(900));
 }
@@ -161,10 +136,7 @@ fn recover(text: &str, swept: u64) -> Result<Index, Key> {
         }
     }
     for change in all.iter().filter(|change| change.revision.get() > swept) {
-        let mark = Mark {
-            revision: change.revision,
-            alive: change.put.is_some(),
-        };
+        let mark = Mark { revision: change.revision, alive: change.put.is_some() };
         recovery.record(change.key.as_str(), mark, change.previous);
     }
     recovery.finish(revision(swept))
@@ -185,16 +157,9 @@ fn the_index_can_be_made_again() {
 
 #[test]
 fn tables_that_disagree_are_noticed() {
-    let live = |modified| Live {
-        modified: revision(modified),
-        created: revision(2),
-        version: 1,
-        expires: None,
-    };
-    let put = |number| Mark {
-        revision: revision(number),
-        alive: true,
-    };
+    let live =
+        |modified| Live { modified: revision(modified), created: revision(2), version: 1, expires: None };
+    let put = |number| Mark { revision: revision(number), alive: true };
 
     let mut unknown = Recovery::default();
     unknown.record("a", put(3), None);

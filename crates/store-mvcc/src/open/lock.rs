@@ -19,10 +19,7 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Lock, Error> {
         let path = dir.join("lock");
-        let failed = |source| Error::Io {
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| Error::Io { path: path.clone(), source };
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -35,10 +32,7 @@ impl Lock {
             Ok(()) => (),
             Err(error) if error == rustix::io::Errno::WOULDBLOCK => {
                 let mut text = String::new();
-                let pid = file
-                    .read_to_string(&mut text)
-                    .ok()
-                    .and_then(|_| text.trim().parse().ok());
+                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
                 return Err(Error::Locked { path, pid });
             }
             Err(error) => return Err(failed(error.into())),

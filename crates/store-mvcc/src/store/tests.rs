@@ -26,49 +26,27 @@ async fn reopen(dir: &tempfile::TempDir, faults: &Faults) -> std::result::Result
 }
 
 async fn create(store: &MvccStore, key: &str) -> Result<Revision> {
-    store
-        .commit(&Key::from(key), Expect::Absent, Write::put("value"))
-        .await
+    store.commit(&Key::from(key), Expect::Absent, Write::put("value")).await
 }
 
 async fn keys(store: &MvccStore) -> Vec<String> {
-    let page = store
-        .list(&Key::from("/"), None, usize::MAX, At::Latest)
-        .await
-        .expect("reads work");
-    page.entries
-        .iter()
-        .map(|entry| entry.key.as_str().to_owned())
-        .collect()
+    let page = store.list(&Key::from("/"), None, usize::MAX, At::Latest).await.expect("reads work");
+    page.entries.iter().map(|entry| entry.key.as_str().to_owned()).collect()
 }
 
 /// After the disk failed: writes and health say so, reads and watches work, nothing acknowledged is lost.
 async fn check_failed(store: &MvccStore, kind: io::ErrorKind) {
     for attempt in ["/x/d", "/x/e"] {
         let error = create(store, attempt).await.expect_err("nothing can be written");
-        assert!(
-            matches!(&error, StoreError::Unavailable(error) if error.kind() == kind),
-            "{error:?}"
-        );
+        assert!(matches!(&error, StoreError::Unavailable(error) if error.kind() == kind), "{error:?}");
     }
-    let error = store
-        .compact(Revision::FIRST.next())
-        .await
-        .expect_err("nothing can be written");
+    let error = store.compact(Revision::FIRST.next()).await.expect_err("nothing can be written");
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
     let error = store.health().await.expect_err("the store is ill");
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
 
     assert_eq!(keys(store).await, ["/x/a", "/x/b", "/x/c"]);
-    assert_eq!(
-        store
-            .get(&Key::from("/x/b"))
-            .await
-            .expect("reads work")
-            .expect("it is there")
-            .value,
-        "value"
-    );
+    assert_eq!(store.get(&Key::from("/x/b")).await.expect("reads work").expect("it is there").value, "value");
     let tip = store.tip(&Key::from("/x/")).await.expect("reads work");
     assert_eq!((tip.latest.get(), tip.changed.get()), (4, 4));
     let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
@@ -125,32 +103,13 @@ async fn after_close_everything_says_so() {
 
     let closed = |error: &StoreError| matches!(error, StoreError::Closed);
     assert!(create(&store, "/x/d").await.is_err_and(|error| closed(&error)));
-    assert!(
-        store
-            .get(&Key::from("/x/a"))
-            .await
-            .is_err_and(|error| closed(&error))
-    );
-    assert!(
-        store
-            .compact(Revision::FIRST.next())
-            .await
-            .is_err_and(|error| closed(&error))
-    );
+    assert!(store.get(&Key::from("/x/a")).await.is_err_and(|error| closed(&error)));
+    assert!(store.compact(Revision::FIRST.next()).await.is_err_and(|error| closed(&error)));
     assert!(store.health().await.is_err_and(|error| closed(&error)));
-    assert!(
-        watch
-            .next()
-            .await
-            .is_some_and(|last| last.is_err_and(|error| closed(&error)))
-    );
+    assert!(watch.next().await.is_some_and(|last| last.is_err_and(|error| closed(&error))));
     assert!(watch.next().await.is_none());
     let mut late = store.watch(&Key::from("/x/"), Revision::FIRST);
-    assert!(
-        late.next()
-            .await
-            .is_some_and(|last| last.is_err_and(|error| closed(&error)))
-    );
+    assert!(late.next().await.is_some_and(|last| last.is_err_and(|error| closed(&error))));
     drop(reopen(&dir, &faults).await.expect("the lock is free"));
 }
 
@@ -161,10 +120,7 @@ async fn what_waits_when_the_store_closes_is_finished_or_refused() {
     let commits: Vec<_> = (0..200)
         .map(|number| {
             let store = store.clone();
-            task::spawn(
-                "commit",
-                async move { create(&store, &format!("/y/{number}")).await },
-            )
+            task::spawn("commit", async move { create(&store, &format!("/y/{number}")).await })
         })
         .collect();
     tokio::task::yield_now().await;
@@ -201,24 +157,16 @@ async fn a_commit_that_was_begun_happens_without_its_client() {
 async fn history_is_compacted_by_time() {
     let dir = tempfile::tempdir().expect("a folder");
     let (clock, hand) = Clock::manual();
-    let options = Options {
-        compaction_interval: Some(Duration::from_secs(300)),
-        ..Options::new(dir.path(), clock)
-    };
+    let options =
+        Options { compaction_interval: Some(Duration::from_secs(300)), ..Options::new(dir.path(), clock) };
     let store = MvccStore::open(options).await.expect("a new store");
     let mut revision = create(&store, "/x/a").await.expect("a write");
     for number in 0..10 {
         let write = Write::put(format!("{number}"));
-        revision = store
-            .commit(&Key::from("/x/a"), Expect::Unchanged(revision), write)
-            .await
-            .expect("a write");
+        revision =
+            store.commit(&Key::from("/x/a"), Expect::Unchanged(revision), write).await.expect("a write");
     }
-    let state_at = async |revision| {
-        store
-            .list(&Key::from("/x/"), None, 1, At::Exactly(revision))
-            .await
-    };
+    let state_at = async |revision| store.list(&Key::from("/x/"), None, 1, At::Exactly(revision)).await;
     let old = Revision::new(5).expect("not zero");
     // One interval to take note of where the store is, another to compact to there.
     let mut passed = 0;
@@ -226,15 +174,10 @@ async fn history_is_compacted_by_time() {
         assert!(passed < 100_000, "nothing was compacted in {passed} s");
         hand.advance(Duration::from_secs(10));
         passed += 10;
-        tokio::time::timeout(Duration::from_millis(2), std::future::pending::<()>())
-            .await
-            .unwrap_err();
+        tokio::time::timeout(Duration::from_millis(2), std::future::pending::<()>()).await.unwrap_err();
     }
     assert!(passed >= 300, "compacted after {passed} s");
     let error = state_at(old).await.expect_err("it is gone");
-    assert!(
-        matches!(error, StoreError::Compacted { oldest, .. } if oldest <= revision),
-        "{error:?}"
-    );
+    assert!(matches!(error, StoreError::Compacted { oldest, .. } if oldest <= revision), "{error:?}");
     assert!(state_at(revision).await.is_ok());
 }

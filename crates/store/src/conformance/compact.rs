@@ -26,10 +26,7 @@ pub async fn the_past_before_a_compaction_is_gone(subject: &Subject) {
     let Past { a1, b1, a2, .. } = past(subject).await;
     subject.store.compact(a2).await.expect("compaction works");
     for asked in [Revision::FIRST, a1, b1] {
-        let listed = subject
-            .list("/x/", At::Exactly(asked))
-            .await
-            .expect_err("it is gone");
+        let listed = subject.list("/x/", At::Exactly(asked)).await.expect_err("it is gone");
         let watched = refusal(subject.watch("/x/", asked)).await;
         for error in [listed, watched] {
             let StoreError::Compacted { asked: told, oldest } = error else {
@@ -79,10 +76,7 @@ pub async fn compacting_twice_does_nothing(subject: &Subject) {
 pub async fn a_running_watch_survives_a_compaction(subject: &Subject) {
     let mut watch = subject.watch("/x/", Revision::FIRST);
     let Past { a3, .. } = past(subject).await;
-    assert_eq!(
-        changes(&mut watch, 5).await,
-        "+/x/a=1 +/x/b=1 ~/x/a=1>2 -/x/b=1 ~/x/a=2>3"
-    );
+    assert_eq!(changes(&mut watch, 5).await, "+/x/a=1 +/x/b=1 ~/x/a=1>2 -/x/b=1 ~/x/a=2>3");
     let other = subject.create("/y/a", "1").await;
     subject.store.compact(other).await.expect("compaction works");
     subject.delete("/x/a", a3).await;

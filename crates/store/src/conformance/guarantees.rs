@@ -31,10 +31,7 @@ fn changes(events: &[Event]) -> impl Iterator<Item = (&Key, &Event)> {
 pub fn ordered(observation: &Observation<'_>) {
     for events in observation.both() {
         for pair in events.windows(2) {
-            assert!(
-                pair[0].revision() <= pair[1].revision(),
-                "{pair:?} are out of order"
-            );
+            assert!(pair[0].revision() <= pair[1].revision(), "{pair:?} are out of order");
         }
     }
 }
@@ -58,10 +55,7 @@ pub fn atomic(observation: &Observation<'_>) {
             match event {
                 Event::Put { entry, previous } => {
                     assert_eq!(previous.as_ref(), before, "before {event:?}");
-                    assert_eq!(
-                        entry.created,
-                        before.map_or(entry.modified, |before| before.created)
-                    );
+                    assert_eq!(entry.created, before.map_or(entry.modified, |before| before.created));
                     assert_eq!(entry.version, before.map_or(1, |before| before.version + 1));
                     state.insert(key, entry);
                 }
@@ -77,9 +71,7 @@ pub fn atomic(observation: &Observation<'_>) {
 
 /// No event is left out: of everything there is one for each revision, of a part all that belong to it.
 pub fn reliable(observation: &Observation<'_>) {
-    let revisions: Vec<u64> = changes(observation.whole)
-        .map(|(_, event)| event.revision().get())
-        .collect();
+    let revisions: Vec<u64> = changes(observation.whole).map(|(_, event)| event.revision().get()).collect();
     let gapless: Vec<u64> = (Revision::FIRST.get() + 1..).take(revisions.len()).collect();
     assert_eq!(revisions, gapless);
 
@@ -111,10 +103,7 @@ pub fn bookmarkable(observation: &Observation<'_>) {
         for event in events {
             match event {
                 Event::Progress(revision) => progress = *revision,
-                change => assert!(
-                    change.revision() > progress,
-                    "{change:?} came after progress {progress}"
-                ),
+                change => assert!(change.revision() > progress, "{change:?} came after progress {progress}"),
             }
         }
     }
@@ -131,11 +120,6 @@ pub async fn state_is_what_events_say(observation: &Observation<'_>) {
             Event::Progress(_) => (),
         }
     }
-    let listed = observation
-        .subject
-        .list("/", At::Latest)
-        .await
-        .expect("listing works")
-        .entries;
+    let listed = observation.subject.list("/", At::Latest).await.expect("listing works").entries;
     assert_eq!(state.into_values().collect::<Vec<_>>(), listed);
 }

@@ -8,9 +8,7 @@ use crate::{At, Expect, Revision, Write};
 const MINUTE: Duration = Duration::from_secs(60);
 
 async fn create_for(subject: &Subject, key: &str, lives: Duration) -> Revision {
-    subject
-        .must_commit(key, Expect::Absent, Write::put_for("1", lives))
-        .await
+    subject.must_commit(key, Expect::Absent, Write::put_for("1", lives)).await
 }
 
 /// The store deletes it, with an event and a revision as if anybody had.
@@ -34,9 +32,7 @@ pub async fn a_new_put_ends_the_old_life(subject: &Subject) {
     subject.update("/stays", stays, "2").await;
     let longer = create_for(subject, "/longer", MINUTE).await;
     let write = Write::put_for("2", 10 * MINUTE);
-    let latest = subject
-        .must_commit("/longer", Expect::Unchanged(longer), write)
-        .await;
+    let latest = subject.must_commit("/longer", Expect::Unchanged(longer), write).await;
     create_for(subject, "/two-minutes", 2 * MINUTE).await;
 
     let mut watch = subject.watch("/", latest.next());

@@ -8,10 +8,7 @@ pub async fn keys_are_in_byte_order(subject: &Subject) {
     for key in ["/x/b", "/x/a", "/x/a/b", "/x/a-b", "/x/ä", "/x/B"] {
         subject.create(key, "").await;
     }
-    assert_eq!(
-        subject.text("/x/", At::Latest).await,
-        "/x/B= /x/a= /x/a-b= /x/a/b= /x/b= /x/ä="
-    );
+    assert_eq!(subject.text("/x/", At::Latest).await, "/x/B= /x/a= /x/a-b= /x/a/b= /x/b= /x/ä=");
 }
 
 /// A prefix is a prefix of the text and nothing else.
@@ -20,10 +17,7 @@ pub async fn a_prefix_is_exact(subject: &Subject) {
         subject.create(key, "").await;
     }
     assert_eq!(subject.text("/pods/", At::Latest).await, "/pods/= /pods/a=");
-    assert_eq!(
-        subject.text("/pods", At::Latest).await,
-        "/pods= /pods/= /pods/a= /pods0="
-    );
+    assert_eq!(subject.text("/pods", At::Latest).await, "/pods= /pods/= /pods/a= /pods0=");
     assert_eq!(subject.text("/nothing/", At::Latest).await, "");
 }
 
@@ -35,19 +29,10 @@ pub async fn pages_cover_everything(subject: &Subject) {
     }
     subject.create("/y/0", "").await;
     let prefix = Key::from("/x/");
-    for (limit, expected) in [
-        (3, vec![3, 3, 3, 1]),
-        (5, vec![5, 5]),
-        (10, vec![10]),
-        (11, vec![10]),
-    ] {
+    for (limit, expected) in [(3, vec![3, 3, 3, 1]), (5, vec![5, 5]), (10, vec![10]), (11, vec![10])] {
         let (mut sizes, mut seen, mut after) = (Vec::new(), Vec::new(), None);
         loop {
-            let page = subject
-                .store
-                .list(&prefix, after.as_ref(), limit, At::Latest)
-                .await
-                .expect("a page");
+            let page = subject.store.list(&prefix, after.as_ref(), limit, At::Latest).await.expect("a page");
             assert_eq!(page.revision, latest.next());
             sizes.push(page.entries.len());
             seen.extend(page.entries);
@@ -62,11 +47,7 @@ pub async fn pages_cover_everything(subject: &Subject) {
         assert_eq!(sizes, expected);
         assert_eq!(text_of(&seen), subject.text("/x/", At::Latest).await);
     }
-    let counted = subject
-        .store
-        .list(&prefix, None, 0, At::Latest)
-        .await
-        .expect("a page");
+    let counted = subject.store.list(&prefix, None, 0, At::Latest).await.expect("a page");
     assert!(counted.entries.is_empty() && counted.more);
     assert!(counted.remaining.is_none_or(|told| told == 10));
 }
@@ -87,11 +68,7 @@ pub async fn a_page_begins_behind_any_key(subject: &Subject) {
     ];
     for (after, expected) in cases {
         let after = Key::from(after);
-        let page = subject
-            .store
-            .list(&Key::from("/x/"), Some(&after), 10, At::Latest)
-            .await
-            .expect("a page");
+        let page = subject.store.list(&Key::from("/x/"), Some(&after), 10, At::Latest).await.expect("a page");
         assert_eq!(text_of(&page.entries), expected, "after {after}");
         assert!(!page.more);
     }
@@ -115,11 +92,7 @@ pub async fn a_list_shows_the_past(subject: &Subject) {
         (last, "/x/b=2"),
     ];
     for (revision, expected) in cases {
-        assert_eq!(
-            subject.text("/x/", At::Exactly(revision)).await,
-            expected,
-            "at {revision}"
-        );
+        assert_eq!(subject.text("/x/", At::Exactly(revision)).await, expected, "at {revision}");
     }
     let page = subject.list("/x/", At::Exactly(a2)).await.expect("a page");
     assert_eq!(page.revision, a2);
@@ -140,26 +113,15 @@ pub async fn pages_of_the_past_agree(subject: &Subject) {
     let (mut seen, mut after) = (Vec::new(), None);
     for number in 0..6 {
         let prefix = Key::from("/x/");
-        let page = subject
-            .store
-            .list(&prefix, after.as_ref(), 1, at)
-            .await
-            .expect("a page");
+        let page = subject.store.list(&prefix, after.as_ref(), 1, at).await.expect("a page");
         assert!(page.remaining.is_none_or(|told| told == 5 - number));
         after = page.entries.last().map(|entry| entry.key.clone());
         seen.extend(page.entries);
 
-        let current = subject
-            .get(&format!("/x/{}", 5 - number))
-            .await
-            .expect("it is there");
+        let current = subject.get(&format!("/x/{}", 5 - number)).await.expect("it is there");
         match number % 2 {
             0 => subject.delete(current.key.as_str(), current.modified).await,
-            _ => {
-                subject
-                    .update(current.key.as_str(), current.modified, "new")
-                    .await
-            }
+            _ => subject.update(current.key.as_str(), current.modified, "new").await,
         };
         subject.create(&format!("/x/{number}-between"), "new").await;
     }
@@ -169,13 +131,8 @@ pub async fn pages_of_the_past_agree(subject: &Subject) {
 /// What has not happened cannot be listed.
 pub async fn the_future_is_refused(subject: &Subject) {
     let latest = subject.create("/a", "1").await;
-    let error = subject
-        .list("/", At::Exactly(latest.next()))
-        .await
-        .expect_err("the future");
-    let StoreError::Future { asked, latest: told } = error else {
-        panic!("{error:?} is not the future")
-    };
+    let error = subject.list("/", At::Exactly(latest.next())).await.expect_err("the future");
+    let StoreError::Future { asked, latest: told } = error else { panic!("{error:?} is not the future") };
     assert_eq!((asked, told), (latest.next(), latest));
 }
 
@@ -189,10 +146,7 @@ pub async fn large_lists_are_complete(subject: &Subject) {
         let write = Write::put(format!("{number}"));
         let store = subject.store.clone();
         keelson_stdx::task::spawn("create", async move {
-            store
-                .commit(&Key::from(key), Expect::Absent, write)
-                .await
-                .map(drop)
+            store.commit(&Key::from(key), Expect::Absent, write).await.map(drop)
         });
     }
     let whole = Revision::new(COUNT as u64 + 1).expect("not zero");

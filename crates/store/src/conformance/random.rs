@@ -44,10 +44,7 @@ pub async fn a_random_history_is_that_of_the_model(subject: &Subject) {
     for prefix in ["/", "/a/", "/b", "/c/"] {
         let step = Step::Watch(Key::from(prefix), model.latest().await);
         assert_eq!(answer(subject, &step).await, answer(&model, &step).await);
-        assert_eq!(
-            subject.text(prefix, At::Latest).await,
-            model.text(prefix, At::Latest).await
-        );
+        assert_eq!(subject.text(prefix, At::Latest).await, model.text(prefix, At::Latest).await);
     }
 }
 
@@ -109,10 +106,7 @@ async fn answer(subject: &Subject, step: &Step) -> String {
         Step::Compact(before) => format!("{:?}", store.compact(*before).await),
         Step::Watch(prefix, after) => {
             let mut watch = store.watch(prefix, *after);
-            match super::next(&mut watch)
-                .await
-                .expect("a watch begins with something")
-            {
+            match super::next(&mut watch).await.expect("a watch begins with something") {
                 Err(error) => format!("{error:?}"),
                 Ok(first) => {
                     let mut words = vec![format!("{first:?}")];

@@ -19,34 +19,16 @@ pub async fn events_tell_what_was_before(subject: &Subject) {
     subject.create("/x/a", "3").await;
 
     next_change(&mut watch).await;
-    let Event::Put {
-        entry,
-        previous: Some(previous),
-    } = next_change(&mut watch).await
-    else {
+    let Event::Put { entry, previous: Some(previous) } = next_change(&mut watch).await else {
         panic!("the second event is an update");
     };
     assert_eq!((entry.created, entry.modified, entry.version), (a1, a2, 2));
-    assert_eq!(
-        (previous.created, previous.modified, previous.version),
-        (a1, a1, 1)
-    );
-    let Event::Delete {
-        key,
-        revision,
-        previous,
-    } = next_change(&mut watch).await
-    else {
+    assert_eq!((previous.created, previous.modified, previous.version), (a1, a1, 1));
+    let Event::Delete { key, revision, previous } = next_change(&mut watch).await else {
         panic!("the third event is a deletion");
     };
-    assert_eq!(
-        (key.as_str(), revision, &*previous.value),
-        ("/x/a", gone, b"2".as_slice())
-    );
-    assert_eq!(
-        (previous.created, previous.modified, previous.version),
-        (a1, a2, 2)
-    );
+    assert_eq!((key.as_str(), revision, &*previous.value), ("/x/a", gone, b"2".as_slice()));
+    assert_eq!((previous.created, previous.modified, previous.version), (a1, a2, 2));
     assert_eq!(changes(&mut watch, 1).await, "+/x/a=3");
 }
 
@@ -61,9 +43,8 @@ pub async fn a_watch_starts_in_the_past(subject: &Subject) {
         (b1, "~/x/a=1>2 -/x/a=2"),
         (a2, "-/x/a=2"),
     ];
-    let watches: Vec<(Events, &str)> = cases
-        .map(|(after, expected)| (subject.watch("/x/", after), expected))
-        .into();
+    let watches: Vec<(Events, &str)> =
+        cases.map(|(after, expected)| (subject.watch("/x/", after), expected)).into();
     subject.delete("/x/a", a2).await;
     for (mut watch, expected) in watches {
         assert_eq!(changes(&mut watch, expected.split(' ').count()).await, expected);
@@ -75,21 +56,10 @@ pub async fn a_watch_sees_only_its_prefix(subject: &Subject) {
     let mut pods = subject.watch("/pods/", Revision::FIRST);
     let mut in_namespace = subject.watch("/pods/a/", Revision::FIRST);
     let mut odd = subject.watch("/po", Revision::FIRST);
-    for key in [
-        "/podtemplates/a/x",
-        "/pods/b/x",
-        "/nodes/x",
-        "/pods/a/x",
-        "/pods",
-        "/pods/a",
-        "/pods/c/x",
-    ] {
+    for key in ["/podtemplates/a/x", "/pods/b/x", "/nodes/x", "/pods/a/x", "/pods", "/pods/a", "/pods/c/x"] {
         subject.create(key, "1").await;
     }
-    assert_eq!(
-        changes(&mut pods, 4).await,
-        "+/pods/b/x=1 +/pods/a/x=1 +/pods/a=1 +/pods/c/x=1"
-    );
+    assert_eq!(changes(&mut pods, 4).await, "+/pods/b/x=1 +/pods/a/x=1 +/pods/a=1 +/pods/c/x=1");
     subject.create("/pods/a/y", "1").await;
     assert_eq!(changes(&mut in_namespace, 2).await, "+/pods/a/x=1 +/pods/a/y=1");
     assert_eq!(changes(&mut odd, 2).await, "+/podtemplates/a/x=1 +/pods/b/x=1");
@@ -101,17 +71,11 @@ pub async fn a_watch_says_when_it_has_caught_up(subject: &Subject) {
     let latest = subject.create("/y/a", "1").await;
     let mut watch = subject.watch("/x/", Revision::FIRST);
     assert_eq!(changes(&mut watch, 1).await, "+/x/a=1");
-    let event = next(&mut watch)
-        .await
-        .expect("the watch goes on")
-        .expect("the watch works");
+    let event = next(&mut watch).await.expect("the watch goes on").expect("the watch works");
     assert_eq!(event, Event::Progress(latest));
 
     let mut nothing = subject.watch("/nothing/", latest);
-    let event = next(&mut nothing)
-        .await
-        .expect("the watch goes on")
-        .expect("the watch works");
+    let event = next(&mut nothing).await.expect("the watch goes on").expect("the watch works");
     assert_eq!(event, Event::Progress(latest));
 }
 
@@ -139,9 +103,7 @@ pub async fn a_silent_watch_tells_progress(subject: &Subject) {
 pub async fn a_watch_of_the_future_is_refused(subject: &Subject) {
     let latest = subject.create("/a", "1").await;
     let error = refusal(subject.watch("/", latest.next())).await;
-    let StoreError::Future { asked, latest: told } = error else {
-        panic!("{error:?} is not the future")
-    };
+    let StoreError::Future { asked, latest: told } = error else { panic!("{error:?} is not the future") };
     assert_eq!((asked, told), (latest.next(), latest));
 }
 
@@ -157,10 +119,7 @@ pub async fn a_slow_watch_misses_nothing(subject: &Subject) {
             task::spawn("writer", async move {
                 for number in 0..EACH {
                     let key = Key::from(format!("/x/{writer}/{number}"));
-                    store
-                        .commit(&key, Expect::Absent, Write::put("1"))
-                        .await
-                        .expect("the key is new");
+                    store.commit(&key, Expect::Absent, Write::put("1")).await.expect("the key is new");
                 }
             })
         })
@@ -211,10 +170,7 @@ pub async fn the_six_guarantees_hold(subject: &Subject) {
                 writer.await.expect("no writer panics");
             }
             for key in ["/1/end", "/end"] {
-                store
-                    .commit(&Key::from(key), Expect::Absent, Write::put(""))
-                    .await
-                    .expect("the key is new");
+                store.commit(&Key::from(key), Expect::Absent, Write::put("")).await.expect("the key is new");
             }
         }
     });
@@ -222,12 +178,7 @@ pub async fn the_six_guarantees_hold(subject: &Subject) {
     let part = read_to_end(part, "/1/end").await;
     end.await.expect("the end comes");
 
-    let observation = Observation {
-        subject,
-        whole: &whole,
-        part: &part,
-        prefix: Key::from("/1/"),
-    };
+    let observation = Observation { subject, whole: &whole, part: &part, prefix: Key::from("/1/") };
     guarantees::ordered(&observation);
     guarantees::unique(&observation);
     guarantees::atomic(&observation);
@@ -240,10 +191,7 @@ pub async fn the_six_guarantees_hold(subject: &Subject) {
 async fn read_to_end(mut watch: Events, end: &str) -> Vec<Event> {
     let mut seen = Vec::new();
     loop {
-        let event = next(&mut watch)
-            .await
-            .expect("the watch goes on")
-            .expect("the watch works");
+        let event = next(&mut watch).await.expect("the watch goes on").expect("the watch works");
         let last = event.key().is_some_and(|key| key.as_str() == end);
         seen.push(event);
         if last {
@@ -257,9 +205,7 @@ async fn write_at_random(store: &dyn Store, seed: u64) {
     for number in 0..150 {
         let key = Key::from(format!("/{}/{}", random.below(3), random.below(4)));
         let current = store.get(&key).await.expect("reading works");
-        let expect = current
-            .as_ref()
-            .map_or(Expect::Absent, |entry| Expect::Unchanged(entry.modified));
+        let expect = current.as_ref().map_or(Expect::Absent, |entry| Expect::Unchanged(entry.modified));
         let write = match current {
             Some(_) if random.below(3) == 0 => Write::Delete,
             _ => Write::put(format!("{seed}.{number}")),

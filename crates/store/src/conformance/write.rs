@@ -27,20 +27,13 @@ pub async fn each_write_is_one_revision(subject: &Subject) {
 /// A value comes back as it was, byte for byte; an empty one, too.
 pub async fn what_was_written_can_be_read(subject: &Subject) {
     let all_bytes: Vec<u8> = (0..=255).cycle().take(70_000).collect();
-    for (key, value) in [
-        ("/bytes", all_bytes.as_slice()),
-        ("/empty", b""),
-        ("/text", b"{\"a\":1}"),
-    ] {
+    for (key, value) in [("/bytes", all_bytes.as_slice()), ("/empty", b""), ("/text", b"{\"a\":1}")] {
         let write = Write::put(Bytes::copy_from_slice(value));
         let revision = subject.must_commit(key, Expect::Absent, write).await;
         let entry = subject.get(key).await.expect("it was just written");
         assert_eq!(entry.key.as_str(), key);
         assert_eq!(entry.value, value);
-        assert_eq!(
-            (entry.created, entry.modified, entry.version),
-            (revision, revision, 1)
-        );
+        assert_eq!((entry.created, entry.modified, entry.version), (revision, revision, 1));
     }
 }
 
@@ -49,10 +42,7 @@ pub async fn created_and_version_count_as_in_etcd(subject: &Subject) {
     let created = subject.create("/a", "1").await;
     let updated = subject.update("/a", created, "2").await;
     let entry = subject.get("/a").await.expect("it was just written");
-    assert_eq!(
-        (entry.created, entry.modified, entry.version),
-        (created, updated, 2)
-    );
+    assert_eq!((entry.created, entry.modified, entry.version), (created, updated, 2));
 
     subject.delete("/a", updated).await;
     assert_eq!(subject.get("/a").await, None);
@@ -66,10 +56,7 @@ pub async fn created_and_version_count_as_in_etcd(subject: &Subject) {
 pub async fn a_create_needs_an_absent_key(subject: &Subject) {
     subject.create("/a", "1").await;
     let error = commit(subject, "/a", Expect::Absent, Write::put("2")).await;
-    assert!(
-        matches!(&error, StoreError::Exists(key) if key.as_str() == "/a"),
-        "{error:?}"
-    );
+    assert!(matches!(&error, StoreError::Exists(key) if key.as_str() == "/a"), "{error:?}");
     assert_eq!(subject.get("/a").await.expect("it is there").value, "1");
 }
 
@@ -79,21 +66,14 @@ pub async fn an_update_needs_an_unchanged_entry(subject: &Subject) {
     subject.update("/a", first, "2").await;
     for write in [Write::put("3"), Write::Delete] {
         let error = commit(subject, "/a", Expect::Unchanged(first), write.clone()).await;
-        let StoreError::Changed {
-            key,
-            current: Some(current),
-        } = error
-        else {
+        let StoreError::Changed { key, current: Some(current) } = error else {
             panic!("{error:?} is not a change");
         };
         assert_eq!(key.as_str(), "/a");
         assert_eq!(Some(*current), subject.get("/a").await);
 
         let error = commit(subject, "/nothing", Expect::Unchanged(first), write).await;
-        assert!(
-            matches!(error, StoreError::Changed { current: None, .. }),
-            "{error:?}"
-        );
+        assert!(matches!(error, StoreError::Changed { current: None, .. }), "{error:?}");
     }
     assert_eq!(subject.get("/a").await.expect("it is there").value, "2");
 }
@@ -101,10 +81,7 @@ pub async fn an_update_needs_an_unchanged_entry(subject: &Subject) {
 /// Nothing cannot be deleted.
 pub async fn a_delete_needs_something_that_is_there(subject: &Subject) {
     let error = commit(subject, "/a", Expect::Absent, Write::Delete).await;
-    assert!(
-        matches!(error, StoreError::Changed { current: None, .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error, StoreError::Changed { current: None, .. }), "{error:?}");
     subject.create("/a", "1").await;
     let error = commit(subject, "/a", Expect::Absent, Write::Delete).await;
     assert!(matches!(error, StoreError::Exists(_)), "{error:?}");
@@ -121,18 +98,11 @@ pub async fn a_failed_write_takes_no_revision(subject: &Subject) {
 /// A value at the limit is taken, one byte more is not.
 pub async fn values_have_a_limit(subject: &Subject) {
     let limit = DEFAULT_VALUE_LIMIT;
-    subject
-        .must_commit("/large", Expect::Absent, Write::put(vec![7; limit]))
-        .await;
-    assert_eq!(
-        subject.get("/large").await.expect("it was taken").value.len(),
-        limit
-    );
+    subject.must_commit("/large", Expect::Absent, Write::put(vec![7; limit])).await;
+    assert_eq!(subject.get("/large").await.expect("it was taken").value.len(), limit);
 
     let error = commit(subject, "/larger", Expect::Absent, Write::put(vec![7; limit + 1])).await;
-    let StoreError::TooLarge { size, limit: told } = error else {
-        panic!("{error:?} is not about size")
-    };
+    let StoreError::TooLarge { size, limit: told } = error else { panic!("{error:?} is not about size") };
     assert_eq!((size, told), (limit + 1, limit));
     assert_eq!(subject.get("/larger").await, None);
 }
@@ -142,9 +112,7 @@ pub async fn one_of_many_creates_wins(subject: &Subject) {
     let tries = (0..32).map(|number| {
         let store = subject.store.clone();
         task::spawn("create", async move {
-            store
-                .commit(&Key::from("/a"), Expect::Absent, Write::put(format!("{number}")))
-                .await
+            store.commit(&Key::from("/a"), Expect::Absent, Write::put(format!("{number}"))).await
         })
     });
     let mut won = Vec::new();
@@ -155,13 +123,8 @@ pub async fn one_of_many_creates_wins(subject: &Subject) {
         }
     }
     let entry = subject.get("/a").await.expect("somebody won");
-    let [(number, revision)] = won[..] else {
-        panic!("{won:?} is not one winner")
-    };
-    assert_eq!(
-        (entry.value, entry.modified),
-        (Bytes::from(format!("{number}")), revision)
-    );
+    let [(number, revision)] = won[..] else { panic!("{won:?} is not one winner") };
+    assert_eq!((entry.value, entry.modified), (Bytes::from(format!("{number}")), revision));
 }
 
 /// Many count up one number: read, add, write if unchanged, retry.
@@ -189,19 +152,11 @@ pub async fn increments_are_not_lost(subject: &Subject) {
 async fn increment(store: &dyn crate::Store, key: &Key) {
     let mut current = store.get(key).await.expect("reading works").expect("it is there");
     loop {
-        let number: u64 = std::str::from_utf8(&current.value)
-            .expect("text")
-            .parse()
-            .expect("a number");
+        let number: u64 = std::str::from_utf8(&current.value).expect("text").parse().expect("a number");
         let write = Write::put(format!("{}", number + 1));
-        match store
-            .commit(key, Expect::Unchanged(current.modified), write)
-            .await
-        {
+        match store.commit(key, Expect::Unchanged(current.modified), write).await {
             Ok(_) => return,
-            Err(StoreError::Changed {
-                current: Some(fresh), ..
-            }) => current = *fresh,
+            Err(StoreError::Changed { current: Some(fresh), .. }) => current = *fresh,
             Err(error) => panic!("{error:?} instead of a change"),
         }
     }
@@ -221,10 +176,7 @@ pub async fn the_tip_of_a_prefix_is_not_moved_by_others(subject: &Subject) {
         let other = subject.create(&format!("/nodes/{round}"), "1").await;
         let after = subject.store.tip(&pods).await.expect("a tip");
         assert_eq!(after.latest, other);
-        assert!(
-            after.changed == before.changed || after.changed == after.latest,
-            "{after:?}"
-        );
+        assert!(after.changed == before.changed || after.changed == after.latest, "{after:?}");
 
         let deleted = subject.delete(&format!("/pods/{round}"), created).await;
         assert_eq!(subject.store.tip(&pods).await.expect("a tip").changed, deleted);
@@ -234,8 +186,5 @@ pub async fn the_tip_of_a_prefix_is_not_moved_by_others(subject: &Subject) {
 
 async fn commit(subject: &Subject, key: &str, expect: Expect, write: Write) -> StoreError {
     let store = Arc::clone(&subject.store);
-    store
-        .commit(&Key::from(key), expect, write)
-        .await
-        .expect_err("the write is refused")
+    store.commit(&Key::from(key), expect, write).await.expect_err("the write is refused")
 }

@@ -7,11 +7,7 @@ use crate::{Bookmarks, Scope, Start, WatchRequest};
 
 fn request(lives: Option<Duration>) -> WatchRequest {
     let scope = Scope::Namespace("a".into());
-    WatchRequest {
-        bookmarks: Bookmarks::Regular,
-        lives,
-        ..WatchRequest::new(Start::Snapshot, scope)
-    }
+    WatchRequest { bookmarks: Bookmarks::Regular, lives, ..WatchRequest::new(Start::Snapshot, scope) }
 }
 
 /// What the client gets in the next so many seconds, and when.
@@ -67,10 +63,7 @@ async fn a_bookmark_never_overtakes_an_event() {
     let events: Vec<&str> = seen.split(' ').filter(|text| !text.starts_with('*')).collect();
     assert_eq!(events.len(), 10, "{seen}");
     let next = watch_for(&fixture, &mut client, 64).await;
-    assert!(
-        next.iter().any(|(_, text)| *text == format!("*{last}")),
-        "{next:?}"
-    );
+    assert!(next.iter().any(|(_, text)| *text == format!("*{last}")), "{next:?}");
 }
 
 #[tokio::test]
@@ -79,10 +72,7 @@ async fn a_bookmark_comes_before_the_end_of_the_watch() {
     let mut client = fixture.watch(request(Some(Duration::from_secs(30))));
     assert_eq!(client.ready(), "");
     let other = fixture.put("b/y", "n1").await;
-    assert_eq!(
-        watch_for(&fixture, &mut client, 100).await,
-        [(28, format!("*{other}"))]
-    );
+    assert_eq!(watch_for(&fixture, &mut client, 100).await, [(28, format!("*{other}"))]);
 }
 
 #[tokio::test]

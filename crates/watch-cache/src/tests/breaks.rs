@@ -26,10 +26,7 @@ async fn a_broken_watch_is_taken_up_again() {
     assert_eq!(client.ready(), "+a/x=n1 ~a/x=n2 +b/y=n1");
     client.check(&snapshot);
     let stats = fixture.cache.stats();
-    assert_eq!(
-        (stats.reconnects, stats.relists, stats.events, stats.following),
-        (1, 0, 3, true)
-    );
+    assert_eq!((stats.reconnects, stats.relists, stats.events, stats.following), (1, 0, 3, true));
 }
 
 #[tokio::test]
@@ -39,9 +36,7 @@ async fn what_was_missed_by_compaction_is_found_by_listing() {
         fixture.put(path, "n1").await;
     }
     let before = fixture.fresh().await;
-    let mut client = fixture
-        .watch(everything(Start::After(before.revision())))
-        .with_list(&before);
+    let mut client = fixture.watch(everything(Start::After(before.revision()))).with_list(&before);
     assert_eq!(client.ready(), "");
 
     fixture.hold();
@@ -56,18 +51,12 @@ async fn what_was_missed_by_compaction_is_found_by_listing() {
     fixture.release();
 
     let after = fixture.fresh().await;
-    assert_eq!(
-        listed(&after, &Scope::All),
-        "a/changed=n2 a/recreated=n3 b/new=n4 b/same=n1"
-    );
+    assert_eq!(listed(&after, &Scope::All), "a/changed=n2 a/recreated=n3 b/new=n4 b/same=n1");
     assert_eq!(fixture.cache.verify().await.unwrap(), []);
     let seen = client.ready();
     let mut sorted: Vec<&str> = seen.split(' ').collect();
     sorted.sort_unstable();
-    assert_eq!(
-        sorted.join(" "),
-        "+b/new=n4 -a/gone=n1 -b/gone=n1 ~a/changed=n2 ~a/recreated=n3"
-    );
+    assert_eq!(sorted.join(" "), "+b/new=n4 -a/gone=n1 -b/gone=n1 ~a/changed=n2 ~a/recreated=n3");
     client.check(&after);
 
     let stats = fixture.cache.stats();
@@ -146,12 +135,8 @@ async fn a_cache_that_is_wrong_is_found_out() {
     {
         let mut state = fixture.cache.shared.state.lock();
         state.snapshot.set(&key("a/x"), None);
-        state
-            .snapshot
-            .set(&key("a/y"), Some(&crate::tests::object("a", "y", "n1", 2)));
-        state
-            .snapshot
-            .set(&key("a/z"), Some(&crate::tests::object("a", "z", "n1", 2)));
+        state.snapshot.set(&key("a/y"), Some(&crate::tests::object("a", "y", "n1", 2)));
+        state.snapshot.set(&key("a/z"), Some(&crate::tests::object("a", "z", "n1", 2)));
     }
     let found = fixture.cache.verify().await.unwrap();
     let stored = keelson_store::Revision::new(3).unwrap();
@@ -159,11 +144,7 @@ async fn a_cache_that_is_wrong_is_found_out() {
         found,
         [
             Difference::Missing(key("a/x")),
-            Difference::Stale {
-                key: key("a/y"),
-                cached: 2,
-                stored
-            },
+            Difference::Stale { key: key("a/y"), cached: 2, stored },
             Difference::Extra(key("a/z")),
         ]
     );
@@ -177,17 +158,9 @@ async fn bytes_and_objects_are_counted() {
     fixture.put("a/x", "n1").await;
     fixture.put("a/x", "n1-with-a-longer-name").await;
     fixture.put("b/y", "n1").await;
-    let footprint = fixture
-        .fresh()
-        .await
-        .iter()
-        .map(|(_, object)| object.footprint() as u64)
-        .sum();
+    let footprint = fixture.fresh().await.iter().map(|(_, object)| object.footprint() as u64).sum();
     let stats = fixture.cache.stats();
-    assert_eq!(
-        (stats.objects, stats.bytes, stats.events, stats.history),
-        (2, footprint, 3, 3)
-    );
+    assert_eq!((stats.objects, stats.bytes, stats.events, stats.history), (2, footprint, 3, 3));
     fixture.delete("a/x").await;
     fixture.delete("b/y").await;
     fixture.fresh().await;

@@ -11,9 +11,7 @@ use crate::{Scope, Signal, Start, WatchRequest};
 async fn an_event_wakes_only_those_it_concerns() {
     let fixture = Fixture::with(|options| options.indexes = vec![0]).await;
     let start = |scope: Scope| {
-        let mut client = fixture
-            .watch(WatchRequest::new(Start::Snapshot, scope.clone()))
-            .through(scope);
+        let mut client = fixture.watch(WatchRequest::new(Start::Snapshot, scope.clone())).through(scope);
         assert_eq!(client.ready(), "");
         client
     };
@@ -21,26 +19,14 @@ async fn an_event_wakes_only_those_it_concerns() {
     for number in 0..3500 {
         let text = format!("other{number}");
         others.push(start(Scope::Namespace(text.as_str().into())));
-        others.push(start(Scope::Name {
-            namespace: "a".into(),
-            name: text.as_str().into(),
-        }));
-        others.push(start(Scope::Field {
-            index: 0,
-            value: text.into(),
-        }));
+        others.push(start(Scope::Name { namespace: "a".into(), name: text.as_str().into() }));
+        others.push(start(Scope::Field { index: 0, value: text.into() }));
     }
     let mut concerned = [
         Scope::All,
         Scope::Namespace("a".into()),
-        Scope::Name {
-            namespace: "a".into(),
-            name: "x".into(),
-        },
-        Scope::Field {
-            index: 0,
-            value: "n1".into(),
-        },
+        Scope::Name { namespace: "a".into(), name: "x".into() },
+        Scope::Field { index: 0, value: "n1".into() },
     ]
     .map(start);
     fixture.put("a/x", "n1").await;
@@ -53,10 +39,7 @@ async fn an_event_wakes_only_those_it_concerns() {
     assert!(others.iter_mut().all(|client| client.ready().is_empty()));
 
     // From one node to another: both are told.
-    let mut receiver = start(Scope::Field {
-        index: 0,
-        value: "n2".into(),
-    });
+    let mut receiver = start(Scope::Field { index: 0, value: "n2".into() });
     fixture.put("a/x", "n2").await;
     fixture.fresh().await;
     assert_eq!(fixture.cache.stats().wakeups, 4 + 5);
@@ -85,20 +68,13 @@ async fn changing_between_history_and_queue_loses_nothing() {
     const EVENTS: u64 = 50_000;
     let fixture = Fixture::with(|options| options.queue = 1).await;
     let shared = fixture.cache.shared.clone();
-    let mut watcher = fixture
-        .cache
-        .watch(WatchRequest::new(Start::Snapshot, Scope::All))
-        .unwrap();
+    let mut watcher = fixture.cache.watch(WatchRequest::new(Start::Snapshot, Scope::All)).unwrap();
     let publisher = std::thread::spawn(move || {
         let key = Key::from("/registry/pods/a/x");
         for number in 2..EVENTS + 2 {
             let revision = Revision::new(number).unwrap();
             let object = Some(object("a", "x", "n1", number));
-            shared.publish(Change {
-                key: key.clone(),
-                revision,
-                object,
-            });
+            shared.publish(Change { key: key.clone(), revision, object });
         }
     });
     let mut expected = 2;
@@ -123,15 +99,8 @@ async fn changing_between_history_and_queue_loses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_lost_or_repeated_between_threads() {
     let fixture = Fixture::with(|options| (options.queue, options.indexes) = (3, vec![0])).await;
-    let scopes = [
-        Scope::All,
-        Scope::Namespace("a".into()),
-        Scope::Field {
-            index: 0,
-            value: "n1".into(),
-        },
-        Scope::All,
-    ];
+    let scopes =
+        [Scope::All, Scope::Namespace("a".into()), Scope::Field { index: 0, value: "n1".into() }, Scope::All];
     let mut watching = Vec::new();
     for round in 0..600 {
         if round % 50 == 0 {
@@ -142,9 +111,7 @@ async fn nothing_is_lost_or_repeated_between_threads() {
                 let request = WatchRequest::new(Start::After(snapshot.revision()), scope.clone());
                 fixture.watch(request).through(scope).with_list(&snapshot)
             } else {
-                fixture
-                    .watch(WatchRequest::new(Start::Snapshot, scope.clone()))
-                    .through(scope)
+                fixture.watch(WatchRequest::new(Start::Snapshot, scope.clone())).through(scope)
             };
             watching.push(task::spawn("client", follow(client)));
         }

@@ -73,33 +73,21 @@ async fn run(seed: u64, trouble: Trouble) {
 }
 
 async fn write(fixture: &Fixture, rng: &mut SmallRng) {
-    let (namespace, name) = (
-        ["a", "a-b", "b"][rng.random_range(0..3)],
-        ["x", "y", "z"][rng.random_range(0..3)],
-    );
+    let (namespace, name) =
+        (["a", "a-b", "b"][rng.random_range(0..3)], ["x", "y", "z"][rng.random_range(0..3)]);
     let path = format!("{namespace}/{name}");
     match rng.random_range(0..10) {
         0 => drop(fixture.elsewhere().await),
         1..4 if fixture.exists(&path).await => drop(fixture.delete(&path).await),
-        _ => drop(
-            fixture
-                .put(&path, ["n1", "n2", "n3"][rng.random_range(0..3)])
-                .await,
-        ),
+        _ => drop(fixture.put(&path, ["n1", "n2", "n3"][rng.random_range(0..3)]).await),
     }
 }
 
 fn scope(rng: &mut SmallRng) -> Scope {
     match rng.random_range(0..5) {
         0 => Scope::Namespace("a".into()),
-        1 => Scope::Name {
-            namespace: "b".into(),
-            name: "x".into(),
-        },
-        2 => Scope::Field {
-            index: 0,
-            value: "n1".into(),
-        },
+        1 => Scope::Name { namespace: "b".into(), name: "x".into() },
+        2 => Scope::Field { index: 0, value: "n1".into() },
         _ => Scope::All,
     }
 }
@@ -110,11 +98,7 @@ async fn begin(fixture: &Fixture, rng: &mut SmallRng, scope: &Scope) -> Client {
         if rng.random_bool(0.5) {
             return from_snapshot(fixture, scope);
         }
-        let snapshot = if rng.random_bool(0.5) {
-            fixture.cache.snapshot()
-        } else {
-            fixture.fresh().await
-        };
+        let snapshot = if rng.random_bool(0.5) { fixture.cache.snapshot() } else { fixture.fresh().await };
         for _ in 0..rng.random_range(0..5) {
             write(fixture, rng).await;
         }
@@ -127,9 +111,7 @@ async fn begin(fixture: &Fixture, rng: &mut SmallRng, scope: &Scope) -> Client {
 }
 
 fn from_snapshot(fixture: &Fixture, scope: &Scope) -> Client {
-    fixture
-        .watch(WatchRequest::new(Start::Snapshot, scope.clone()))
-        .through(scope.clone())
+    fixture.watch(WatchRequest::new(Start::Snapshot, scope.clone())).through(scope.clone())
 }
 
 /// Lets a client read. One that was left behind begins again.

@@ -64,14 +64,8 @@ async fn a_read_at_least_as_recent_does_not_wait_for_what_is_there() {
     fixture.fresh().await;
     fixture.hold();
     fixture.put("a/x", "n2").await;
-    let snapshot = within(fixture.cache.at_least(first, Duration::ZERO))
-        .await
-        .unwrap();
-    assert_eq!(
-        listed(&snapshot, &Scope::All),
-        "a/x=n1",
-        "older than the store, but as asked"
-    );
+    let snapshot = within(fixture.cache.at_least(first, Duration::ZERO)).await.unwrap();
+    assert_eq!(listed(&snapshot, &Scope::All), "a/x=n1", "older than the store, but as asked");
 }
 
 #[tokio::test]
@@ -95,9 +89,7 @@ async fn writes_elsewhere_count_for_at_least() {
     let fixture = Fixture::new().await;
     fixture.put("a/x", "n1").await;
     let latest = fixture.elsewhere().await;
-    let snapshot = within(fixture.cache.at_least(latest, Duration::from_secs(1)))
-        .await
-        .unwrap();
+    let snapshot = within(fixture.cache.at_least(latest, Duration::from_secs(1))).await.unwrap();
     assert!(snapshot.revision() >= latest);
     assert_eq!(listed(&snapshot, &Scope::All), "a/x=n1");
 }
@@ -109,10 +101,7 @@ async fn a_revision_of_the_future_is_waited_for_and_then_too_large() {
     let asked = written.next().next();
     let ask = || {
         let cache = fixture.cache.clone();
-        task::spawn(
-            "reader",
-            async move { cache.at_least(asked, BLOCK_TIMEOUT).await },
-        )
+        task::spawn("reader", async move { cache.at_least(asked, BLOCK_TIMEOUT).await })
     };
     let waiting = ask();
     for _ in 0..4 {
@@ -142,10 +131,7 @@ async fn the_past_is_exact_or_not_at_all() {
 
     let check = |revision: Revision, expected: Option<&str>| {
         let found = fixture.cache.exact(revision);
-        assert_eq!(
-            found.as_ref().map(|found| listed(found, &Scope::All)).as_deref(),
-            expected
-        );
+        assert_eq!(found.as_ref().map(|found| listed(found, &Scope::All)).as_deref(), expected);
         assert!(found.is_none_or(|found| found.revision() == revision));
     };
     check(first, None);
@@ -172,11 +158,7 @@ async fn pages_are_of_one_state_whatever_is_written_between() {
     let (mut seen, mut after) = (Vec::new(), None);
     for round in 0.. {
         let snapshot = fixture.cache.exact(revision).expect("it is kept");
-        let page = snapshot.page(&PageRequest {
-            scope: &scope,
-            after: after.as_ref(),
-            limit: 10,
-        });
+        let page = snapshot.page(&PageRequest { scope: &scope, after: after.as_ref(), limit: 10 });
         seen.extend(page.objects.iter().map(|object| object.index().fields[0].clone()));
         assert_eq!(page.remaining, Some(25 - seen.len()));
         let Some(next) = page.next else { break };

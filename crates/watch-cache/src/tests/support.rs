@@ -26,9 +26,7 @@ pub(crate) fn object(namespace: &str, name: &str, field: &str, revision: u64) ->
 
 fn freeze(namespace: &str, name: &str, field: &str, revision: u64) -> Frozen {
     let metadata = format!(r#"{{"name":"{name}","namespace":"{namespace}","resourceVersion":"{revision}"}}"#);
-    let json = Bytes::from(format!(
-        r#""metadata":{metadata},"spec":{{"nodeName":"{field}"}}}}"#
-    ));
+    let json = Bytes::from(format!(r#""metadata":{metadata},"spec":{{"nodeName":"{field}"}}}}"#));
     let index = Index {
         name: name.into(),
         namespace: namespace.into(),
@@ -43,11 +41,7 @@ pub(crate) const PREFIX: &str = "/registry/pods/";
 
 /// A value is the field of its object; `broken` is not an object.
 fn decode(entry: &Entry) -> std::result::Result<Frozen, DecodeError> {
-    let path = entry
-        .key
-        .as_str()
-        .strip_prefix(PREFIX)
-        .expect("only our keys are listed");
+    let path = entry.key.as_str().strip_prefix(PREFIX).expect("only our keys are listed");
     let (namespace, name) = path.split_once('/').expect("namespace/name");
     match std::str::from_utf8(&entry.value)? {
         "broken" => Err("broken".into()),
@@ -92,9 +86,7 @@ impl Store for Rig {
             let mut open = open.clone();
             async move {
                 if event.is_ok() {
-                    open.wait_for(|open| *open)
-                        .await
-                        .expect("the rig outlives its watches");
+                    open.wait_for(|open| *open).await.expect("the rig outlives its watches");
                 }
                 event
             }
@@ -130,12 +122,7 @@ impl Fixture {
             open: watch::Sender::new(true),
         });
         let cache = start(&rig, &clock, adapt).await;
-        Fixture {
-            cache,
-            rig,
-            hand,
-            clock,
-        }
+        Fixture { cache, rig, hand, clock }
     }
 
     /// One more cache on the same store: what a restart would make.
@@ -145,30 +132,20 @@ impl Fixture {
 
     /// Writes `namespace/name`, whatever is there.
     pub(crate) async fn put(&self, path: &str, field: &str) -> Revision {
-        self.write(
-            &Key::from(format!("{PREFIX}{path}")),
-            Write::put(field.to_owned()),
-        )
-        .await
+        self.write(&Key::from(format!("{PREFIX}{path}")), Write::put(field.to_owned())).await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Revision {
-        self.write(&Key::from(format!("{PREFIX}{path}")), Write::Delete)
-            .await
+        self.write(&Key::from(format!("{PREFIX}{path}")), Write::Delete).await
     }
 
     pub(crate) async fn exists(&self, path: &str) -> bool {
-        self.rig
-            .get(&Key::from(format!("{PREFIX}{path}")))
-            .await
-            .unwrap()
-            .is_some()
+        self.rig.get(&Key::from(format!("{PREFIX}{path}"))).await.unwrap().is_some()
     }
 
     /// Writes something that is not ours.
     pub(crate) async fn elsewhere(&self) -> Revision {
-        self.write(&Key::from("/registry/secrets/a/b"), Write::put("x"))
-            .await
+        self.write(&Key::from("/registry/secrets/a/b"), Write::put("x")).await
     }
 
     async fn write(&self, key: &Key, write: Write) -> Revision {
@@ -206,18 +183,8 @@ impl Fixture {
     pub(crate) fn try_watch(&self, request: WatchRequest) -> crate::Result<Client> {
         let start = request.start;
         let watcher = self.cache.watch(request)?;
-        let began = if start == Start::Snapshot {
-            self.cache.revision().get()
-        } else {
-            0
-        };
-        Ok(Client {
-            scope: Scope::All,
-            watcher,
-            copy: BTreeMap::new(),
-            began,
-            last: 0,
-        })
+        let began = if start == Start::Snapshot { self.cache.revision().get() } else { 0 };
+        Ok(Client { scope: Scope::All, watcher, copy: BTreeMap::new(), began, last: 0 })
     }
 
     /// The cache when it has seen everything.
@@ -241,9 +208,7 @@ pub(crate) async fn turn() {
 
 /// A bound for what must happen soon.
 pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), work)
-        .await
-        .expect("it happens")
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("it happens")
 }
 
 /// The objects as `path=field` in the order of their keys.
@@ -252,10 +217,7 @@ pub(crate) fn listed(snapshot: &Snapshot, scope: &Scope) -> String {
         let index = object.index();
         format!("{}/{}={}", index.namespace, index.name, index.fields[0])
     };
-    let objects: Vec<String> = snapshot
-        .scoped(scope, None)
-        .map(|(_, object)| text(object))
-        .collect();
+    let objects: Vec<String> = snapshot.scoped(scope, None).map(|(_, object)| text(object)).collect();
     objects.join(" ")
 }
 
@@ -279,10 +241,7 @@ impl Client {
     /// Starts with a list.
     pub(crate) fn with_list(mut self, snapshot: &Snapshot) -> Client {
         for (_, object) in snapshot.scoped(&self.scope, None) {
-            self.copy.insert(
-                path(object),
-                (object.revision(), object.index().fields[0].as_str().to_owned()),
-            );
+            self.copy.insert(path(object), (object.revision(), object.index().fields[0].as_str().to_owned()));
         }
         self.last = snapshot.revision().get();
         self
@@ -337,11 +296,7 @@ impl Client {
         let (path, field) = (path(&object), object.index().fields[0].as_str().to_owned());
         let text = format!("\"resourceVersion\":\"{}\"", object.revision());
         let json = std::str::from_utf8(object.json()).unwrap();
-        assert!(
-            json.contains(&text),
-            "{json} says its revision {}",
-            object.revision()
-        );
+        assert!(json.contains(&text), "{json} says its revision {}", object.revision());
         let known = self.copy.contains_key(&path);
         let sign = match kind {
             EventKind::Added => {
@@ -369,10 +324,7 @@ impl Client {
         let listed: BTreeMap<String, (u64, String)> = snapshot
             .scoped(&self.scope, None)
             .map(|(_, object)| {
-                (
-                    path(object),
-                    (object.revision(), object.index().fields[0].as_str().to_owned()),
-                )
+                (path(object), (object.revision(), object.index().fields[0].as_str().to_owned()))
             })
             .collect();
         assert_eq!(self.copy, listed);

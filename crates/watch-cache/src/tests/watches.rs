@@ -8,10 +8,7 @@ fn everything(start: Start) -> WatchRequest {
 }
 
 fn field(value: &str) -> Scope {
-    Scope::Field {
-        index: 0,
-        value: value.into(),
-    }
+    Scope::Field { index: 0, value: value.into() }
 }
 
 #[tokio::test]
@@ -39,10 +36,7 @@ async fn a_watch_after_a_revision_gets_what_happened_since() {
     let listed = fixture.fresh().await;
     fixture.put("a/x", "n2").await;
     fixture.fresh().await;
-    assert_eq!(
-        fixture.watch(everything(Start::After(start))).ready(),
-        "+a/x=n1 ~a/x=n2"
-    );
+    assert_eq!(fixture.watch(everything(Start::After(start))).ready(), "+a/x=n1 ~a/x=n2");
     let after = fixture.watch(everything(Start::After(first)));
     let mut after = after.with_list(&listed);
     assert_eq!(after.ready(), "~a/x=n2");
@@ -66,18 +60,12 @@ async fn a_watcher_sees_only_its_scope() {
     let start = || Start::After(fixture.cache.revision());
     let scopes = [
         Scope::Namespace("a".into()),
-        Scope::Name {
-            namespace: "a".into(),
-            name: "x".into(),
-        },
+        Scope::Name { namespace: "a".into(), name: "x".into() },
         field("n1"),
         field("n2"),
     ];
-    let mut clients = scopes.map(|scope| {
-        fixture
-            .watch(WatchRequest::new(start(), scope.clone()))
-            .through(scope)
-    });
+    let mut clients =
+        scopes.map(|scope| fixture.watch(WatchRequest::new(start(), scope.clone())).through(scope));
     fixture.put("a/x", "n1").await;
     fixture.put("a/y", "n2").await;
     fixture.put("b/x", "n1").await;
@@ -156,10 +144,7 @@ async fn a_slow_watcher_goes_on_from_the_history() {
     assert_eq!((stats.overflows, stats.lagged), (1, 0));
     let seen = slow.ready();
     assert_eq!(seen.split(' ').count(), 50);
-    assert!(
-        seen.starts_with("+a/x=n0 ~a/x=n1") && seen.ends_with("~a/x=n49"),
-        "{seen}"
-    );
+    assert!(seen.starts_with("+a/x=n0 ~a/x=n1") && seen.ends_with("~a/x=n49"), "{seen}");
     // It listens again.
     fixture.put("a/x", "last").await;
     fixture.fresh().await;
@@ -226,23 +211,12 @@ async fn closing_the_cache_ends_its_watchers() {
     fixture.put("a/x", "n1").await;
     fixture.fresh().await;
     fixture.cache.close();
-    assert_eq!(
-        idle.next().await.as_deref(),
-        Some("+a/x=n1"),
-        "what is in the queue still comes"
-    );
+    assert_eq!(idle.next().await.as_deref(), Some("+a/x=n1"), "what is in the queue still comes");
     assert_eq!(idle.next().await, None);
     assert_eq!(behind.next().await.as_deref(), Some("+a/x=n1"));
     assert_eq!(behind.next().await, None);
-    assert!(matches!(
-        fixture.cache.watch(everything(Start::Snapshot)),
-        Err(Error::Closed)
-    ));
-    assert_eq!(
-        fixture.cache.snapshot().len(),
-        1,
-        "what is cached can still be read"
-    );
+    assert!(matches!(fixture.cache.watch(everything(Start::Snapshot)), Err(Error::Closed)));
+    assert_eq!(fixture.cache.snapshot().len(), 1, "what is cached can still be read");
 }
 
 #[tokio::test]
@@ -251,15 +225,9 @@ async fn watchers_leave_when_they_are_dropped() {
     let scopes = [
         Scope::All,
         Scope::Namespace("a".into()),
-        Scope::Name {
-            namespace: "a".into(),
-            name: "x".into(),
-        },
+        Scope::Name { namespace: "a".into(), name: "x".into() },
         field("n1"),
-        Scope::Field {
-            index: 7,
-            value: "n1".into(),
-        },
+        Scope::Field { index: 7, value: "n1".into() },
     ];
     let clients = scopes.map(|scope| fixture.watch(WatchRequest::new(Start::Snapshot, scope)));
     assert_eq!(fixture.cache.stats().watchers, 5);

@@ -45,8 +45,11 @@ fn condition_is_true(object: &Object, kind: &str) -> bool {
 }
 
 fn readiness_gates(object: &Object) -> Cell {
-    let gates: Vec<&str> =
-        spec(object).into_iter().flat_map(|it| it.maps("readinessGates")).filter_map(|it| it.str("conditionType")).collect();
+    let gates: Vec<&str> = spec(object)
+        .into_iter()
+        .flat_map(|it| it.maps("readinessGates"))
+        .filter_map(|it| it.str("conditionType"))
+        .collect();
     if gates.is_empty() {
         return Cell::from("<none>");
     }
@@ -69,7 +72,8 @@ impl Summary {
         let empty = Map::new();
         let (spec, status) = (spec(object).unwrap_or(&empty), status(object).unwrap_or(&empty));
         let mut summary = Summary { reason: first_reason(status), ..Summary::default() };
-        let sidecars = spec.maps("initContainers").filter(|it| it.str("restartPolicy") == Some("Always")).count();
+        let sidecars =
+            spec.maps("initContainers").filter(|it| it.str("restartPolicy") == Some("Always")).count();
         summary.containers = spec.list("containers").len() + sidecars;
         let initializing = summary.look_at_init_containers(spec, status);
         if !initializing || condition_is_true(object, "Initialized") {
@@ -164,7 +168,8 @@ impl Summary {
 }
 
 fn first_reason(status: &Map) -> String {
-    let gated = |it: &Map| it.str("type") == Some("PodScheduled") && it.str("reason") == Some("SchedulingGated");
+    let gated =
+        |it: &Map| it.str("type") == Some("PodScheduled") && it.str("reason") == Some("SchedulingGated");
     if status.maps("conditions").any(gated) {
         return "SchedulingGated".to_owned();
     }

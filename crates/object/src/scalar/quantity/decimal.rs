@@ -18,10 +18,7 @@ pub(super) struct Decimal {
 
 impl Decimal {
     pub(super) fn new(mantissa: impl Into<BigInt>, exponent: i64) -> Decimal {
-        let mut it = Decimal {
-            mantissa: mantissa.into(),
-            exponent,
-        };
+        let mut it = Decimal { mantissa: mantissa.into(), exponent };
         it.normalize();
         it
     }
@@ -51,10 +48,7 @@ impl Decimal {
     }
 
     pub(super) fn negated(&self) -> Decimal {
-        Decimal {
-            mantissa: -&self.mantissa,
-            exponent: self.exponent,
-        }
+        Decimal { mantissa: -&self.mantissa, exponent: self.exponent }
     }
 
     pub(super) fn times(&self, factor: i64) -> Decimal {
@@ -77,17 +71,9 @@ impl Decimal {
         if other.sign() == Ordering::Equal {
             return self.clone();
         }
-        let (high, low) = if self.exponent >= other.exponent {
-            (self, other)
-        } else {
-            (other, self)
-        };
+        let (high, low) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
         if high.exponent - low.exponent > MAX_SPREAD {
-            return if self.magnitude() >= other.magnitude() {
-                self.clone()
-            } else {
-                other.clone()
-            };
+            return if self.magnitude() >= other.magnitude() { self.clone() } else { other.clone() };
         }
         Decimal::new(high.mantissa_at(low.exponent) + &low.mantissa, low.exponent)
     }
@@ -108,11 +94,7 @@ impl Decimal {
 
     /// This in units of 10^`scale`, rounded away from zero, saturated.
     pub(super) fn to_i64(&self, scale: i64) -> i64 {
-        let limit = if self.sign() == Ordering::Less {
-            i64::MIN
-        } else {
-            i64::MAX
-        };
+        let limit = if self.sign() == Ordering::Less { i64::MIN } else { i64::MAX };
         let (rounded, _) = self.round_up(scale);
         if rounded.magnitude() - scale > 19 {
             return limit;
@@ -134,10 +116,7 @@ impl Decimal {
     /// This whole number as `number × 1024^steps` with as many steps as possible, but not more than `largest`.
     pub(super) fn by_1024(&self, largest: usize) -> (BigInt, usize) {
         let number = self.mantissa_at(0);
-        let steps = number
-            .trailing_zeros()
-            .map_or(0, |zeros| zeros as usize / 10)
-            .min(largest);
+        let steps = number.trailing_zeros().map_or(0, |zeros| zeros as usize / 10).min(largest);
         (number >> (steps * 10), steps)
     }
 
@@ -167,11 +146,7 @@ impl Ord for Decimal {
         let sign = self.sign();
         let by_size = || {
             let by_magnitude = self.magnitude().cmp(&other.magnitude());
-            if sign == Ordering::Less {
-                by_magnitude.reverse()
-            } else {
-                by_magnitude
-            }
+            if sign == Ordering::Less { by_magnitude.reverse() } else { by_magnitude }
         };
         // With equal magnitudes the exponents differ by less than the digits that are there already.
         let by_digits = || {

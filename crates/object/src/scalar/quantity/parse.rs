@@ -8,27 +8,14 @@ use crate::scalar::ScalarError;
 
 /// The binary suffixes: 1024 to the power of 1, 2, 3 …
 pub(super) const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-const DECIMAL: [(&str, i64); 10] = [
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("", 0),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
+const DECIMAL: [(&str, i64); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const NANO: i64 = -9;
 const MAX_DIGITS: usize = 2048;
 
 /// The suffix of 10^`exponent`, if there is one.
 pub(super) fn decimal_suffix(exponent: i64) -> Option<&'static str> {
-    DECIMAL
-        .iter()
-        .find(|(_, it)| *it == exponent)
-        .map(|(suffix, _)| *suffix)
+    DECIMAL.iter().find(|(_, it)| *it == exponent).map(|(suffix, _)| *suffix)
 }
 
 pub(super) fn parse(text: &str) -> Result<Quantity, ScalarError> {
@@ -109,13 +96,7 @@ fn split(text: &str) -> Result<Parts<'_>, ScalarError> {
         "" => "0",
         whole => whole,
     };
-    Ok(Parts {
-        negative,
-        whole,
-        fraction,
-        suffix,
-        has_digits,
-    })
+    Ok(Parts { negative, whole, fraction, suffix, has_digits })
 }
 
 fn take_while(text: &str, is_part: impl Fn(u8) -> bool) -> (&str, &str) {
@@ -132,26 +113,14 @@ struct Suffix {
 
 fn read_suffix(suffix: &str) -> Option<Suffix> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(it, _)| *it == suffix) {
-        return Some(Suffix {
-            shift: 0,
-            exponent: *exponent,
-            format: Format::DecimalSi,
-        });
+        return Some(Suffix { shift: 0, exponent: *exponent, format: Format::DecimalSi });
     }
     if let Some(step) = BINARY.iter().position(|it| *it == suffix) {
-        return Some(Suffix {
-            shift: (step as u32 + 1) * 10,
-            exponent: 0,
-            format: Format::BinarySi,
-        });
+        return Some(Suffix { shift: (step as u32 + 1) * 10, exponent: 0, format: Format::BinarySi });
     }
     let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
     // Go drops the upper half of the exponent.
-    Some(Suffix {
-        shift: 0,
-        exponent: i64::from(exponent as i32),
-        format: Format::DecimalExponent,
-    })
+    Some(Suffix { shift: 0, exponent: i64::from(exponent as i32), format: Format::DecimalExponent })
 }
 
 /// Whether Go reads this into a 64-bit number. Only such numbers may keep their text.

@@ -84,9 +84,7 @@ fn amounts_above_the_largest_suffix_keep_their_value() {
 #[test]
 fn texts_that_are_no_quantities_are_refused() {
     let check = |text: &str, expected: &str| {
-        let message = Quantity::parse(text)
-            .map(|it| it.to_string())
-            .map_err(|error| error.to_string());
+        let message = Quantity::parse(text).map(|it| it.to_string()).map_err(|error| error.to_string());
         assert_eq!(message, Err(expected.to_owned()), "{text}");
     };
     let format =
@@ -167,12 +165,7 @@ fn sums_keep_the_format_of_the_first() {
     check("0", "2Ki", "2Ki", "-2Ki");
     check("1.500", "0", "1500m", "1500m");
     check("1e3", "1k", "2e3", "0");
-    check(
-        "9223372036854775807",
-        "1",
-        "9223372036854775808",
-        "9223372036854775806",
-    );
+    check("9223372036854775807", "1", "9223372036854775808", "9223372036854775806");
     check("1", "1e2000000000", "100e1999999998", "-100e1999999998");
 }
 
@@ -198,12 +191,7 @@ fn quantities_are_compared_by_value() {
 fn built_quantities_print_in_their_format() {
     assert_eq!(Quantity::from_int(1 << 30, Format::BinarySi).to_string(), "1Gi");
     assert_eq!(Quantity::from_milli(1500, Format::DecimalSi).to_string(), "1500m");
-    assert_eq!(
-        Quantity::from_int(2000, Format::DecimalExponent)
-            .negated()
-            .to_string(),
-        "-2e3"
-    );
+    assert_eq!(Quantity::from_int(2000, Format::DecimalExponent).negated().to_string(), "-2e3");
     assert_eq!(quantity("1500m").times(2).to_string(), "3");
     assert_eq!(Quantity::default().to_string(), "0");
 }

@@ -9,11 +9,7 @@ use super::{MicroTime, Time};
 #[test]
 fn times_are_read_as_go_reads_them() {
     let check = |text: &str, expected: &str| {
-        assert_eq!(
-            Time::parse(text).map(|it| it.to_string()).as_deref(),
-            Ok(expected),
-            "{text}"
-        );
+        assert_eq!(Time::parse(text).map(|it| it.to_string()).as_deref(), Ok(expected), "{text}");
     };
     check("2006-01-02T15:04:05Z", "2006-01-02T15:04:05Z");
     check("2006-01-02T15:04:05.999999999Z", "2006-01-02T15:04:05Z");
@@ -37,10 +33,7 @@ fn mistakes_are_reported_as_go_reports_them() {
     };
     let layout = |text: &str, rest: &str, element: &str| {
         let layout = "2006-01-02T15:04:05Z07:00";
-        check(
-            text,
-            &format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {element:?}"),
-        );
+        check(text, &format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {element:?}"));
     };
     layout("", "", "2006");
     layout("x", "x", "2006");
@@ -54,67 +47,37 @@ fn mistakes_are_reported_as_go_reports_them() {
     layout("2006-01-02T15:04:05.Z", ".Z", "Z07:00");
     layout("2006-01-02T15:04:05+0700", "+0700", "Z07:00");
     layout("2006-01-02T15:04:05z", "z", "Z07:00");
-    check(
-        "2006-13-02T15:04:05Z",
-        r#"parsing time "2006-13-02T15:04:05Z": month out of range"#,
-    );
-    check(
-        "2006-02-30T15:04:05Z",
-        r#"parsing time "2006-02-30T15:04:05Z": day out of range"#,
-    );
-    check(
-        "2006-02-00T15:04:05Z",
-        r#"parsing time "2006-02-00T15:04:05Z": day out of range"#,
-    );
-    check(
-        "2006-01-02T24:04:05Z",
-        r#"parsing time "2006-01-02T24:04:05Z": hour out of range"#,
-    );
-    check(
-        "2006-01-02T23:60:05Z",
-        r#"parsing time "2006-01-02T23:60:05Z": minute out of range"#,
-    );
-    check(
-        "2006-01-02T23:59:60Z",
-        r#"parsing time "2006-01-02T23:59:60Z": second out of range"#,
-    );
+    check("2006-13-02T15:04:05Z", r#"parsing time "2006-13-02T15:04:05Z": month out of range"#);
+    check("2006-02-30T15:04:05Z", r#"parsing time "2006-02-30T15:04:05Z": day out of range"#);
+    check("2006-02-00T15:04:05Z", r#"parsing time "2006-02-00T15:04:05Z": day out of range"#);
+    check("2006-01-02T24:04:05Z", r#"parsing time "2006-01-02T24:04:05Z": hour out of range"#);
+    check("2006-01-02T23:60:05Z", r#"parsing time "2006-01-02T23:60:05Z": minute out of range"#);
+    check("2006-01-02T23:59:60Z", r#"parsing time "2006-01-02T23:59:60Z": second out of range"#);
     check(
         "2006-01-02T23:59:59+25:00",
         r#"parsing time "2006-01-02T23:59:59+25:00": time zone offset hour out of range"#,
     );
-    check(
-        "2006-01-02T15:04:05Zü",
-        r#"parsing time "2006-01-02T15:04:05Z\xc3\xbc": extra text: "\xc3\xbc""#,
-    );
+    check("2006-01-02T15:04:05Zü", r#"parsing time "2006-01-02T15:04:05Z\xc3\xbc": extra text: "\xc3\xbc""#);
 }
 
 #[test]
 fn micro_times_have_six_digits() {
     let check = |text: &str, expected: Result<&str, &str>| {
-        let result = MicroTime::parse(text)
-            .map(|it| it.to_string())
-            .map_err(|error| error.to_string());
+        let result = MicroTime::parse(text).map(|it| it.to_string()).map_err(|error| error.to_string());
         assert_eq!(result.as_deref().map_err(String::as_str), expected, "{text}");
     };
     check("2006-01-02T15:04:05.000000Z", Ok("2006-01-02T15:04:05.000000Z"));
-    check(
-        "2006-01-02T15:04:05.123456+01:00",
-        Ok("2006-01-02T14:04:05.123456Z"),
-    );
+    check("2006-01-02T15:04:05.123456+01:00", Ok("2006-01-02T14:04:05.123456Z"));
     check("1969-12-31T23:59:59.999999Z", Ok("1969-12-31T23:59:59.999999Z"));
     check(
         "2006-01-02T15:04:05Z",
-        Err(
-            "parsing time \"2006-01-02T15:04:05Z\" as \"2006-01-02T15:04:05.000000Z07:00\": \
-             cannot parse \"Z\" as \".000000\"",
-        ),
+        Err("parsing time \"2006-01-02T15:04:05Z\" as \"2006-01-02T15:04:05.000000Z07:00\": \
+             cannot parse \"Z\" as \".000000\""),
     );
     check(
         "2006-01-02T15:04:05.1234567Z",
-        Err(
-            "parsing time \"2006-01-02T15:04:05.1234567Z\" as \"2006-01-02T15:04:05.000000Z07:00\": \
-             cannot parse \"7Z\" as \"Z07:00\"",
-        ),
+        Err("parsing time \"2006-01-02T15:04:05.1234567Z\" as \"2006-01-02T15:04:05.000000Z07:00\": \
+             cannot parse \"7Z\" as \"Z07:00\""),
     );
 }
 
@@ -131,14 +94,8 @@ fn times_come_from_the_system_clock() {
 #[test]
 fn only_the_first_second_of_year_one_is_no_time() {
     assert_eq!(Time::parse("0001-01-01T00:00:00Z").map(Time::is_zero), Ok(true));
-    assert_eq!(
-        MicroTime::parse("0001-01-01T00:00:00.000000Z").map(MicroTime::is_zero),
-        Ok(true)
-    );
-    assert_eq!(
-        MicroTime::parse("0001-01-01T00:00:00.000001Z").map(MicroTime::is_zero),
-        Ok(false)
-    );
+    assert_eq!(MicroTime::parse("0001-01-01T00:00:00.000000Z").map(MicroTime::is_zero), Ok(true));
+    assert_eq!(MicroTime::parse("0001-01-01T00:00:00.000001Z").map(MicroTime::is_zero), Ok(false));
     assert!(!Time::from_unix(0).is_zero());
 }
 
@@ -147,10 +104,7 @@ fn times_that_cannot_be_written_are_bounded() {
     assert_eq!(Time::from_unix(i64::MAX), Time::MAX);
     assert_eq!(Time::MIN.to_string(), "0000-01-01T00:00:00Z");
     assert_eq!(Time::MAX.to_string(), "9999-12-31T23:59:59Z");
-    assert_eq!(
-        MicroTime::from_unix_micros(i64::MAX).to_string(),
-        "9999-12-31T23:59:59.999999Z"
-    );
+    assert_eq!(MicroTime::from_unix_micros(i64::MAX).to_string(), "9999-12-31T23:59:59.999999Z");
 }
 
 proptest! {

@@ -38,17 +38,11 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
 }
 
 fn unexpected(token: Token<'_>, expected: &'static str) -> SelectorError {
-    SelectorError::Token {
-        found: token.text().to_owned(),
-        expected,
-    }
+    SelectorError::Token { found: token.text().to_owned(), expected }
 }
 
 fn misplaced(token: Token<'_>, expected: &'static str) -> RequirementError {
-    RequirementError::Token {
-        found: token.text().to_owned(),
-        expected,
-    }
+    RequirementError::Token { found: token.text().to_owned(), expected }
 }
 
 fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, RequirementError> {
@@ -108,9 +102,7 @@ fn parse_value(tokens: &mut Tokens<'_>) -> Result<SmolStr, RequirementError> {
 fn parse_set(tokens: &mut Tokens<'_>) -> Result<Vec<SmolStr>, RequirementError> {
     let first = tokens.next();
     if first != Token::Symbol("(") {
-        return Err(RequirementError::Parenthesis {
-            found: first.text().to_owned(),
-        });
+        return Err(RequirementError::Parenthesis { found: first.text().to_owned() });
     }
     match tokens.peek() {
         Token::Symbol(")") => {
@@ -192,9 +184,6 @@ impl<'t> Tokens<'t> {
             _ => Token::Word(&rest[..rest.find(is_end_of_word).unwrap_or(rest.len())]),
         };
         let length = token.text().len();
-        (
-            token,
-            start + length + usize::from(rest[length..].starts_with('\0')),
-        )
+        (token, start + length + usize::from(rest[length..].starts_with('\0')))
     }
 }

@@ -64,52 +64,19 @@ fn mistakes_are_reported_as_upstream_reports_them() {
     check("x=a b", "found 'b', expected: ',' or 'end of string'");
     check("!x=a", "found '=', expected: ',' or 'end of string'");
     check("!", "unable to parse requirement: found '', expected: identifier");
-    check(
-        "!!x",
-        "unable to parse requirement: found '!', expected: identifier",
-    );
-    check(
-        "x y",
-        "unable to parse requirement: found 'y', expected: in, notin, =, ==, !=, gt, lt",
-    );
-    check(
-        "x(",
-        "unable to parse requirement: found '(', expected: in, notin, =, ==, !=, gt, lt",
-    );
-    check(
-        "x=(",
-        "unable to parse requirement: found '(', expected: identifier",
-    );
-    check(
-        "x===a",
-        "unable to parse requirement: found '=', expected: identifier",
-    );
+    check("!!x", "unable to parse requirement: found '!', expected: identifier");
+    check("x y", "unable to parse requirement: found 'y', expected: in, notin, =, ==, !=, gt, lt");
+    check("x(", "unable to parse requirement: found '(', expected: in, notin, =, ==, !=, gt, lt");
+    check("x=(", "unable to parse requirement: found '(', expected: identifier");
+    check("x===a", "unable to parse requirement: found '=', expected: identifier");
     check("x in a", "unable to parse requirement: found 'a' expected: '('");
     check("x in", "unable to parse requirement: found '' expected: '('");
-    check(
-        "x in (",
-        "unable to parse requirement: found '', expected: ',', ')' or identifier",
-    );
-    check(
-        "x in (a",
-        "unable to parse requirement: found '', expected: ',' or ')'",
-    );
-    check(
-        "x in (a b)",
-        "unable to parse requirement: found 'b', expected: ',' or ')'",
-    );
-    check(
-        "x in (a,",
-        "unable to parse requirement: found '', expected: ',', or identifier",
-    );
-    check(
-        "x in (a,=)",
-        "unable to parse requirement: found '=', expected: ',', or identifier",
-    );
-    check(
-        "-x=a",
-        &format!("unable to parse requirement: <nil>: Invalid value: \"-x\": {KEY}"),
-    );
+    check("x in (", "unable to parse requirement: found '', expected: ',', ')' or identifier");
+    check("x in (a", "unable to parse requirement: found '', expected: ',' or ')'");
+    check("x in (a b)", "unable to parse requirement: found 'b', expected: ',' or ')'");
+    check("x in (a,", "unable to parse requirement: found '', expected: ',', or identifier");
+    check("x in (a,=)", "unable to parse requirement: found '=', expected: ',', or identifier");
+    check("-x=a", &format!("unable to parse requirement: <nil>: Invalid value: \"-x\": {KEY}"));
     check(
         "x>a",
         "unable to parse requirement: values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be \
@@ -179,20 +146,14 @@ fn everything_and_nothing_are_different() {
     assert!(!Selector::nothing().matches(|_| None) && Selector::nothing().is_nothing());
     assert!(!Selector::nothing().is_everything());
     assert_eq!(Selector::nothing().to_string(), "");
-    assert_eq!(
-        Selector::from_labels([("b", "1"), ("a", "2")]).to_string(),
-        "a=2,b=1"
-    );
+    assert_eq!(Selector::from_labels([("b", "1"), ("a", "2")]).to_string(), "a=2,b=1");
 }
 
 fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
     let mut map = Map::new();
     map.set("key", key);
     map.set("operator", operator);
-    map.set(
-        "values",
-        values.iter().map(|it| Value::from(*it)).collect::<Vec<_>>(),
-    );
+    map.set("values", values.iter().map(|it| Value::from(*it)).collect::<Vec<_>>());
     map.into()
 }
 
@@ -204,9 +165,8 @@ fn selector_objects_become_selectors() {
         let mut map = Map::new();
         map.set("matchLabels", labels);
         map.set("matchExpressions", expressions);
-        let result = Selector::from_label_selector(&map)
-            .map(|it| it.to_string())
-            .map_err(|error| error.to_string());
+        let result =
+            Selector::from_label_selector(&map).map(|it| it.to_string()).map_err(|error| error.to_string());
         assert_eq!(result.as_deref().map_err(String::as_str), expected);
     };
     check(vec![], Ok("app=web"));
@@ -227,28 +187,19 @@ fn selector_objects_become_selectors() {
         vec![expression("a", "Exists", &["x"])],
         Err("values: Invalid value: [\"x\"]: values set must be empty for exists and does not exist"),
     );
-    check(
-        vec![expression("a", "Like", &["x"])],
-        Err("\"Like\" is not a valid label selector operator"),
-    );
+    check(vec![expression("a", "Like", &["x"])], Err("\"Like\" is not a valid label selector operator"));
     let rule = format!(
         "key: Invalid value: \"/\": prefix part must be non-empty; name part must be non-empty; {KEY}"
     );
     check(vec![expression("/", "Exists", &[])], Err(&rule));
-    assert_eq!(
-        Selector::from_label_selector(&Map::new()),
-        Ok(Selector::everything())
-    );
+    assert_eq!(Selector::from_label_selector(&Map::new()), Ok(Selector::everything()));
 }
 
 #[test]
 fn requirements_count_their_values() {
     let check = |operator: Operator, values: &[&str], expected: &str| {
         let result = Requirement::new("x", operator, values.iter().map(|it| (*it).into()).collect());
-        assert_eq!(
-            result.map_err(|error| error.to_string()),
-            Err(expected.to_owned())
-        );
+        assert_eq!(result.map_err(|error| error.to_string()), Err(expected.to_owned()));
     };
     let exact = "values: Invalid value: [\"a\",\"b\"]: exact-match compatibility requires one single value";
     check(Operator::Equals, &["a", "b"], exact);

@@ -26,29 +26,14 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
 
 #[test]
 fn label_keys_have_an_optional_domain() {
-    accepts(
-        qualified_name,
-        &["a", "app.kubernetes.io/name", "A_b.c-D", "1", "x.y/1"],
-    );
+    accepts(qualified_name, &["a", "app.kubernetes.io/name", "A_b.c-D", "1", "x.y/1"]);
     accepts(qualified_name, &[&"a".repeat(63)]);
-    says(
-        qualified_name,
-        "",
-        &["name part must be non-empty", &format!("name part {KEY}")],
-    );
+    says(qualified_name, "", &["name part must be non-empty", &format!("name part {KEY}")]);
     says(qualified_name, "-a", &[&format!("name part {KEY}")]);
     says(qualified_name, "/a", &["prefix part must be non-empty"]);
     says(qualified_name, "A/a", &[&format!("prefix part {SUBDOMAIN}")]);
-    says(
-        qualified_name,
-        &"a".repeat(64),
-        &["name part must be no more than 63 bytes"],
-    );
-    says(
-        qualified_name,
-        &format!("{}/a", "a".repeat(254)),
-        &["prefix part must be no more than 253 bytes"],
-    );
+    says(qualified_name, &"a".repeat(64), &["name part must be no more than 63 bytes"]);
+    says(qualified_name, &format!("{}/a", "a".repeat(254)), &["prefix part must be no more than 253 bytes"]);
     let slashes = format!(
         "a valid label key {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
     );
@@ -74,21 +59,13 @@ fn dns_names_are_lower_case() {
     for text in ["", "A", "-a", "a-", "a_b", "a\n"] {
         says(dns1123_label, text, &[LABEL]);
     }
-    says(
-        dns1123_label,
-        &"a".repeat(64),
-        &["must be no more than 63 characters"],
-    );
+    says(dns1123_label, &"a".repeat(64), &["must be no more than 63 characters"]);
 
     accepts(dns1123_subdomain, &["a", "a.b", "1.2", "a-b.c", &"a".repeat(253)]);
     for text in ["", ".", "a.", ".a", "a..b", "a-.b", "A.b"] {
         says(dns1123_subdomain, text, &[SUBDOMAIN]);
     }
-    says(
-        dns1123_subdomain,
-        &"A".repeat(254),
-        &["must be no more than 253 characters", SUBDOMAIN],
-    );
+    says(dns1123_subdomain, &"A".repeat(254), &["must be no more than 253 characters", SUBDOMAIN]);
 
     accepts(dns1035_label, &["a", "a-1"]);
     let rule = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
@@ -111,11 +88,7 @@ fn path_segments_stay_one_segment() {
     says(path_segment_name, ".", &["may not be '.'"]);
     says(path_segment_name, "..", &["may not be '..'"]);
     says(path_segment_name, "a/b", &["may not contain '/'"]);
-    says(
-        path_segment_name,
-        "a%/b",
-        &["may not contain '/'", "may not contain '%'"],
-    );
+    says(path_segment_name, "a%/b", &["may not contain '/'", "may not contain '%'"]);
 }
 
 #[test]
@@ -128,11 +101,7 @@ fn keys_of_config_maps_are_file_names() {
     says(config_map_key, ".", &["must not be '.'"]);
     says(config_map_key, "..", &["must not be '..'"]);
     says(config_map_key, "..a", &["must not start with '..'"]);
-    says(
-        config_map_key,
-        &"a".repeat(254),
-        &["must be no more than 253 characters"],
-    );
+    says(config_map_key, &"a".repeat(254), &["must be no more than 253 characters"]);
 }
 
 #[test]
@@ -170,20 +139,13 @@ fn other_names_have_their_own_rules() {
     accepts(percent, &["0%", "93%"]);
     assert_eq!(percent("%").len() + percent("1").len() + percent("-1%").len(), 3);
     accepts(c_identifier, &["a", "_", "A_1"]);
-    assert_eq!(
-        c_identifier("1a").len() + c_identifier("").len() + c_identifier("a-b").len(),
-        3
-    );
+    assert_eq!(c_identifier("1a").len() + c_identifier("").len() + c_identifier("a-b").len(), 3);
 }
 
 #[test]
 fn a_generated_name_may_end_in_a_dash() {
     let check = |name: &str, expected: usize| {
-        assert_eq!(
-            dns1123_subdomain(&mask_trailing_dash(name)).len(),
-            expected,
-            "{name:?}"
-        );
+        assert_eq!(dns1123_subdomain(&mask_trailing_dash(name)).len(), expected, "{name:?}");
     };
     check("web-", 0);
     check("web", 0);
