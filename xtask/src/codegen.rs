@@ -33,10 +33,7 @@ pub fn run(args: &[String]) -> Result<()> {
         ["--check"] => {
             let different = differences(repo.root(), &files)?;
             if !different.is_empty() {
-                bail!(
-                    "run `cargo xtask codegen`: these differ: {}",
-                    different.join(", ")
-                );
+                bail!("run `cargo xtask codegen`: these differ: {}", different.join(", "));
             }
             Ok(())
         }
@@ -53,10 +50,7 @@ fn generate() -> Result<Files> {
     let mut files = Files::new();
     let folder = "crates/schema/src/generated";
     for table in &tables {
-        files.insert(
-            format!("{folder}/{}", tables::file_name(&table.path)),
-            tables::text(table),
-        );
+        files.insert(format!("{folder}/{}", tables::file_name(&table.path)), tables::text(table));
     }
     files.insert(format!("{folder}/sources.rs"), formatted(&tables::index(&tables))?);
     for (name, text) in views::files(&tables) {
@@ -122,8 +116,45 @@ fn present(folder: &PathBuf) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
-    Ok(entries
-        .iter()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect())
+    Ok(entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Files, differences, generate, modules, write};
+    use crate::repo::Repo;
+
+    #[test]
+    fn committed_files_are_what_the_generator_writes() {
+        if let Err(error) = modules::Modules::find() {
+            return skip(&format!("codegen: {error:#}"));
+        }
+        let files = generate().expect("the API definitions can be read");
+        let different = differences(Repo::find().root(), &files).expect("the repository can be read");
+        assert_eq!(different, [""; 0], "run `cargo xtask codegen`");
+    }
+
+    #[test]
+    fn files_that_nobody_generates_any_more_are_removed() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("crates/schema/src/generated");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("old.table"), "old").expect("a file");
+        let new = "crates/schema/src/generated/new.table";
+        let files = Files::from([(new.to_owned(), "new".to_owned())]);
+        let old = "crates/schema/src/generated/old.table";
+        assert_eq!(differences(root.path(), &files).expect("readable"), [new, old]);
+        write(root.path(), &files).expect("writable");
+        assert!(differences(root.path(), &files).expect("readable").is_empty());
+        assert!(!folder.join("old.table").exists());
+    }
+
+    /// Tests that cannot run say so in the file that `KEELSON_SKIP_REPORT` names.
+    fn skip(line: &str) {
+        use std::io::Write as _;
+        if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
+            let report = std::fs::OpenOptions::new().create(true).append(true).open(report);
+            writeln!(report.expect("the report of skipped tests"), "{line}").expect("a line in the report");
+        }
+    }
 }

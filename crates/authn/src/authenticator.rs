@@ -42,9 +42,6 @@ impl Authenticated {
     /// A user whose credentials are bound to no audience.
     #[must_use]
     pub fn new(user: Arc<User>) -> Authenticated {
-        Authenticated {
-            user,
-            audiences: Vec::new(),
-        }
+        Authenticated { user, audiences: Vec::new() }
     }
 }

@@ -25,10 +25,7 @@ mod tests {
     #[track_caller]
     fn check(header: &str, expected: Option<&str>) {
         let mut headers = HeaderMap::new();
-        headers.insert(
-            AUTHORIZATION,
-            HeaderValue::from_bytes(header.as_bytes()).expect("a header value"),
-        );
+        headers.insert(AUTHORIZATION, HeaderValue::from_bytes(header.as_bytes()).expect("a header value"));
         assert_eq!(bearer_token(&headers), expected);
     }
 

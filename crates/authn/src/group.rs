@@ -30,9 +30,7 @@ fn with_group(mut authenticated: Authenticated) -> Authenticated {
     let user = &authenticated.user;
     let has_one = user.is_in_group(User::ALL_AUTHENTICATED) || user.is_in_group(User::ALL_UNAUTHENTICATED);
     if user.name != User::ANONYMOUS && !has_one {
-        Arc::make_mut(&mut authenticated.user)
-            .groups
-            .push(User::ALL_AUTHENTICATED.to_owned());
+        Arc::make_mut(&mut authenticated.user).groups.push(User::ALL_AUTHENTICATED.to_owned());
     }
     authenticated
 }
@@ -58,11 +56,7 @@ mod tests {
 
     #[test]
     fn the_group_is_not_added_twice_or_against_the_credentials() {
-        check(
-            "jane",
-            &["system:authenticated", "dev"],
-            &["system:authenticated", "dev"],
-        );
+        check("jane", &["system:authenticated", "dev"], &["system:authenticated", "dev"]);
         check("jane", &["system:unauthenticated"], &["system:unauthenticated"]);
         check("system:anonymous", &[], &[]);
     }

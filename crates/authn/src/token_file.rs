@@ -25,29 +25,16 @@ impl TokenFile {
             let (Some(token), Some(name), Some(uid)) = (fields.next(), fields.next(), fields.next()) else {
                 let reason =
                     format!("must have at least 3 columns (token, user name, user uid), found {columns}");
-                return Err(AuthError::BadTokenFile {
-                    record: record_number,
-                    reason,
-                });
+                return Err(AuthError::BadTokenFile { record: record_number, reason });
             };
             if token.is_empty() {
                 warn!(record = record_number, "empty token has been found in token file");
                 continue;
             }
-            let groups = fields
-                .next()
-                .map_or_else(Vec::new, |it| it.split(',').map(str::to_owned).collect());
-            let user = User {
-                name,
-                uid,
-                groups,
-                ..User::default()
-            };
+            let groups = fields.next().map_or_else(Vec::new, |it| it.split(',').map(str::to_owned).collect());
+            let user = User { name, uid, groups, ..User::default() };
             if tokens.insert(token, Arc::new(user)).is_some() {
-                warn!(
-                    record = record_number,
-                    "duplicate token has been found in token file"
-                );
+                warn!(record = record_number, "duplicate token has been found in token file");
             }
         }
         Ok(TokenFile(tokens))
@@ -77,10 +64,8 @@ fn records(text: &str) -> Result<Vec<Vec<String>>, AuthError> {
             continue;
         }
         let mut record = Vec::new();
-        let bad = |reason: &str| AuthError::BadTokenFile {
-            record: records.len() + 1,
-            reason: reason.to_owned(),
-        };
+        let bad =
+            |reason: &str| AuthError::BadTokenFile { record: records.len() + 1, reason: reason.to_owned() };
         loop {
             let (field, after) = field(rest).map_err(bad)?;
             record.push(field);
@@ -109,9 +94,7 @@ fn field(rest: &str) -> Result<(String, &str), &'static str> {
     };
     let mut value = String::new();
     loop {
-        let end = quoted
-            .find('"')
-            .ok_or("extraneous or missing \" in quoted-field")?;
+        let end = quoted.find('"').ok_or("extraneous or missing \" in quoted-field")?;
         value.push_str(&quoted[..end]);
         quoted = &quoted[end + 1..];
         match quoted.strip_prefix('"') {
@@ -145,20 +128,12 @@ mod tests {
     fn check(file: &str, token: &str, expected: &str) {
         let mut headers = HeaderMap::new();
         if !token.is_empty() {
-            headers.insert(
-                AUTHORIZATION,
-                HeaderValue::from_str(&format!("Bearer {token}")).expect("a header"),
-            );
+            headers
+                .insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).expect("a header"));
         }
-        let credentials = Credentials {
-            peer_certificates: &[],
-            headers: &headers,
-        };
-        let found = TokenFile::parse(file).and_then(|it| {
-            it.authenticate(&credentials)
-                .now_or_never()
-                .expect("nothing waits")
-        });
+        let credentials = Credentials { peer_certificates: &[], headers: &headers };
+        let found = TokenFile::parse(file)
+            .and_then(|it| it.authenticate(&credentials).now_or_never().expect("nothing waits"));
         let text = match found {
             Ok(Some(it)) => format!("{} {} {}", it.user.name, it.user.uid, it.user.groups.join("|")),
             Ok(None) => "nobody".to_owned(),
@@ -188,20 +163,8 @@ mod tests {
         let columns = "must have at least 3 columns (token, user name, user uid), found";
         check("t,jane", "t", &format!("token file, record 1: {columns} 2"));
         check("t,jane,1\nx", "t", &format!("token file, record 2: {columns} 1"));
-        check(
-            "t,ja\"ne,1",
-            "t",
-            "token file, record 1: bare \" in non-quoted field",
-        );
-        check(
-            "t,jane,1,\"a",
-            "t",
-            "token file, record 1: extraneous or missing \" in quoted-field",
-        );
-        check(
-            "t,jane,1,\"a\"b",
-            "t",
-            "token file, record 1: extraneous or missing \" in quoted-field",
-        );
+        check("t,ja\"ne,1", "t", "token file, record 1: bare \" in non-quoted field");
+        check("t,jane,1,\"a", "t", "token file, record 1: extraneous or missing \" in quoted-field");
+        check("t,jane,1,\"a\"b", "t", "token file, record 1: extraneous or missing \" in quoted-field");
     }
 }

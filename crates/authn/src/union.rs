@@ -105,15 +105,8 @@ mod tests {
     }
 
     fn ask(authenticator: &dyn Authenticator) -> String {
-        let credentials = Credentials {
-            peer_certificates: &[],
-            headers: &HeaderMap::new(),
-        };
-        match authenticator
-            .authenticate(&credentials)
-            .now_or_never()
-            .expect("nothing waits")
-        {
+        let credentials = Credentials { peer_certificates: &[], headers: &HeaderMap::new() };
+        match authenticator.authenticate(&credentials).now_or_never().expect("nothing waits") {
             Ok(Some(it)) => it.user.name.clone(),
             Ok(None) => "nobody".to_owned(),
             Err(error) => error.to_string(),
@@ -138,11 +131,7 @@ mod tests {
     fn errors_count_when_nobody_knows_the_client() {
         check("bad", "invalid bearer token", "invalid bearer token");
         check("bad jane", "jane", "invalid bearer token");
-        check(
-            "bad pass bad",
-            "[invalid bearer token, invalid bearer token]",
-            "invalid bearer token",
-        );
+        check("bad pass bad", "[invalid bearer token, invalid bearer token]", "invalid bearer token");
     }
 
     #[test]

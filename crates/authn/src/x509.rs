@@ -62,11 +62,7 @@ impl X509 {
     /// Trusts what `bundle` trusts.
     #[must_use]
     pub fn new(bundle: CaBundle, clock: Clock) -> X509 {
-        X509 {
-            bundle: ArcSwap::from_pointee(bundle),
-            clock,
-            verified: Mutex::default(),
-        }
+        X509 { bundle: ArcSwap::from_pointee(bundle), clock, verified: Mutex::default() }
     }
 
     /// From now on trusts what `bundle` trusts, and nothing else.
@@ -98,13 +94,7 @@ impl X509 {
         }
         // A bundle that was replaced while this chain was verified must not be remembered as the new one.
         if verified.len() < REMEMBERED_CHAINS && Arc::ptr_eq(&bundle, &self.bundle.load()) {
-            verified.insert(
-                key,
-                Verified {
-                    user: user.clone(),
-                    until: now + left.min(REMEMBERED),
-                },
-            );
+            verified.insert(key, Verified { user: user.clone(), until: now + left.min(REMEMBERED) });
         }
         Ok(Some(Authenticated::new(user)))
     }
@@ -125,9 +115,7 @@ impl CaBundle {
     /// At least one authority is needed.
     pub fn new(certificates: &[CertificateDer<'_>]) -> Result<CaBundle, AuthError> {
         if certificates.is_empty() {
-            return Err(AuthError::BadBundle {
-                reason: "it has no certificates".to_owned(),
-            });
+            return Err(AuthError::BadBundle { reason: "it has no certificates".to_owned() });
         }
         let authorities = certificates.iter().map(authority).collect::<Result<_, _>>()?;
         Ok(CaBundle { authorities })
@@ -154,15 +142,7 @@ impl CaBundle {
             .collect();
         let time = UnixTime::since_unix_epoch(now);
         parsed
-            .verify_for_usage(
-                ALL_VERIFICATION_ALGS,
-                &anchors,
-                intermediates,
-                time,
-                ClientAuth,
-                None,
-                None,
-            )
+            .verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, intermediates, time, ClientAuth, None, None)
             .map(|_path| ())
             .map_err(|error| AuthError::UntrustedCertificate {
                 serial: serial_of(leaf),
@@ -177,10 +157,7 @@ fn authority(certificate: &CertificateDer<'_>) -> Result<Authority, AuthError> {
     let (_, parsed) = X509Certificate::from_der(certificate).map_err(|error| bad(error.to_string()))?;
     let validity = parsed.validity();
     let valid = validity.not_before.timestamp()..=validity.not_after.timestamp();
-    Ok(Authority {
-        anchor: anchor.to_owned(),
-        valid,
-    })
+    Ok(Authority { anchor: anchor.to_owned(), valid })
 }
 
 /// A certificate is for clients when it says so, says that it is for anything, or says nothing.
@@ -202,10 +179,7 @@ impl ExtendedKeyUsageValidator for ClientAuth {
         if says_nothing {
             return Ok(());
         }
-        let context = RequiredEkuNotFoundContext {
-            required: KeyUsage::client_auth(),
-            present: Vec::new(),
-        };
+        let context = RequiredEkuNotFoundContext { required: KeyUsage::client_auth(), present: Vec::new() };
         Err(webpki::Error::RequiredEkuNotFoundContext(context))
     }
 }
@@ -223,9 +197,7 @@ fn user_from_subject(
     for attribute in certificate.subject().iter_attributes() {
         let Ok(value) = attribute.as_str() else {
             if *attribute.attr_type() == UID {
-                return Err(AuthError::UnusableSubject {
-                    reason: "unable to parse UID into a string",
-                });
+                return Err(AuthError::UnusableSubject { reason: "unable to parse UID into a string" });
             }
             continue;
         };
@@ -243,15 +215,11 @@ fn user_from_subject(
     user.uid = match uids.len() {
         0 => String::new(),
         1 if uids[0].is_empty() => {
-            return Err(AuthError::UnusableSubject {
-                reason: "UID cannot be an empty string",
-            });
+            return Err(AuthError::UnusableSubject { reason: "UID cannot be an empty string" });
         }
         1 => uids.remove(0),
         _ => {
-            return Err(AuthError::UnusableSubject {
-                reason: "expected 1 UID, but found multiple",
-            });
+            return Err(AuthError::UnusableSubject { reason: "expected 1 UID, but found multiple" });
         }
     };
     let mut id = String::from("X509SHA256=");
@@ -289,9 +257,7 @@ fn fingerprint<'c>(chain: impl IntoIterator<Item = &'c [u8]>) -> Fingerprint {
 }
 
 fn malformed(error: impl std::fmt::Display) -> AuthError {
-    AuthError::MalformedCertificate {
-        reason: error.to_string(),
-    }
+    AuthError::MalformedCertificate { reason: error.to_string() }
 }
 
 #[cfg(test)]

@@ -19,9 +19,7 @@ pub struct AlwaysDeny;
 
 impl Authorizer for AlwaysDeny {
     fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
-        let decision = Decision::NoOpinion {
-            reason: "Everything is forbidden.".into(),
-        };
+        let decision = Decision::NoOpinion { reason: "Everything is forbidden.".into() };
         std::future::ready(decision.into()).boxed()
     }
 }

@@ -55,17 +55,11 @@ pub enum AuthzError {
 
 impl Decision {
     /// Allowed, without a word.
-    pub const ALLOW: Decision = Decision::Allow {
-        reason: Cow::Borrowed(""),
-    };
+    pub const ALLOW: Decision = Decision::Allow { reason: Cow::Borrowed("") };
     /// Refused, without a word.
-    pub const DENY: Decision = Decision::Deny {
-        reason: Cow::Borrowed(""),
-    };
+    pub const DENY: Decision = Decision::Deny { reason: Cow::Borrowed("") };
     /// Somebody else's business.
-    pub const NO_OPINION: Decision = Decision::NoOpinion {
-        reason: Cow::Borrowed(""),
-    };
+    pub const NO_OPINION: Decision = Decision::NoOpinion { reason: Cow::Borrowed("") };
 
     /// Whether the request may go on.
     #[must_use]
@@ -84,9 +78,6 @@ impl Decision {
 
 impl From<Decision> for Verdict {
     fn from(decision: Decision) -> Verdict {
-        Verdict {
-            decision,
-            error: None,
-        }
+        Verdict { decision, error: None }
     }
 }

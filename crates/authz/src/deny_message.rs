@@ -15,17 +15,8 @@ pub fn deny_message(attributes: &Attributes<'_>, reason: &str) -> String {
     let why = deny_reason(attributes, reason);
     match attributes.target {
         Target::Path => format!("forbidden: {why}"),
-        Target::Resource {
-            resource: "",
-            api_group: "",
-            ..
-        } => format!("forbidden: {why}"),
-        Target::Resource {
-            api_group,
-            resource,
-            name,
-            ..
-        } => {
+        Target::Resource { resource: "", api_group: "", .. } => format!("forbidden: {why}"),
+        Target::Resource { api_group, resource, name, .. } => {
             let resource = match api_group {
                 "" => resource.to_owned(),
                 group => format!("{resource}.{group}"),
@@ -51,14 +42,7 @@ pub fn deny_reason(attributes: &Attributes<'_>, reason: &str) -> String {
 fn sentence(attributes: &Attributes<'_>) -> String {
     let user = quote(attributes.user.name);
     let verb = attributes.verb;
-    let Target::Resource {
-        namespace,
-        api_group,
-        resource,
-        subresource,
-        ..
-    } = attributes.target
-    else {
+    let Target::Resource { namespace, api_group, resource, subresource, .. } = attributes.target else {
         return format!("User {user} cannot {verb} path {}", quote(attributes.path));
     };
     let resource = match subresource {
@@ -69,17 +53,12 @@ fn sentence(attributes: &Attributes<'_>) -> String {
         "" => "at the cluster scope".to_owned(),
         namespace => format!("in the namespace {}", quote(namespace)),
     };
-    format!(
-        "User {user} cannot {verb} resource {resource} in API group {} {scope}",
-        quote(api_group)
-    )
+    format!("User {user} cannot {verb} resource {resource} in API group {} {scope}", quote(api_group))
 }
 
 /// A browser must not take the message for HTML.
 fn harmless(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -94,28 +73,13 @@ mod tests {
     fn check(user: &str, verb: &str, what: &str, reason: &str, expected: &str) {
         let parts: Vec<&str> = what.split('/').collect();
         let target = match parts[..] {
-            [api_group, resource, subresource, namespace, name] => Target::Resource {
-                namespace,
-                api_group,
-                api_version: "v1",
-                resource,
-                subresource,
-                name,
-            },
+            [api_group, resource, subresource, namespace, name] => {
+                Target::Resource { namespace, api_group, api_version: "v1", resource, subresource, name }
+            }
             _ => Target::Path,
         };
-        let user = Subject {
-            name: user,
-            uid: "",
-            groups: &[],
-            extra: &BTreeMap::new(),
-        };
-        let attributes = Attributes {
-            user,
-            verb,
-            target,
-            path: what,
-        };
+        let user = Subject { name: user, uid: "", groups: &[], extra: &BTreeMap::new() };
+        let attributes = Attributes { user, verb, target, path: what };
         assert_eq!(deny_message(&attributes, reason), expected);
     }
 
@@ -146,23 +110,11 @@ mod tests {
 
     #[test]
     fn paths_are_named_as_they_are() {
-        check(
-            "x",
-            "get",
-            "/metrics",
-            "",
-            r#"forbidden: User "x" cannot get path "/metrics""#,
-        );
+        check("x", "get", "/metrics", "", r#"forbidden: User "x" cannot get path "/metrics""#);
     }
 
     #[test]
     fn the_message_is_no_html() {
-        check(
-            "<b>&",
-            "get",
-            "/a",
-            "",
-            r#"forbidden: User "&lt;b&gt;&amp;" cannot get path "/a""#,
-        );
+        check("<b>&", "get", "/a", "", r#"forbidden: User "&lt;b&gt;&amp;" cannot get path "/a""#);
     }
 }

@@ -25,11 +25,7 @@ impl PrivilegedGroup {
 impl Authorizer for PrivilegedGroup {
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
         let is_member = self.0.iter().any(|group| attributes.user.is_in_group(group));
-        let decision = if is_member {
-            Decision::ALLOW
-        } else {
-            Decision::NO_OPINION
-        };
+        let decision = if is_member { Decision::ALLOW } else { Decision::NO_OPINION };
         std::future::ready(decision.into()).boxed()
     }
 }

@@ -38,9 +38,7 @@ fn decide(attributes: &Attributes<'_>) -> Decision {
 }
 
 fn allow(role: &str) -> Decision {
-    Decision::Allow {
-        reason: format!("granted by the built-in rule {role}").into(),
-    }
+    Decision::Allow { reason: format!("granted by the built-in rule {role}").into() }
 }
 
 fn covers(patterns: &[&str], path: &str) -> bool {
@@ -63,18 +61,8 @@ mod tests {
     #[track_caller]
     fn check(group: &str, request: &str, expected: bool) {
         let (verb, path) = request.split_once(' ').expect("verb path");
-        let user = Subject {
-            name: "x",
-            uid: "",
-            groups: &[group.to_owned()],
-            extra: &BTreeMap::new(),
-        };
-        let decision = decide(&Attributes {
-            user,
-            verb,
-            target: Target::Path,
-            path,
-        });
+        let user = Subject { name: "x", uid: "", groups: &[group.to_owned()], extra: &BTreeMap::new() };
+        let decision = decide(&Attributes { user, verb, target: Target::Path, path });
         assert_eq!(decision.is_allowed(), expected, "{group} {request}: {decision:?}");
     }
 
@@ -98,15 +86,7 @@ mod tests {
 
     #[test]
     fn discovery_is_for_authenticated_users() {
-        for path in [
-            "/api",
-            "/api/v1",
-            "/apis",
-            "/apis/",
-            "/apis/apps/v1",
-            "/openapi/v3",
-            "/openapi",
-        ] {
+        for path in ["/api", "/api/v1", "/apis", "/apis/", "/apis/apps/v1", "/openapi/v3", "/openapi"] {
             check(SOMEBODY, &format!("get {path}"), true);
             check(NOBODY, &format!("get {path}"), false);
             check(SOMEBODY, &format!("delete {path}"), false);
@@ -124,18 +104,8 @@ mod tests {
             name: "",
         };
         let groups = [SOMEBODY.to_owned()];
-        let user = Subject {
-            name: "x",
-            uid: "",
-            groups: &groups,
-            extra: &BTreeMap::new(),
-        };
-        let attributes = Attributes {
-            user,
-            verb: "get",
-            target,
-            path: "/api/v1/pods",
-        };
+        let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
+        let attributes = Attributes { user, verb: "get", target, path: "/api/v1/pods" };
         assert!(!decide(&attributes).is_allowed());
     }
 }

@@ -35,12 +35,7 @@ impl Authorizer for Union {
                 }
                 errors.extend(verdict.error);
             }
-            Verdict {
-                decision: Decision::NoOpinion {
-                    reason: joined(reasons),
-                },
-                error: first_of(errors),
-            }
+            Verdict { decision: Decision::NoOpinion { reason: joined(reasons) }, error: first_of(errors) }
         }
         .boxed()
     }
@@ -58,13 +53,8 @@ fn first_of(mut errors: Vec<AuthzError>) -> Option<AuthzError> {
     if errors.len() < 2 {
         return errors.pop();
     }
-    let texts: Vec<String> = errors
-        .iter()
-        .map(|AuthzError::Rules { reason }| reason.clone())
-        .collect();
-    Some(AuthzError::Rules {
-        reason: format!("[{}]", texts.join(", ")),
-    })
+    let texts: Vec<String> = errors.iter().map(|AuthzError::Rules { reason }| reason.clone()).collect();
+    Some(AuthzError::Rules { reason: format!("[{}]", texts.join(", ")) })
 }
 
 #[cfg(test)]
@@ -101,44 +91,21 @@ mod tests {
     #[track_caller]
     fn check(words: &str, expected: &Decision) {
         let union = Union::new(words.split_whitespace().map(fixed).collect());
-        let user = Subject {
-            name: "jane",
-            uid: "",
-            groups: &[],
-            extra: &BTreeMap::new(),
-        };
-        let attributes = Attributes {
-            user,
-            verb: "get",
-            target: Target::Path,
-            path: "/",
-        };
-        let verdict = union
-            .authorize(&attributes)
-            .now_or_never()
-            .expect("nothing waits");
+        let user = Subject { name: "jane", uid: "", groups: &[], extra: &BTreeMap::new() };
+        let attributes = Attributes { user, verb: "get", target: Target::Path, path: "/" };
+        let verdict = union.authorize(&attributes).now_or_never().expect("nothing waits");
         assert_eq!(verdict.decision, *expected);
     }
 
     #[test]
     fn the_first_opinion_decides() {
-        check(
-            "pass: allow:first deny:second",
-            &Decision::Allow {
-                reason: "first".into(),
-            },
-        );
+        check("pass: allow:first deny:second", &Decision::Allow { reason: "first".into() });
         check("pass:a deny:b allow:c", &Decision::Deny { reason: "b".into() });
     }
 
     #[test]
     fn without_opinions_all_reasons_are_told() {
         check("", &Decision::NO_OPINION);
-        check(
-            "pass:a pass: pass:b",
-            &Decision::NoOpinion {
-                reason: "a\nb".into(),
-            },
-        );
+        check("pass:a pass: pass:b", &Decision::NoOpinion { reason: "a\nb".into() });
     }
 }

@@ -2,6 +2,7 @@
 
 mod error;
 mod indent;
+mod lanes;
 mod read;
 pub(crate) mod scan;
 mod write;

@@ -33,17 +33,16 @@ impl Command {
         if flags.is_on("help") {
             return Ok(Command::Print(help(face, columns)));
         }
-        // A stray word is told before anything else, as upstream does.
-        let config = Config::new(&flags, environment);
-        if let Err(Error::Arguments { .. }) = &config {
-            return Err(config.expect_err("it was just seen"));
+        if !flags.arguments().iter().all(String::is_empty) {
+            return Err(Error::Arguments { program: face.program(), arguments: flags.arguments().to_vec() });
         }
         match flags.version("version") {
             VersionWish::No | VersionWish::Report(_) => (),
             VersionWish::Short => return Ok(Command::Print(format!("{}\n", short_version(face)))),
             VersionWish::Raw => return Ok(Command::Print(format!("{}\n", raw_version()))),
         }
-        Ok(Command::Serve { config: Box::new(config?), notices: flags.notices().to_vec() })
+        let config = Box::new(Config::new(&flags, environment)?);
+        Ok(Command::Serve { config, notices: flags.notices().to_vec() })
     }
 }
 

@@ -203,10 +203,6 @@ const DEFAULT_HTTP2_STREAMS: u32 = 100;
 impl Config {
     /// Decides, or says everything that is wrong at once.
     pub fn new(flags: &Flags, environment: &Environment) -> Result<Config, Error> {
-        if !flags.arguments().iter().all(String::is_empty) {
-            let program = flags.face().program();
-            return Err(Error::Arguments { program, arguments: flags.arguments().to_vec() });
-        }
         let feature_gates = FeatureGates::read(flags.pairs("feature-gates")).map_err(Error::Invalid)?;
         let logging = logging(flags).map_err(|error| Error::Invalid(vec![error]))?;
         let service_ranges = ServiceRanges::read(flags.text("service-cluster-ip-range"))

@@ -26,7 +26,10 @@ fn the_drop_in_has_help_and_no_insecure_port() {
     let output = keelson(&["kube-apiserver", "--help"]);
     assert!(output.status.success());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("--secure-port") && !text.lines().any(|line| line.trim().starts_with("--insecure-port")));
+    assert!(
+        text.contains("--secure-port")
+            && !text.lines().any(|line| line.trim().starts_with("--insecure-port"))
+    );
 }
 
 #[test]

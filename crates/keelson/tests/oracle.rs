@@ -7,6 +7,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use keelson::config::{Config, Environment};
+use keelson::flags::{Face, parse};
+
 /// The oracle, or a line in the report that it is missing.
 fn oracle(test: &str) -> Option<PathBuf> {
     let found = std::env::var_os("KEELSON_KUBE_APISERVER").map(PathBuf::from);
@@ -78,6 +81,23 @@ fn the_help_lists_the_same_flags_with_the_same_types_and_defaults() {
         assert_eq!(one, other);
     }
     assert_eq!(theirs.len(), ours.len());
+}
+
+/// `kube:WatchList=true|false (BETA - default=true)` in the help; only features that can still be switched are there.
+#[test]
+fn features_have_the_same_defaults() {
+    let Some(oracle) = oracle("features") else { return };
+    let help = text(&Command::new(oracle).arg("--help").output().expect("the oracle runs").stdout);
+    let flags = parse(Face::Standalone, &["--data-dir=x".to_owned()]).expect("flags");
+    let ours = Config::new(&flags, &Environment::default()).expect("a config").feature_gates;
+    let mut count = 0;
+    for line in help.lines().filter_map(|line| line.trim().strip_prefix("kube:")) {
+        let Some((name, rest)) = line.split_once("=true|false (") else { continue };
+        assert_eq!(ours.is_on(name), rest.ends_with("default=true)"), "{line}");
+        assert!(ours.iter().any(|(known, _)| known == name), "{name} is missing");
+        count += 1;
+    }
+    assert!(count > 100, "the oracle's help was not understood");
 }
 
 #[test]

@@ -90,9 +90,7 @@ impl Schema {
 
 /// The kinds of a group version; empty if there is no such version.
 pub fn kinds(group: &str, version: &str) -> &'static [Kind] {
-    position_of(group, version)
-        .map(|at| &table_at(at).kinds[..])
-        .unwrap_or_default()
+    position_of(group, version).map(|at| &table_at(at).kinds[..]).unwrap_or_default()
 }
 
 /// The built-in group versions: `("apps", "v1")`.
@@ -102,10 +100,7 @@ pub fn versions() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The values of an enumeration in sorted order: `("", "v1", "Protocol")`; `None` if the type is not one.
 pub fn enumeration(group: &str, version: &str, ty: &str) -> Option<&'static [SmolStr]> {
-    table_at(position_of(group, version)?)
-        .enums
-        .get(ty)
-        .map(|values| &values[..])
+    table_at(position_of(group, version)?).enums.get(ty).map(|values| &values[..])
 }
 
 /// The struct `name` of the table at `path`.
@@ -128,9 +123,7 @@ fn shared(group: &str, version: &str, kind: &str) -> bool {
 }
 
 fn position_of(group: &str, version: &str) -> Option<usize> {
-    SOURCES
-        .iter()
-        .position(|source| source.group == group && source.version == version)
+    SOURCES.iter().position(|source| source.group == group && source.version == version)
 }
 
 fn table_at(position: usize) -> &'static Table {
@@ -182,11 +175,7 @@ mod tests {
                 walk(one, &mut seen);
             }
             for kind in &table.kinds {
-                assert!(
-                    table.structs.contains_key(&kind.name),
-                    "{} has no struct",
-                    kind.name
-                );
+                assert!(table.structs.contains_key(&kind.name), "{} has no struct", kind.name);
             }
         }
         assert!(SOURCES.is_sorted_by_key(|source| source.path));
@@ -196,22 +185,15 @@ mod tests {
     #[test]
     fn kinds_know_their_scope() {
         let check = |group: &str, version: &str, kind: &str, scope: Option<Scope>| {
-            let found = kinds(group, version)
-                .iter()
-                .find(|it| it.name == kind)
-                .expect("the kind is built in");
+            let found =
+                kinds(group, version).iter().find(|it| it.name == kind).expect("the kind is built in");
             assert_eq!(found.scope, scope, "{kind}");
         };
         check("", "v1", "Pod", Some(Scope::Namespaced));
         check("", "v1", "Node", Some(Scope::Cluster));
         check("", "v1", "PodExecOptions", None);
         check("apps", "v1", "Deployment", Some(Scope::Namespaced));
-        check(
-            "apiextensions.k8s.io",
-            "v1",
-            "CustomResourceDefinition",
-            Some(Scope::Cluster),
-        );
+        check("apiextensions.k8s.io", "v1", "CustomResourceDefinition", Some(Scope::Cluster));
         check("apiregistration.k8s.io", "v1", "APIService", Some(Scope::Cluster));
         assert!(kinds("apps", "v7").is_empty());
         assert!(versions().any(|it| it == ("batch", "v1")));
@@ -220,11 +202,7 @@ mod tests {
     #[test]
     fn options_belong_to_every_group_and_status_to_the_core() {
         let check = |group: &str, version: &str, kind: &str, is_there: bool| {
-            assert_eq!(
-                Schema::builtin(group, version, kind).is_some(),
-                is_there,
-                "{group}/{version} {kind}"
-            );
+            assert_eq!(Schema::builtin(group, version, kind).is_some(), is_there, "{group}/{version} {kind}");
         };
         check("apps", "v1", "DeleteOptions", true);
         check("", "v1", "Status", true);
@@ -236,10 +214,7 @@ mod tests {
 
     #[test]
     fn enumerations_are_sorted() {
-        assert_eq!(
-            enumeration("", "v1", "Protocol"),
-            Some(&["SCTP".into(), "TCP".into(), "UDP".into()][..])
-        );
+        assert_eq!(enumeration("", "v1", "Protocol"), Some(&["SCTP".into(), "TCP".into(), "UDP".into()][..]));
         assert_eq!(enumeration("", "v1", "Pod"), None);
     }
 }

@@ -49,11 +49,7 @@ impl Schema {
         match value {
             Value::Map(map) => walk.structure(self.root(), map, None)?,
             other => {
-                return Err(error::mismatch(
-                    other.json_type().to_owned(),
-                    self.root().go_name(),
-                    None,
-                ));
+                return Err(error::mismatch(other.json_type().to_owned(), self.root().go_name(), None));
             }
         }
         match walk.first {
@@ -101,9 +97,7 @@ pub fn zero(ty: &Type) -> Value {
 
 fn zero_struct(of: &Struct) -> Map {
     let always = of.always().iter().map(|at| &of.fields()[usize::from(*at)]);
-    always
-        .map(|field| (field.name.clone(), zero(&field.ty)))
-        .collect()
+    always.map(|field| (field.name.clone(), zero(&field.ty))).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -131,12 +125,7 @@ const DROPPED: u16 = u16::MAX;
 
 impl Walk {
     fn new(mode: Mode) -> Walk {
-        Walk {
-            mode,
-            unknown: Vec::new(),
-            first: None,
-            ranks: Vec::new(),
-        }
+        Walk { mode, unknown: Vec::new(), first: None, ranks: Vec::new() }
     }
 
     fn value(&mut self, ty: &Type, value: &mut Value, at: Option<&Place<'_>>) -> Result<(), TypeMismatch> {
@@ -152,7 +141,9 @@ impl Walk {
                 for (index, one) in items.iter_mut().enumerate() {
                     self.value(item, one, Some(&Place::under(at, Step::Index(index))))?;
                 }
-                null_if_empty(value);
+                if !ty.is_message {
+                    null_if_empty(value);
+                }
                 Ok(())
             }
             (Shape::Map(types), Value::Map(map)) => {
@@ -174,10 +165,12 @@ impl Walk {
         }
     }
 
-    /// A value of a map. Bytes that are null come back from the store as empty.
+    /// A value of a map. Bytes and wrapped lists that are null come back from the store as empty.
     fn entry(&mut self, ty: &Type, value: &mut Value, at: &Place<'_>) -> Result<(), TypeMismatch> {
-        if value.is_null() && matches!(ty.shape, Shape::Bytes) {
-            *value = Value::from("");
+        match ty.shape {
+            Shape::Bytes if value.is_null() => *value = Value::from(""),
+            Shape::List(_) if value.is_null() && ty.is_message => *value = Value::List(Vec::new()),
+            _ => {}
         }
         self.value(ty, value, Some(at))
     }
@@ -202,11 +195,7 @@ impl Walk {
 
     fn structure(&mut self, of: &Struct, map: &mut Map, at: Option<&Place<'_>>) -> Result<(), TypeMismatch> {
         if at.is_some_and(|place| place.depth() > MAX_DEPTH) {
-            return if self.mode == Mode::Arranging {
-                Ok(())
-            } else {
-                Err(TypeMismatch::TooDeep)
-            };
+            return if self.mode == Mode::Arranging { Ok(()) } else { Err(TypeMismatch::TooDeep) };
         }
         let fields = of.fields();
         let base = self.ranks.len();
@@ -215,11 +204,7 @@ impl Walk {
                 Some(position) => {
                     let field = &fields[position];
                     self.value(&field.ty, value, Some(&Place::under(at, Step::Field(of, field))))?;
-                    if is_left_out(field, value) {
-                        DROPPED
-                    } else {
-                        position as u16
-                    }
+                    if is_left_out(field, value) { DROPPED } else { position as u16 }
                 }
                 None => self.unknown(key, fields.len(), at),
             };
@@ -256,11 +241,7 @@ impl Walk {
         value: &mut Value,
         at: Option<&Place<'_>>,
     ) -> Result<(), TypeMismatch> {
-        let mode = if self.mode == Mode::Checking {
-            Mode::Quiet
-        } else {
-            self.mode
-        };
+        let mode = if self.mode == Mode::Checking { Mode::Quiet } else { self.mode };
         let mut inner = Walk::new(mode);
         let place = Place::under(at, Step::Inside);
         match (union, &mut *value) {
@@ -316,10 +297,7 @@ fn is_left_out(field: &Field, value: &Value) -> bool {
 fn is_in_order(ranks: &[u16], of: &Struct) -> bool {
     ranks.is_sorted_by(|a, b| a < b)
         && ranks.last() != Some(&DROPPED)
-        && of
-            .always()
-            .iter()
-            .all(|position| ranks.binary_search(position).is_ok())
+        && of.always().iter().all(|position| ranks.binary_search(position).is_ok())
 }
 
 fn rebuild(map: &mut Map, of: &Struct, ranks: &[u16]) {
@@ -335,10 +313,7 @@ fn rebuild(map: &mut Map, of: &Struct, ranks: &[u16]) {
         }
         always.next_if_eq(&rank);
         // The name of the field is shared by all objects, the key is not.
-        let name = of
-            .fields()
-            .get(usize::from(rank))
-            .map_or(key, |field| field.name.clone());
+        let name = of.fields().get(usize::from(rank)).map_or(key, |field| field.name.clone());
         new.push_new(name, value);
     }
     for missing in always {

@@ -13,6 +13,7 @@ mod generated {
     //! What `cargo xtask codegen` wrote.
     pub(crate) mod sources;
 }
+pub mod openapi;
 pub mod schema;
 mod table;
 pub mod types;

@@ -51,22 +51,12 @@ mod tests {
     fn a_dotted_path_finds_a_field() {
         let schema = Schema::builtin("apps", "v1", "Deployment").expect("built in");
         let check = |path: &str, expected: Option<&str>| {
-            assert_eq!(
-                schema.field_at(path).map(|field| field.ty.go_name()).as_deref(),
-                expected,
-                "{path}"
-            );
+            assert_eq!(schema.field_at(path).map(|field| field.ty.go_name()).as_deref(), expected, "{path}");
         };
         check("spec.replicas", Some("int32"));
         check("spec.template.spec.containers", Some("[]v1.Container"));
-        check(
-            "spec.template.spec.containers.ports.protocol",
-            Some("v1.Protocol"),
-        );
-        check(
-            "spec.template.spec.volumes.emptyDir",
-            Some("v1.EmptyDirVolumeSource"),
-        );
+        check("spec.template.spec.containers.ports.protocol", Some("v1.Protocol"));
+        check("spec.template.spec.volumes.emptyDir", Some("v1.EmptyDirVolumeSource"));
         check("metadata.labels", Some("map[string]string"));
         check("metadata.labels.app", None);
         check("spec.replica", None);

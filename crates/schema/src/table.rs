@@ -20,12 +20,7 @@ pub(crate) struct Table {
 
 /// Reads the table at `path`, `apps/v1`. `None` if a line makes no sense.
 pub(crate) fn read(path: &'static str, text: &'static str) -> Option<Table> {
-    let mut reader = Reader {
-        path,
-        table: Table::default(),
-        open: None,
-        links: HashMap::new(),
-    };
+    let mut reader = Reader { path, table: Table::default(), open: None, links: HashMap::new() };
     for line in text.lines() {
         reader.line(line)?;
     }
@@ -57,21 +52,12 @@ impl Reader {
             Some("kind") => self.table.kinds.push(kind(words)?),
             Some("enum") => {
                 let name = words.next()?;
-                let values = line
-                    .split('"')
-                    .skip(1)
-                    .step_by(2)
-                    .map(SmolStr::new_static)
-                    .collect();
+                let values = line.split('"').skip(1).step_by(2).map(SmolStr::new_static).collect();
                 self.table.enums.insert(SmolStr::new_static(name), values);
             }
             Some("type") => {
                 let one = Struct::new(package(self.path), SmolStr::new_static(words.next()?), Vec::new());
-                let one = if words.next() == Some("struct=atomic") {
-                    one.atomic()
-                } else {
-                    one
-                };
+                let one = if words.next() == Some("struct=atomic") { one.atomic() } else { one };
                 self.open = Some((one, Vec::new()));
             }
             Some(_) => return None,
@@ -124,10 +110,7 @@ impl Reader {
             Member::Embedded(self.link(ty), number)
         } else {
             let (ty, rest) = self.ty(ty)?;
-            let mut field = Field {
-                number,
-                ..Field::new(SmolStr::new_static(name), ty)
-            };
+            let mut field = Field { number, ..Field::new(SmolStr::new_static(name), ty) };
             for flag in words {
                 set_flag(&mut field, flag)?;
             }
@@ -142,13 +125,7 @@ impl Reader {
     fn ty(&mut self, text: &'static str) -> Option<(Type, &'static str)> {
         if let Some(inner) = text.strip_prefix('*') {
             let (ty, rest) = self.ty(inner)?;
-            return Some((
-                Type {
-                    is_pointer: true,
-                    ..ty
-                },
-                rest,
-            ));
+            return Some((Type { is_pointer: true, ..ty }, rest));
         }
         if let Some(inner) = text.strip_prefix("[]") {
             let (item, rest) = self.ty(inner)?;
@@ -163,27 +140,14 @@ impl Reader {
             let (ty, rest) = self.ty(inner)?;
             let (name, rest) = word(rest.strip_prefix([')', '>'])?.strip_prefix(':')?);
             let is_message = text.starts_with('<');
-            return Some((
-                Type {
-                    name: Some(self.go_name(name)),
-                    is_message,
-                    ..ty
-                },
-                rest,
-            ));
+            return Some((Type { name: Some(self.go_name(name)), is_message, ..ty }, rest));
         }
         let (name, rest) = word(text);
         let ty = Type::of(self.shape(name));
         match rest.strip_prefix(':') {
             Some(rest) => {
                 let (name, rest) = word(rest);
-                Some((
-                    Type {
-                        name: Some(self.go_name(name)),
-                        ..ty
-                    },
-                    rest,
-                ))
+                Some((Type { name: Some(self.go_name(name)), ..ty }, rest))
             }
             None => Some((ty, rest)),
         }
@@ -243,10 +207,7 @@ fn word(text: &'static str) -> (&'static str, &'static str) {
 }
 
 fn kind<'t>(mut words: impl Iterator<Item = &'t str>) -> Option<Kind> {
-    let mut kind = Kind {
-        name: words.next()?.into(),
-        ..Kind::default()
-    };
+    let mut kind = Kind { name: words.next()?.into(), ..Kind::default() };
     for word in words {
         match word.split_once('=') {
             None if word == "namespaced" => kind.scope = Some(Scope::Namespaced),
@@ -281,7 +242,10 @@ fn set_flag(field: &mut Field, flag: &str) -> Option<()> {
         }
         None if flag == "omitzero" => field.omit_zero = true,
         None if flag == "optional" => field.is_optional = true,
-        Some(("map" | "struct", how)) => field.is_atomic = how == "atomic",
+        Some(("map" | "struct", how)) => {
+            field.is_atomic = how == "atomic";
+            field.is_granular = how == "granular";
+        }
         Some(("list", how)) => {
             field.list_type = Some(match with_keys(how) {
                 ("atomic", _) => ListType::Atomic,

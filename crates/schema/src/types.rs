@@ -78,12 +78,7 @@ pub enum Union {
 impl Type {
     /// A type without a name and without a pointer.
     pub fn of(shape: Shape) -> Type {
-        Type {
-            shape,
-            is_pointer: false,
-            is_message: false,
-            name: None,
-        }
+        Type { shape, is_pointer: false, is_message: false, name: None }
     }
 
     /// What upstream's messages call it: `int32`, `v1.Protocol`, `[]v1.Container`, `map[string]string`.
@@ -124,11 +119,7 @@ impl Type {
 
     /// The struct, if this is one.
     pub fn as_struct(&self) -> Option<&Struct> {
-        if let Shape::Struct(target) = &self.shape {
-            Some(target.get())
-        } else {
-            None
-        }
+        if let Shape::Struct(target) = &self.shape { Some(target.get()) } else { None }
     }
 }
 
@@ -179,10 +170,7 @@ impl Struct {
 
     /// The same, merged as a whole.
     pub fn atomic(self) -> Struct {
-        Struct {
-            is_atomic: true,
-            ..self
-        }
+        Struct { is_atomic: true, ..self }
     }
 
     /// Fields and embedded structs as they are declared.
@@ -203,9 +191,7 @@ impl Struct {
     /// Where the field `name` is in [`Struct::fields`].
     pub fn position(&self, name: &str) -> Option<usize> {
         let json = self.json();
-        let found = json
-            .by_name
-            .binary_search_by(|at| json.fields[usize::from(*at)].name.as_str().cmp(name));
+        let found = json.by_name.binary_search_by(|at| json.fields[usize::from(*at)].name.as_str().cmp(name));
         found.ok().map(|at| usize::from(json.by_name[at]))
     }
 
@@ -226,24 +212,15 @@ impl Struct {
             let count = u16::try_from(fields.len()).expect("no struct has 65,536 fields");
             let mut by_name: Vec<u16> = (0..count).collect();
             by_name.sort_by(|a, b| fields[usize::from(*a)].name.cmp(&fields[usize::from(*b)].name));
-            let always = (0..count)
-                .filter(|at| fields[usize::from(*at)].is_always_written())
-                .collect();
-            Json {
-                fields,
-                by_name,
-                always,
-            }
+            let always = (0..count).filter(|at| fields[usize::from(*at)].is_always_written()).collect();
+            Json { fields, by_name, always }
         })
     }
 
     fn collect(&self, path: &mut Vec<SmolStr>, into: &mut Vec<Field>) {
         for member in &self.members {
             match member {
-                Member::Field(field) => into.push(Field {
-                    embedded: path.clone(),
-                    ..field.clone()
-                }),
+                Member::Field(field) => into.push(Field { embedded: path.clone(), ..field.clone() }),
                 Member::Embedded(target, _) => {
                     path.push(target.get().name.clone());
                     target.get().collect(path, into);
@@ -273,6 +250,8 @@ pub struct Field {
     pub list_type: Option<ListType>,
     /// Whether a map or struct is merged as a whole.
     pub is_atomic: bool,
+    /// Whether a map or struct is merged key by key although its type says otherwise.
+    pub is_granular: bool,
     /// How strategic merge patch treats it.
     pub patch: Option<Patch>,
     /// The default that the published schema names.
@@ -293,6 +272,7 @@ impl Field {
             is_optional: false,
             list_type: None,
             is_atomic: false,
+            is_granular: false,
             patch: None,
             default: None,
             embedded: Vec::new(),
@@ -368,11 +348,15 @@ enum Link {
 impl StructRef {
     /// The struct `name` of an embedded table, `core/v1`. It must be there when it is first used.
     pub(crate) fn builtin(table: &str, name: &str) -> StructRef {
-        StructRef(Arc::new(Link::Builtin {
-            table: table.into(),
-            name: name.into(),
-            found: OnceLock::new(),
-        }))
+        StructRef(Arc::new(Link::Builtin { table: table.into(), name: name.into(), found: OnceLock::new() }))
+    }
+
+    /// The table that describes the struct, and its name there; `None` if it is in no table.
+    pub(crate) fn origin(&self) -> Option<(&str, &str)> {
+        match &*self.0 {
+            Link::Owned(_) => None,
+            Link::Builtin { table, name, .. } => Some((table, name)),
+        }
     }
 
     /// The struct.

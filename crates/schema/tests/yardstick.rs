@@ -28,17 +28,10 @@ fn check(path: &std::path::Path) {
     let text = std::fs::read(path).expect("the sample");
     let mut value = json::read(&text).expect("JSON").value;
     let before = json::to_bytes(&value);
-    let unknown = schema
-        .conform(&mut value)
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let unknown = schema.conform(&mut value).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(unknown.is_empty(), "{name} has unknown fields: {unknown:?}");
     let after = json::to_bytes(&value);
-    assert!(
-        before == after,
-        "{name}\nbefore {}\nafter  {}",
-        before.escape_ascii(),
-        after.escape_ascii()
-    );
+    assert!(before == after, "{name}\nbefore {}\nafter  {}", before.escape_ascii(), after.escape_ascii());
 }
 
 /// The folder of upstream's published data, or a line in the report of skipped tests.

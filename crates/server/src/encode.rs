@@ -26,54 +26,6 @@ pub const CHUNK: usize = 64 << 10;
 /// Above so many bytes an answer is compressed for those who can read that.
 pub const COMPRESS_FROM: usize = 128 << 10;
 
-/// A piece that is being filled; full ones are put aside.
-#[derive(Default)]
-pub struct Chunks {
-    full: VecDeque<Bytes>,
-    size: usize,
-    open: BytesMut,
-}
-
-impl Chunks {
-    /// Where to write. Call [`Chunks::close_if_full`] now and then.
-    pub fn open(&mut self) -> &mut BytesMut {
-        if self.open.capacity() == 0 {
-            self.open.reserve(if self.size == 0 { 4 << 10 } else { CHUNK + (8 << 10) });
-        }
-        &mut self.open
-    }
-
-    /// Puts the piece aside once it is large enough.
-    pub fn close_if_full(&mut self) {
-        if self.open.len() >= CHUNK {
-            self.close();
-        }
-    }
-
-    /// How many bytes were written.
-    pub fn len(&self) -> usize {
-        self.size + self.open.len()
-    }
-
-    /// Whether nothing was written.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// All pieces.
-    pub fn finish(mut self) -> VecDeque<Bytes> {
-        self.close();
-        self.full
-    }
-
-    fn close(&mut self) {
-        if !self.open.is_empty() {
-            self.size += self.open.len();
-            self.full.push_back(std::mem::take(&mut self.open).freeze());
-        }
-    }
-}
-
 /// Compact JSON that is made piece by piece. The pieces are what the iterator gives.
 pub trait Pieces: Iterator<Item = Bytes> + Send + 'static {}
 
@@ -161,20 +113,8 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::compress::Gzip;
-    use super::{CHUNK, Chunks, document, pieces};
+    use super::{CHUNK, document, pieces};
     use crate::negotiate::{Encoding, Layout, Output};
-
-    #[test]
-    fn pieces_are_put_aside_when_full() {
-        let mut chunks = Chunks::default();
-        for _ in 0..3 {
-            chunks.open().extend_from_slice(&[b'x'; CHUNK / 2 + 1]);
-            chunks.close_if_full();
-        }
-        assert_eq!(chunks.len(), 3 * (CHUNK / 2 + 1));
-        let sizes: Vec<usize> = chunks.finish().iter().map(Bytes::len).collect();
-        assert_eq!(sizes, [CHUNK + 2, CHUNK / 2 + 1]);
-    }
 
     #[test]
     fn documents_have_three_forms() {

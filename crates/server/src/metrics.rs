@@ -10,6 +10,7 @@ pub mod request;
 pub mod value;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::RwLock;
 
@@ -58,14 +59,10 @@ pub struct Metrics {
     pub requests: RequestMetrics,
     /// Handshakes that failed.
     pub tls_handshake_errors: Arc<Counter>,
-    /// `result`: who asked was found out or not.
-    pub authentication_attempts: Arc<Family<Counter>>,
-    /// How long that took.
-    pub authentication_duration: Arc<Family<Histogram>>,
-    /// `result`: allowed, denied, no-opinion, error.
-    pub authorization_attempts: Arc<Family<Counter>>,
-    /// How long that took.
-    pub authorization_duration: Arc<Family<Histogram>>,
+    /// Whether it was found out who asks.
+    pub authentication: AuthenticationMetrics,
+    /// Whether they may.
+    pub authorization: AuthorizationMetrics,
     /// Events that were sent to watchers.
     pub watch_events: Arc<Family<Counter>>,
     /// How large they were.
@@ -102,27 +99,27 @@ impl Metrics {
                 &[],
             )
             .with(&[]),
-            authentication_attempts: counter(
-                "authentication_attempts",
-                "[ALPHA] Attempts to find out who asks, by result.",
-                &["result"],
+            authentication: AuthenticationMetrics::new(
+                &counter("authentication_attempts", "[ALPHA] Attempts to find out who asks, by result.", &["result"]),
+                &histogram(
+                    "authentication_duration_seconds",
+                    "[ALPHA] Seconds it took to find out who asks, by result.",
+                    &["result"],
+                    AUTH_BUCKETS,
+                ),
             ),
-            authentication_duration: histogram(
-                "authentication_duration_seconds",
-                "[ALPHA] Seconds it took to find out who asks, by result.",
-                &["result"],
-                AUTH_BUCKETS,
-            ),
-            authorization_attempts: counter(
-                "authorization_attempts_total",
-                "[ALPHA] Decisions whether somebody may, by result: allowed, denied, no-opinion, error.",
-                &["result"],
-            ),
-            authorization_duration: histogram(
-                "authorization_duration_seconds",
-                "[ALPHA] Seconds it took to decide whether somebody may, by result.",
-                &["result"],
-                AUTH_BUCKETS,
+            authorization: AuthorizationMetrics::new(
+                &counter(
+                    "authorization_attempts_total",
+                    "[ALPHA] Decisions whether somebody may, by result: allowed, denied, no-opinion, error.",
+                    &["result"],
+                ),
+                &histogram(
+                    "authorization_duration_seconds",
+                    "[ALPHA] Seconds it took to decide whether somebody may, by result.",
+                    &["result"],
+                    AUTH_BUCKETS,
+                ),
             ),
             watch_events: counter("apiserver_watch_events_total", "[ALPHA] Events sent to watchers.", watched),
             watch_event_sizes: histogram(
@@ -138,6 +135,60 @@ impl Metrics {
                 &["name", "type", "status"],
             ),
             registry,
+        }
+    }
+}
+
+/// How often something came out this way, and how long it took.
+pub struct Outcome {
+    attempts: Arc<Counter>,
+    duration: Arc<Histogram>,
+}
+
+impl Outcome {
+    fn new(attempts: &Family<Counter>, duration: &Family<Histogram>, result: &str) -> Outcome {
+        Outcome { attempts: attempts.with(&[result]), duration: duration.with(&[result]) }
+    }
+
+    /// Once more.
+    pub fn count(&self, elapsed: Duration) {
+        self.attempts.inc();
+        self.duration.observe(elapsed.as_secs_f64());
+    }
+}
+
+/// Whether it was found out who asks.
+#[allow(missing_docs)]
+pub struct AuthenticationMetrics {
+    pub success: Outcome,
+    pub failure: Outcome,
+    pub error: Outcome,
+}
+
+impl AuthenticationMetrics {
+    fn new(attempts: &Family<Counter>, duration: &Family<Histogram>) -> AuthenticationMetrics {
+        let outcome = |result| Outcome::new(attempts, duration, result);
+        AuthenticationMetrics { success: outcome("success"), failure: outcome("failure"), error: outcome("error") }
+    }
+}
+
+/// Whether they may.
+#[allow(missing_docs)]
+pub struct AuthorizationMetrics {
+    pub allowed: Outcome,
+    pub denied: Outcome,
+    pub no_opinion: Outcome,
+    pub error: Outcome,
+}
+
+impl AuthorizationMetrics {
+    fn new(attempts: &Family<Counter>, duration: &Family<Histogram>) -> AuthorizationMetrics {
+        let outcome = |result| Outcome::new(attempts, duration, result);
+        AuthorizationMetrics {
+            allowed: outcome("allowed"),
+            denied: outcome("denied"),
+            no_opinion: outcome("no-opinion"),
+            error: outcome("error"),
         }
     }
 }

@@ -58,20 +58,11 @@ const BARE_KINDS: &[(&str, &str)] = &[("meta/v1", "WatchEvent")];
 pub fn tables(packages: &Packages) -> Result<Vec<Table>> {
     let mut paths = packages.modules().versions("k8s.io/api")?;
     paths.extend(SINGLE.iter().map(|path| (*path).to_owned()));
-    let mut gathering = Gathering {
-        packages,
-        structs: BTreeMap::new(),
-        enums: BTreeSet::new(),
-    };
+    let mut gathering = Gathering { packages, structs: BTreeMap::new(), enums: BTreeSet::new() };
     let mut kinds = BTreeMap::new();
     for path in &paths {
         let package = packages.get(path)?;
-        kinds.insert(
-            short(path),
-            gathering
-                .kinds(&package)
-                .with_context(|| format!("in package {path}"))?,
-        );
+        kinds.insert(short(path), gathering.kinds(&package).with_context(|| format!("in package {path}"))?);
     }
     let mut tables = Vec::new();
     for path in &paths {
@@ -95,11 +86,7 @@ impl Gathering<'_> {
         let mut kinds = Vec::new();
         for name in &package.order {
             let defined = &package.types[name];
-            let Ok(Type {
-                shape: Shape::Struct(own),
-                ..
-            }) = self.packages.named(package, name)
-            else {
+            let Ok(Type { shape: Shape::Struct(own), .. }) = self.packages.named(package, name) else {
                 continue;
             };
             let is_bare = BARE_KINDS.contains(&(own.package.as_str(), name));
@@ -130,10 +117,7 @@ impl Gathering<'_> {
         }
         self.structs.insert(name.clone(), None);
         let package = self.packages.get(&long(&name.package))?;
-        let own = package
-            .types
-            .get(&name.name)
-            .with_context(|| format!("no type {name:?}"))?;
+        let own = package.types.get(&name.name).with_context(|| format!("no type {name:?}"))?;
         let is_atomic = own.declaration.markers.iter().any(|it| it == "structType=atomic");
         let (home, defined, members) = self.packages.members(&package, &name.name)?;
         let mut fields = Vec::new();
@@ -142,14 +126,7 @@ impl Gathering<'_> {
             let label = member.name.as_deref().unwrap_or("an embedded type");
             fields.extend(field.with_context(|| format!("in {label} of {}.{}", name.package, name.name))?);
         }
-        self.structs.insert(
-            name.clone(),
-            Some(Struct {
-                name: name.name.clone(),
-                is_atomic,
-                fields,
-            }),
-        );
+        self.structs.insert(name.clone(), Some(Struct { name: name.name.clone(), is_atomic, fields }));
         Ok(())
     }
 
@@ -177,12 +154,7 @@ impl Gathering<'_> {
         }
         flags.extend(merge_flags(member));
         flags.extend(default_flag(package, member)?);
-        Ok(Some(Field {
-            json,
-            ty,
-            number: number(member)?,
-            flags,
-        }))
+        Ok(Some(Field { json, ty, number: number(member)?, flags }))
     }
 
     fn follow(&mut self, ty: &Type) -> Result<()> {
@@ -207,38 +179,18 @@ impl Gathering<'_> {
     fn table(&mut self, package: &Package, kinds: Vec<KindFacts>) -> Table {
         let path = short(&package.path);
         let version = path.rsplit('/').next().unwrap_or_default().to_owned();
-        let own = |name: &String| Name {
-            package: path.clone(),
-            name: name.clone(),
-        };
-        let structs = package
-            .order
-            .iter()
-            .filter_map(|name| self.structs.remove(&own(name)).flatten())
-            .collect();
+        let own = |name: &String| Name { package: path.clone(), name: name.clone() };
+        let structs =
+            package.order.iter().filter_map(|name| self.structs.remove(&own(name)).flatten()).collect();
         let mut enums = BTreeMap::new();
-        for name in package
-            .order
-            .iter()
-            .filter(|name| self.enums.contains(&own(name)))
-        {
-            let values = package
-                .constants
-                .iter()
-                .filter(|it| it.of.as_deref() == Some(name));
+        for name in package.order.iter().filter(|name| self.enums.contains(&own(name))) {
+            let values = package.constants.iter().filter(|it| it.of.as_deref() == Some(name));
             let mut values: Vec<String> = values.map(|it| it.value.clone()).collect();
             values.sort();
             values.dedup();
             enums.insert(name.clone(), values);
         }
-        Table {
-            group: group_name(package),
-            version,
-            path,
-            kinds,
-            structs,
-            enums,
-        }
+        Table { group: group_name(package), version, path, kinds, structs, enums }
     }
 }
 
@@ -255,57 +207,28 @@ fn long(short: &str) -> String {
 }
 
 fn group_name(package: &Package) -> String {
-    let marked = || {
-        package
-            .markers
-            .iter()
-            .find_map(|it| it.strip_prefix("groupName="))
-    };
-    package
-        .constant("GroupName")
-        .or_else(marked)
-        .unwrap_or_default()
-        .to_owned()
+    let marked = || package.markers.iter().find_map(|it| it.strip_prefix("groupName="));
+    package.constant("GroupName").or_else(marked).unwrap_or_default().to_owned()
 }
 
 fn kind_facts(name: &str, markers: &[String], list: Option<String>) -> KindFacts {
-    let client = |option: &str| {
-        markers
-            .iter()
-            .find_map(|it| it.strip_prefix("genclient:")?.strip_prefix(option))
-    };
+    let client =
+        |option: &str| markers.iter().find_map(|it| it.strip_prefix("genclient:")?.strip_prefix(option));
     let mut words = Vec::new();
     if markers.iter().any(|it| it == "genclient") {
         let is_global = client("nonNamespaced").is_some();
         words.push(if is_global { "cluster" } else { "namespaced" }.to_owned());
     }
     words.extend(list.map(|list| format!("list={list}")));
-    for (option, word) in [
-        ("noVerbs", "noVerbs"),
-        ("onlyVerbs=", "only="),
-        ("skipVerbs=", "skip="),
-    ] {
+    for (option, word) in [("noVerbs", "noVerbs"), ("onlyVerbs=", "only="), ("skipVerbs=", "skip=")] {
         words.extend(client(option).map(|value| format!("{word}{value}")));
     }
     for fact in ["introduced", "deprecated", "removed", "replacement"] {
         let marker = format!("k8s:prerelease-lifecycle-gen:{fact}=");
-        words.extend(
-            markers
-                .iter()
-                .find_map(|it| it.strip_prefix(&marker))
-                .map(|it| format!("{fact}={it}")),
-        );
+        words.extend(markers.iter().find_map(|it| it.strip_prefix(&marker)).map(|it| format!("{fact}={it}")));
     }
-    let methods = markers
-        .iter()
-        .filter_map(|it| it.strip_prefix("genclient:method="))
-        .map(method)
-        .collect();
-    KindFacts {
-        name: name.to_owned(),
-        words,
-        methods,
-    }
+    let methods = markers.iter().filter_map(|it| it.strip_prefix("genclient:method=")).map(method).collect();
+    KindFacts { name: name.to_owned(), words, methods }
 }
 
 /// `GetScale get scale result=autoscaling/v1.Scale` of `GetScale,verb=get,subresource=scale,result=…`.
@@ -326,42 +249,22 @@ fn number(member: &Member) -> Result<Option<u32>> {
         return Ok(None);
     };
     let number = tag.split(',').nth(1).context("a protobuf tag without a number")?;
-    Ok(Some(
-        number
-            .parse()
-            .with_context(|| format!("the protobuf number {number}"))?,
-    ))
+    Ok(Some(number.parse().with_context(|| format!("the protobuf number {number}"))?))
 }
 
 /// How lists, maps and structs are merged.
 fn merge_flags(member: &Member) -> Vec<String> {
-    let marker = |key: &str| {
-        member
-            .markers
-            .iter()
-            .find_map(|it| it.strip_prefix(key)?.strip_prefix('='))
-    };
+    let marker = |key: &str| member.markers.iter().find_map(|it| it.strip_prefix(key)?.strip_prefix('='));
     let mut flags = Vec::new();
     if let Some(list) = marker("listType") {
-        let keys: Vec<&str> = member
-            .markers
-            .iter()
-            .filter_map(|it| it.strip_prefix("listMapKey="))
-            .collect();
-        let keys = if keys.is_empty() {
-            String::new()
-        } else {
-            format!("({})", keys.join(","))
-        };
+        let keys: Vec<&str> = member.markers.iter().filter_map(|it| it.strip_prefix("listMapKey=")).collect();
+        let keys = if keys.is_empty() { String::new() } else { format!("({})", keys.join(",")) };
         flags.push(format!("list={list}{keys}"));
     }
     flags.extend(marker("mapType").map(|it| format!("map={it}")));
     flags.extend(marker("structType").map(|it| format!("struct={it}")));
     if let Some(strategy) = member.tag("patchStrategy") {
-        let key = member
-            .tag("patchMergeKey")
-            .map(|key| format!("({key})"))
-            .unwrap_or_default();
+        let key = member.tag("patchMergeKey").map(|key| format!("({key})")).unwrap_or_default();
         flags.push(format!("patch={strategy}{key}"));
     }
     flags
@@ -375,9 +278,7 @@ fn default_flag(package: &Package, member: &Member) -> Result<Option<String>> {
     let constant = value.strip_prefix("ref(").and_then(|it| it.strip_suffix(')'));
     let value = match constant {
         Some(name) => {
-            let text = package
-                .constant(name)
-                .with_context(|| format!("no constant {name}"))?;
+            let text = package.constant(name).with_context(|| format!("no constant {name}"))?;
             format!("\"{text}\"")
         }
         None => value.to_owned(),

@@ -26,13 +26,7 @@ pub struct Comment {
 
 /// Splits `source`. Comments at the end of a line belong to nobody and are dropped.
 pub fn tokens(source: &str) -> Vec<Token> {
-    let mut lexer = Lexer {
-        source,
-        at: 0,
-        line: 1,
-        pending: Vec::new(),
-        found: Vec::new(),
-    };
+    let mut lexer = Lexer { source, at: 0, line: 1, pending: Vec::new(), found: Vec::new() };
     while lexer.step() {}
     lexer.found
 }
@@ -80,20 +74,13 @@ impl Lexer<'_> {
     fn comment(&mut self, text: &str) {
         let trails = self.found.last().is_some_and(|token| token.line == self.line);
         if !trails {
-            self.pending.push(Comment {
-                line: self.line,
-                text: text.trim().to_owned(),
-            });
+            self.pending.push(Comment { line: self.line, text: text.trim().to_owned() });
         }
     }
 
     fn push(&mut self, kind: Kind, length: usize) {
         let comments = std::mem::take(&mut self.pending);
-        self.found.push(Token {
-            kind,
-            line: self.line,
-            comments,
-        });
+        self.found.push(Token { kind, line: self.line, comments });
         self.advance(length);
     }
 
@@ -129,10 +116,7 @@ mod tests {
     #[test]
     fn comments_go_to_the_token_after_them() {
         let found = tokens("// +a\ntype X struct { // trailing\n\t// +b\n\tY string `json:\"y\"`\n}");
-        let words: Vec<_> = found
-            .iter()
-            .map(|it| (&it.kind, it.comments.len(), it.line))
-            .collect();
+        let words: Vec<_> = found.iter().map(|it| (&it.kind, it.comments.len(), it.line)).collect();
         let word = |text: &str| Kind::Word(text.to_owned());
         assert_eq!(
             words,
@@ -152,10 +136,7 @@ mod tests {
     #[test]
     fn literals_hide_what_looks_like_code() {
         let found = tokens(r#"'}' "a\"}" `}`"#);
-        assert!(
-            found.iter().all(|it| matches!(it.kind, Kind::Text(_))),
-            "{found:?}"
-        );
+        assert!(found.iter().all(|it| matches!(it.kind, Kind::Text(_))), "{found:?}");
         assert_eq!(found.len(), 3);
     }
 }

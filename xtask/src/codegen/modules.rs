@@ -9,12 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 const VERSION: &str = "v0.36.4";
 
 /// The modules that define the API.
-const MODULES: &[&str] = &[
-    "k8s.io/api",
-    "k8s.io/apimachinery",
-    "k8s.io/apiextensions-apiserver",
-    "k8s.io/kube-aggregator",
-];
+const MODULES: &[&str] =
+    &["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 
 /// Where the sources of the modules are.
 pub struct Modules {
@@ -25,9 +21,7 @@ impl Modules {
     /// Finds all modules, or says what is missing.
     pub fn find() -> Result<Modules> {
         let folders = MODULES.iter().map(|module| Ok((*module, folder(module)?)));
-        Ok(Modules {
-            folders: folders.collect::<Result<_>>()?,
-        })
+        Ok(Modules { folders: folders.collect::<Result<_>>()? })
     }
 
     /// The folder of a package, if one of the modules has it.
@@ -65,17 +59,13 @@ fn folder(module: &str) -> Result<PathBuf> {
         .context("the tables are made from Go modules, and the `go` command cannot be started")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let answer: serde_json::Value = serde_json::from_str(&text).with_context(|| {
-        format!(
-            "`go mod download` says: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )
+        format!("`go mod download` says: {}", String::from_utf8_lossy(&output.stderr).trim())
     })?;
     if let Some(error) = answer["Error"].as_str() {
         bail!("cannot get {module} {VERSION}: {error}");
     }
-    let folder = answer["Dir"]
-        .as_str()
-        .with_context(|| format!("`go mod download` names no folder for {module}"))?;
+    let folder =
+        answer["Dir"].as_str().with_context(|| format!("`go mod download` names no folder for {module}"))?;
     ensure!(Path::new(folder).is_dir(), "{folder} is not there");
     Ok(PathBuf::from(folder))
 }

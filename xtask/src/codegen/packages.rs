@@ -64,27 +64,11 @@ const SPECIAL: &[(&str, &str, &str)] = &[
     ("k8s.io/apimachinery/pkg/apis/meta/v1", "Duration", "Duration"),
     ("k8s.io/apimachinery/pkg/apis/meta/v1", "FieldsV1", "FieldsV1"),
     ("k8s.io/apimachinery/pkg/api/resource", "Quantity", "Quantity"),
-    (
-        "k8s.io/apimachinery/pkg/util/intstr",
-        "IntOrString",
-        "IntOrString",
-    ),
+    ("k8s.io/apimachinery/pkg/util/intstr", "IntOrString", "IntOrString"),
     ("k8s.io/apimachinery/pkg/runtime", "RawExtension", "RawExtension"),
-    (
-        "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
-        "JSON",
-        "JSON",
-    ),
-    (
-        "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
-        "JSONSchemaPropsOrArray",
-        "SchemaOrArray",
-    ),
-    (
-        "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
-        "JSONSchemaPropsOrBool",
-        "SchemaOrBool",
-    ),
+    ("k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "JSON", "JSON"),
+    ("k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "JSONSchemaPropsOrArray", "SchemaOrArray"),
+    ("k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "JSONSchemaPropsOrBool", "SchemaOrBool"),
     (
         "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
         "JSONSchemaPropsOrStringArray",
@@ -96,10 +80,7 @@ const BASIC: &[&str] = &["string", "bool", "int32", "int64", "float64"];
 
 impl Packages {
     pub fn new(modules: Modules) -> Packages {
-        Packages {
-            modules,
-            read: RefCell::default(),
-        }
+        Packages { modules, read: RefCell::default() }
     }
 
     pub fn modules(&self) -> &Modules {
@@ -140,10 +121,7 @@ impl Packages {
             let imports = Rc::new(source.imports);
             for declaration in source.types {
                 let name = declaration.name.clone();
-                let defined = Rc::new(Defined {
-                    declaration,
-                    imports: imports.clone(),
-                });
+                let defined = Rc::new(Defined { declaration, imports: imports.clone() });
                 if package.types.insert(name.clone(), defined).is_none() {
                     package.order.push(name);
                 }
@@ -156,42 +134,26 @@ impl Packages {
 
     /// What `expression`, written in `defined` of `package`, means.
     pub fn resolve(&self, package: &Package, defined: &Defined, expression: &Expression) -> Result<Type> {
-        let plain = |shape| Type {
-            is_pointer: false,
-            shape,
-            name: None,
-            is_message: false,
-        };
+        let plain = |shape| Type { is_pointer: false, shape, name: None, is_message: false };
         Ok(match expression {
             Expression::Any => plain(Shape::Scalar("any")),
-            Expression::Pointer(inner) => Type {
-                is_pointer: true,
-                ..self.resolve(package, defined, inner)?
-            },
+            Expression::Pointer(inner) => Type { is_pointer: true, ..self.resolve(package, defined, inner)? },
             Expression::List(item) => match &**item {
                 Expression::Named(None, name) if name == "byte" => plain(Shape::Scalar("bytes")),
                 item => plain(Shape::List(Box::new(self.resolve(package, defined, item)?))),
             },
             Expression::Map(key, value) => {
                 let key = self.resolve(package, defined, key)?;
-                ensure!(
-                    matches!(key.shape, Shape::Scalar("string")),
-                    "a map with keys that are not text"
-                );
-                plain(Shape::Map(
-                    Box::new(key),
-                    Box::new(self.resolve(package, defined, value)?),
-                ))
+                ensure!(matches!(key.shape, Shape::Scalar("string")), "a map with keys that are not text");
+                plain(Shape::Map(Box::new(key), Box::new(self.resolve(package, defined, value)?)))
             }
             Expression::Named(None, name) => match BASIC.iter().find(|basic| *basic == name) {
                 Some(basic) => plain(Shape::Scalar(basic)),
                 None => self.named(package, name)?,
             },
             Expression::Named(Some(import), name) => {
-                let path = defined
-                    .imports
-                    .get(import)
-                    .with_context(|| format!("nothing imports {import}"))?;
+                let path =
+                    defined.imports.get(import).with_context(|| format!("nothing imports {import}"))?;
                 match special(path, name) {
                     Some(scalar) => plain(Shape::Scalar(scalar)),
                     None => self.named(&*self.get(path)?, name)?,
@@ -212,21 +174,11 @@ impl Packages {
                 is_message: false,
             });
         }
-        let defined = package
-            .types
-            .get(name)
-            .with_context(|| format!("{} has no type {name}", package.path))?;
-        let own = Name {
-            package: short(&package.path),
-            name: name.to_owned(),
-        };
+        let defined =
+            package.types.get(name).with_context(|| format!("{} has no type {name}", package.path))?;
+        let own = Name { package: short(&package.path), name: name.to_owned() };
         if matches!(defined.declaration.expression, Expression::Struct(_)) {
-            return Ok(Type {
-                is_pointer: false,
-                shape: Shape::Struct(own),
-                name: None,
-                is_message: false,
-            });
+            return Ok(Type { is_pointer: false, shape: Shape::Struct(own), name: None, is_message: false });
         }
         let target = self
             .resolve(package, defined, &defined.declaration.expression)
@@ -235,22 +187,10 @@ impl Packages {
             return Ok(target);
         }
         Ok(match target.shape {
-            Shape::Struct(_) => Type {
-                shape: Shape::Struct(own),
-                name: None,
-                ..target
-            },
+            Shape::Struct(_) => Type { shape: Shape::Struct(own), name: None, ..target },
             _ => {
-                let is_message = defined
-                    .declaration
-                    .markers
-                    .iter()
-                    .any(|it| it == "protobuf.nullable=true");
-                Type {
-                    name: Some(own),
-                    is_message,
-                    ..target
-                }
+                let is_message = defined.declaration.markers.iter().any(|it| it == "protobuf.nullable=true");
+                Type { name: Some(own), is_message, ..target }
             }
         })
     }
@@ -258,10 +198,8 @@ impl Packages {
     /// The members of a struct type, and where they are written.
     pub fn members(&self, package: &Package, name: &str) -> Result<(Rc<Package>, Rc<Defined>, Vec<Member>)> {
         let package = self.get(&package.path)?;
-        let defined = package
-            .types
-            .get(name)
-            .with_context(|| format!("{} has no type {name}", package.path))?;
+        let defined =
+            package.types.get(name).with_context(|| format!("{} has no type {name}", package.path))?;
         match &defined.declaration.expression {
             Expression::Struct(members) => {
                 let members = members.clone();
@@ -269,10 +207,8 @@ impl Packages {
             }
             Expression::Named(None, other) => self.members(&package, other),
             Expression::Named(Some(import), other) => {
-                let path = defined
-                    .imports
-                    .get(import)
-                    .with_context(|| format!("nothing imports {import}"))?;
+                let path =
+                    defined.imports.get(import).with_context(|| format!("nothing imports {import}"))?;
                 self.members(&*self.get(path)?, other)
             }
             _ => bail!("{}.{name} is not a struct", package.path),
@@ -283,10 +219,7 @@ impl Packages {
 impl Package {
     /// The text of a constant.
     pub fn constant(&self, name: &str) -> Option<&str> {
-        self.constants
-            .iter()
-            .find(|it| it.name == name)
-            .map(|it| it.value.as_str())
+        self.constants.iter().find(|it| it.name == name).map(|it| it.value.as_str())
     }
 }
 
@@ -303,10 +236,7 @@ pub fn short(path: &str) -> String {
 }
 
 fn special(path: &str, name: &str) -> Option<&'static str> {
-    SPECIAL
-        .iter()
-        .find(|it| it.0 == path && it.1 == name)
-        .map(|it| it.2)
+    SPECIAL.iter().find(|it| it.0 == path && it.1 == name).map(|it| it.2)
 }
 
 fn is_source(file: &str) -> bool {

@@ -67,11 +67,7 @@ impl Member {
 /// Reads a file.
 pub fn parse(text: &str) -> Source {
     let tokens = lexer::tokens(text);
-    let mut parser = Parser {
-        tokens: &tokens,
-        at: 0,
-        source: Source::default(),
-    };
+    let mut parser = Parser { tokens: &tokens, at: 0, source: Source::default() };
     parser.file();
     parser.source
 }
@@ -143,11 +139,7 @@ impl Parser<'_> {
             && self.take('=')
             && let Some(Kind::Text(value)) = self.kind()
         {
-            self.source.constants.push(Constant {
-                name,
-                of,
-                value: value.clone(),
-            });
+            self.source.constants.push(Constant { name, of, value: value.clone() });
         }
         self.skip_line(line);
     }
@@ -160,12 +152,7 @@ impl Parser<'_> {
         };
         let is_alias = self.take('=');
         let expression = self.expression(line);
-        self.source.types.push(Declaration {
-            name,
-            is_alias,
-            expression,
-            markers,
-        });
+        self.source.types.push(Declaration { name, is_alias, expression, markers });
     }
 
     fn expression(&mut self, line: usize) -> Expression {
@@ -244,12 +231,7 @@ impl Parser<'_> {
             self.at += 1;
         }
         if names.is_empty() {
-            members.push(Member {
-                name: None,
-                expression,
-                tag,
-                markers,
-            });
+            members.push(Member { name: None, expression, tag, markers });
         } else {
             members.extend(names.into_iter().map(|name| Member {
                 name: Some(name),
@@ -322,11 +304,7 @@ fn attached(token: &Token) -> &[Comment] {
 }
 
 fn markers(comments: &[Comment]) -> Vec<String> {
-    comments
-        .iter()
-        .filter_map(|comment| comment.text.strip_prefix('+'))
-        .map(str::to_owned)
-        .collect()
+    comments.iter().filter_map(|comment| comment.text.strip_prefix('+')).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -380,11 +358,7 @@ type Other = metav1.Time
         assert_eq!(source.imports["metav1"], "k8s.io/apimachinery/pkg/apis/meta/v1");
         let names: Vec<_> = source.types.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["Color", "Thing", "Other"]);
-        let constants: Vec<_> = source
-            .constants
-            .iter()
-            .map(|it| (&*it.name, &*it.value))
-            .collect();
+        let constants: Vec<_> = source.constants.iter().map(|it| (&*it.name, &*it.value)).collect();
         assert_eq!(constants, [("Red", "red"), ("Blue", "blue")]);
         assert_eq!(source.types[1].markers, ["genclient"]);
         assert!(source.types[2].is_alias);
@@ -393,13 +367,8 @@ type Other = metav1.Time
     #[test]
     fn members_know_their_tags_and_their_own_markers() {
         let source = parse(FILE);
-        let Expression::Struct(members) = &source.types[1].expression else {
-            panic!("not a struct")
-        };
-        let names: Vec<_> = members
-            .iter()
-            .map(|it| it.name.as_deref().unwrap_or("-"))
-            .collect();
+        let Expression::Struct(members) = &source.types[1].expression else { panic!("not a struct") };
+        let names: Vec<_> = members.iter().map(|it| it.name.as_deref().unwrap_or("-")).collect();
         assert_eq!(names, ["-", "Spec", "A", "B", "Hook", "Any", "Hash"]);
         assert_eq!(members[1].markers, ["optional"]);
         assert_eq!(members[1].tag("patchStrategy"), Some("merge"));

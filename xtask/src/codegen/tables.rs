@@ -7,10 +7,7 @@ use super::packages::{Name, Shape, Type};
 
 /// The text of one table.
 pub fn text(table: &Table) -> String {
-    let mut out = format!(
-        "table {}\ngroup {:?}\nversion {}\n",
-        table.path, table.group, table.version
-    );
+    let mut out = format!("table {}\ngroup {:?}\nversion {}\n", table.path, table.group, table.version);
     for kind in &table.kinds {
         let _ = write!(out, "\nkind {}", kind.name);
         for word in &kind.words {
@@ -44,9 +41,7 @@ pub fn index(tables: &[Table]) -> String {
          /// Sorted by path.\npub(crate) const SOURCES: &[Source] = &[\n",
     );
     for table in tables {
-        let Table {
-            path, group, version, ..
-        } = table;
+        let Table { path, group, version, .. } = table;
         let file = file_name(path);
         let _ = write!(
             out,
@@ -72,11 +67,7 @@ fn write_struct(out: &mut String, one: &Struct, home: &str) {
 }
 
 fn write_field(out: &mut String, field: &Field, home: &str) {
-    let name = if field.json.is_empty() {
-        "inline"
-    } else {
-        &field.json
-    };
+    let name = if field.json.is_empty() { "inline" } else { &field.json };
     let _ = write!(out, "  {name} {}", type_text(&field.ty, home));
     match field.number {
         Some(number) => {
@@ -111,9 +102,5 @@ fn type_text(ty: &Type, home: &str) -> String {
 }
 
 fn name_text(name: &Name, home: &str) -> String {
-    if name.package == home {
-        name.name.clone()
-    } else {
-        format!("{}.{}", name.package, name.name)
-    }
+    if name.package == home { name.name.clone() } else { format!("{}.{}", name.package, name.name) }
 }

@@ -39,19 +39,12 @@ fn authority(name: &str) -> Authority {
     params.distinguished_name.push(DnType::CommonName, name);
     let key = key();
     let certificate = params.self_signed(&key).expect("a certificate").der().clone();
-    Authority {
-        issuer: Issuer::new(params, key),
-        certificate,
-    }
+    Authority { issuer: Issuer::new(params, key), certificate }
 }
 
 impl Authority {
     fn sign(&self, params: &CertificateParams) -> CertificateDer<'static> {
-        params
-            .signed_by(&key(), &self.issuer)
-            .expect("a certificate")
-            .der()
-            .clone()
+        params.signed_by(&key(), &self.issuer).expect("a certificate").der().clone()
     }
 
     fn intermediate(&self, name: &str) -> Authority {
@@ -59,15 +52,8 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, name);
         let key = key();
-        let certificate = params
-            .signed_by(&key, &self.issuer)
-            .expect("a certificate")
-            .der()
-            .clone();
-        Authority {
-            issuer: Issuer::new(params, key),
-            certificate,
-        }
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate").der().clone();
+        Authority { issuer: Issuer::new(params, key), certificate }
     }
 }
 
@@ -94,14 +80,8 @@ fn trusting(authority: &Authority) -> (X509, ManualClock) {
 }
 
 fn ask(x509: &X509, chain: &[CertificateDer<'static>]) -> Result<Option<User>, AuthError> {
-    let credentials = Credentials {
-        peer_certificates: chain,
-        headers: &HeaderMap::new(),
-    };
-    let outcome = x509
-        .authenticate(&credentials)
-        .now_or_never()
-        .expect("nothing waits");
+    let credentials = Credentials { peer_certificates: chain, headers: &HeaderMap::new() };
+    let outcome = x509.authenticate(&credentials).now_or_never().expect("nothing waits");
     outcome.map(|found| found.map(|it| (*it.user).clone()))
 }
 
@@ -111,9 +91,7 @@ fn check_refused(change: impl FnOnce(&mut CertificateParams), expected: &str) {
     let ca = authority("ca");
     let mut params = client("CN=jane");
     change(&mut params);
-    let refusal = ask(&trusting(&ca).0, &[ca.sign(&params)])
-        .expect_err("must be refused")
-        .to_string();
+    let refusal = ask(&trusting(&ca).0, &[ca.sign(&params)]).expect_err("must be refused").to_string();
     assert!(refusal.contains(expected), "{refusal}");
 }
 
@@ -121,9 +99,7 @@ fn check_refused(change: impl FnOnce(&mut CertificateParams), expected: &str) {
 fn the_common_name_is_the_user_and_the_organizations_are_its_groups() {
     let ca = authority("ca");
     let (x509, _hand) = trusting(&ca);
-    let user = ask(&x509, &[ca.sign(&client("CN=jane O=dev uid=7"))])
-        .expect("good")
-        .expect("a user");
+    let user = ask(&x509, &[ca.sign(&client("CN=jane O=dev uid=7"))]).expect("good").expect("a user");
     assert_eq!((user.name.as_str(), user.uid.as_str()), ("jane", "7"));
     assert_eq!(user.groups, ["dev"]);
     let id = &user.extra[User::CREDENTIAL_ID_KEY][0];
@@ -145,13 +121,7 @@ fn an_intermediate_of_the_client_links_to_the_bundle() {
     let (x509, _hand) = trusting(&ca);
     let leaf = middle.sign(&client("CN=jane"));
     assert!(ask(&x509, std::slice::from_ref(&leaf)).is_err());
-    assert_eq!(
-        ask(&x509, &[leaf, middle.certificate])
-            .expect("good")
-            .expect("a user")
-            .name,
-        "jane"
-    );
+    assert_eq!(ask(&x509, &[leaf, middle.certificate]).expect("good").expect("a user").name, "jane");
 }
 
 #[test]
@@ -159,10 +129,7 @@ fn a_foreign_authority_is_refused_whatever_its_name() {
     let ca = authority("ca");
     let foreign = authority("ca").sign(&client("CN=jane O=system:masters"));
     let refusal = ask(&trusting(&ca).0, &[foreign]).expect_err("must be refused");
-    assert!(
-        matches!(refusal, AuthError::UntrustedCertificate { .. }),
-        "{refusal}"
-    );
+    assert!(matches!(refusal, AuthError::UntrustedCertificate { .. }), "{refusal}");
 }
 
 #[test]
@@ -175,14 +142,8 @@ fn a_certificate_for_servers_is_refused() {
 
 #[test]
 fn a_certificate_of_another_time_is_refused() {
-    check_refused(
-        |it| it.not_after = rcgen::date_time_ymd(2025, 12, 31),
-        "has expired",
-    );
-    check_refused(
-        |it| it.not_before = rcgen::date_time_ymd(2026, 2, 1),
-        "is not yet valid",
-    );
+    check_refused(|it| it.not_after = rcgen::date_time_ymd(2025, 12, 31), "has expired");
+    check_refused(|it| it.not_before = rcgen::date_time_ymd(2026, 2, 1), "is not yet valid");
 }
 
 #[test]
@@ -252,10 +213,7 @@ fn garbage_is_refused_and_never_panics() {
     for place in 0..good.len() {
         let mut bytes = good.to_vec();
         bytes[place] ^= 0xff;
-        assert!(
-            ask(&x509, &[CertificateDer::from(bytes)]).is_err(),
-            "byte {place} does not matter"
-        );
+        assert!(ask(&x509, &[CertificateDer::from(bytes)]).is_err(), "byte {place} does not matter");
     }
 }
 

@@ -48,6 +48,12 @@ pub(crate) fn read_members(data: &[u8]) -> Result<Document, Error> {
 
 /// Reads text whose opening quote stands before `at`; also says where it ends.
 pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Error> {
+    let stop = text_stop(data, at);
+    if data.get(stop) == Some(&b'"')
+        && let Ok(text) = std::str::from_utf8(&data[at..stop])
+    {
+        return Ok((SmolStr::new(text), stop + 1));
+    }
     let mut reader = Reader::new(data);
     reader.at = at;
     let text = reader.text()?;

@@ -8,8 +8,8 @@ use keelson_object::SmolStr;
 use keelson_object::meta::StringMap;
 
 use super::StoredError;
-use crate::json::scan::{skip_space, text_stop};
 use crate::json::read_string;
+use crate::json::scan::{container_end, skip_space, text_stop};
 
 pub(super) struct Scanner<'d> {
     data: &'d [u8],
@@ -144,7 +144,10 @@ impl<'d> Scanner<'d> {
                 self.at += 1;
                 self.skip_text()
             }
-            Some(b'{' | b'[') => self.skip_container(),
+            Some(b'{' | b'[') => {
+                self.at = container_end(self.data, self.at).ok_or(StoredError::Malformed { offset: self.data.len() })?;
+                Ok(())
+            }
             Some(b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
                 while let Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E') = self.data.get(self.at) {
                     self.at += 1;
@@ -153,26 +156,6 @@ impl<'d> Scanner<'d> {
             }
             _ => Err(self.malformed()),
         }
-    }
-
-    /// Passes over a list or map: brackets are counted, text is jumped over.
-    fn skip_container(&mut self) -> Result<(), StoredError> {
-        let mut depth = 0usize;
-        while let Some(&byte) = self.data.get(self.at) {
-            self.at += 1;
-            match byte {
-                b'"' => self.skip_text()?,
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(());
-                    }
-                }
-                _ => {}
-            }
-        }
-        Err(self.malformed())
     }
 
     /// Passes over text whose opening quote has been passed.

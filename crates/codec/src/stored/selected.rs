@@ -97,6 +97,10 @@ impl<'f> Selected<'f> {
 /// elsewhere.
 #[inline]
 fn continuation<'p>(path: &'p str, prefix: &str, key: &[u8]) -> Option<&'p str> {
+    // Most keys lead nowhere, and their first letter shows it.
+    if path.as_bytes().get(prefix.len()) != key.first() {
+        return None;
+    }
     let rest = path.strip_prefix(prefix)?;
     let behind = rest.as_bytes().strip_prefix(key)?;
     if (behind.is_empty() || behind[0] == b'.') && !key.contains(&b'.') {

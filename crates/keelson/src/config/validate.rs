@@ -358,7 +358,8 @@ const ADMISSION_PLUGINS: &[&str] = &[
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
     let (all, enabled) = (flags.list("admission-control"), flags.list("enable-admission-plugins"));
     let disabled = flags.list("disable-admission-plugins");
-    if !all.is_empty() && !(enabled.is_empty() && disabled.is_empty()) {
+    let has_changes = !enabled.is_empty() || !disabled.is_empty();
+    if !all.is_empty() && has_changes {
         errors.push(
             "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive"
                 .to_owned(),

@@ -31,9 +31,14 @@ impl Batch {
 
     /// Writes everything. The files must lie in the same folder.
     pub(super) fn commit(self) -> Result<(), Error> {
-        for (path, content, access) in &self.0 {
-            write_synced(&temporary(path), content, *access).map_err(|source| failed(path, source))?;
-        }
+        // Waiting for the disk is most of a first start; it takes several files at once.
+        std::thread::scope(|scope| {
+            let write = |(path, content, access): &(PathBuf, String, Access)| {
+                write_synced(&temporary(path), content, *access).map_err(|source| failed(path, source))
+            };
+            let writers: Vec<_> = self.0.iter().map(|file| scope.spawn(move || write(file))).collect();
+            writers.into_iter().try_for_each(|writer| writer.join().expect("writing a file does not panic"))
+        })?;
         for (path, ..) in &self.0 {
             fs::rename(temporary(path), path).map_err(|source| failed(path, source))?;
         }

@@ -46,7 +46,7 @@ pub async fn patch(
     mut edit: impl FnMut(&Object) -> Result<Object>,
 ) -> Result<Updated> {
     let rewrite = |old: Option<&Object>| match old {
-        Some(old) => edit(old),
+        Some(old) => edit(old).and_then(|object| check_address(place, &object).map(|()| object)),
         None => Err(live.not_found(&place.name)),
     };
     change(live, context, place, part, rewrite).await

@@ -54,11 +54,7 @@ fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
             flush(&mut out, &mut quantum);
         }
     }
-    if quantum.is_empty() {
-        Ok(out)
-    } else {
-        Err(text.len() - quantum.len())
-    }
+    if quantum.is_empty() { Ok(out) } else { Err(text.len() - quantum.len()) }
 }
 
 /// Checks everything from the first `=` on; `digits` of its quantum stand before it.
@@ -66,12 +62,8 @@ fn padding(text: &[u8], at: usize, digits: usize) -> Result<(), usize> {
     if digits < 2 {
         return Err(at);
     }
-    let skip = |from: usize| {
-        text[from..]
-            .iter()
-            .position(|it| !matches!(it, b'\r' | b'\n'))
-            .map(|it| from + it)
-    };
+    let skip =
+        |from: usize| text[from..].iter().position(|it| !matches!(it, b'\r' | b'\n')).map(|it| from + it);
     let mut next = at + 1;
     if digits == 2 {
         let second = skip(next).ok_or(text.len())?;
@@ -98,11 +90,7 @@ mod tests {
     #[test]
     fn text_is_read_as_go_reads_it() {
         let check = |text: &str, expected: Result<Option<&str>, usize>| {
-            assert_eq!(
-                canonical(text),
-                expected.map(|it| it.map(str::to_owned)),
-                "{text:?}"
-            );
+            assert_eq!(canonical(text), expected.map(|it| it.map(str::to_owned)), "{text:?}");
         };
         check("", Ok(None));
         check("YWJj", Ok(None));

@@ -48,12 +48,7 @@ pub enum TypeMismatch {
 /// `found` stands at `at`, where a value of type `expected` should be.
 pub(super) fn mismatch(found: String, expected: String, at: Option<&Place<'_>>) -> TypeMismatch {
     match place::owner_and_fields(at) {
-        Some((owner, path)) => TypeMismatch::Field {
-            found,
-            owner,
-            path,
-            expected,
-        },
+        Some((owner, path)) => TypeMismatch::Field { found, owner, path, expected },
         None => TypeMismatch::Root { found, expected },
     }
 }

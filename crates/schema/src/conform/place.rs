@@ -25,11 +25,7 @@ pub(super) enum Step<'a> {
 
 impl<'a> Place<'a> {
     pub(super) fn under(parent: Option<&'a Place<'a>>, step: Step<'a>) -> Place<'a> {
-        Place {
-            parent,
-            step,
-            depth: parent.map_or(0, |place| place.depth) + 1,
-        }
+        Place { parent, step, depth: parent.map_or(0, |place| place.depth) + 1 }
     }
 
     /// How many steps it is from the root.

@@ -33,19 +33,15 @@ pub(super) fn check(ty: &Type, value: &mut Value, at: Option<&Place<'_>>) -> Res
         }
         (Shape::Bytes, Value::String(_) | Value::List(_)) => bytes(value, at),
         (Shape::Quantity, _) => quantity(value),
-        (Shape::Time, _) => text(value, at, |it| {
-            Ok(Time::parse(it)?).map(|it| (!it.is_zero()).then(|| it.to_string()))
-        }),
-        (Shape::MicroTime, _) => text(value, at, |it| {
-            Ok(MicroTime::parse(it)?).map(|it| (!it.is_zero()).then(|| it.to_string()))
-        }),
+        (Shape::Time, _) => {
+            text(value, at, |it| Ok(Time::parse(it)?).map(|it| (!it.is_zero()).then(|| it.to_string())))
+        }
+        (Shape::MicroTime, _) => {
+            text(value, at, |it| Ok(MicroTime::parse(it)?).map(|it| (!it.is_zero()).then(|| it.to_string())))
+        }
         (Shape::Duration, _) => text(value, at, |it| Ok(Some(Duration::parse(it)?.to_string()))),
         (Shape::IntOrString, _) => int_or_string(value, at),
-        _ => Err(Wrong::Noted(mismatch(
-            value.json_type().to_owned(),
-            ty.go_name(),
-            at,
-        ))),
+        _ => Err(Wrong::Noted(mismatch(value.json_type().to_owned(), ty.go_name(), at))),
     }
 }
 
@@ -55,11 +51,7 @@ pub(super) fn missing_duration() -> TypeMismatch {
 }
 
 fn noted_number(ty: &Type, value: &Value, at: Option<&Place<'_>>) -> Result<(), Wrong> {
-    Err(Wrong::Noted(mismatch(
-        format!("number {}", literal(value)),
-        ty.go_name(),
-        at,
-    )))
+    Err(Wrong::Noted(mismatch(format!("number {}", literal(value)), ty.go_name(), at)))
 }
 
 /// A number as the client probably wrote it: the tree keeps its value, not its digits.
@@ -123,9 +115,7 @@ fn quantity(value: &mut Value) -> Result<(), Wrong> {
         }
         _ => return Err(Wrong::Fatal(ScalarError::QuantityFormat.into())),
     };
-    let canonical = Quantity::parse(text)
-        .map_err(|error| Wrong::Fatal(error.into()))?
-        .to_string();
+    let canonical = Quantity::parse(text).map_err(|error| Wrong::Fatal(error.into()))?.to_string();
     replace(value, canonical);
     Ok(())
 }
@@ -137,11 +127,7 @@ fn text(
     read: impl Fn(&str) -> Result<Option<String>, ScalarError>,
 ) -> Result<(), Wrong> {
     let Value::String(text) = &*value else {
-        return Err(Wrong::Fatal(mismatch(
-            value.json_type().to_owned(),
-            "string".to_owned(),
-            at,
-        )));
+        return Err(Wrong::Fatal(mismatch(value.json_type().to_owned(), "string".to_owned(), at)));
     };
     match read(text) {
         Ok(Some(canonical)) => replace(value, canonical),

@@ -28,15 +28,9 @@ fn check(kind: &str, sent: &str, expected: &str) {
     let seen = match schema.conform(&mut value) {
         Ok(unknown) => {
             let mut again = value.clone();
-            assert_eq!(
-                schema.conform(&mut again).as_deref(),
-                Ok(&[][..]),
-                "the form conforms"
-            );
+            assert_eq!(schema.conform(&mut again).as_deref(), Ok(&[][..]), "the form conforms");
             assert_eq!(print(&again), print(&value), "the form is stable");
-            unknown
-                .iter()
-                .fold(print(&value), |text, path| text + "\n" + path)
+            unknown.iter().fold(print(&value), |text, path| text + "\n" + path)
         }
         Err(error) => error.to_string(),
     };
@@ -71,26 +65,10 @@ fn fields_come_in_the_order_of_the_schema_and_maps_in_that_of_their_keys() {
 #[test]
 fn nothing_is_everything_that_go_writes_anyway() {
     check("v1 ConfigMap", "{}", r#"{"metadata":{}}"#);
-    check(
-        "v1 Service",
-        "{}",
-        r#"{"metadata":{},"spec":{},"status":{"loadBalancer":{}}}"#,
-    );
-    check(
-        "rbac.authorization.k8s.io/v1 Role",
-        "{}",
-        r#"{"metadata":{},"rules":null}"#,
-    );
-    check(
-        "rbac.authorization.k8s.io/v1 Role",
-        r#"{"rules":[]}"#,
-        r#"{"metadata":{},"rules":null}"#,
-    );
-    check(
-        "apps/v1 ControllerRevision",
-        "{}",
-        r#"{"metadata":{},"data":null,"revision":0}"#,
-    );
+    check("v1 Service", "{}", r#"{"metadata":{},"spec":{},"status":{"loadBalancer":{}}}"#);
+    check("rbac.authorization.k8s.io/v1 Role", "{}", r#"{"metadata":{},"rules":null}"#);
+    check("rbac.authorization.k8s.io/v1 Role", r#"{"rules":[]}"#, r#"{"metadata":{},"rules":null}"#);
+    check("apps/v1 ControllerRevision", "{}", r#"{"metadata":{},"data":null,"revision":0}"#);
     check(
         "v1 Event",
         "{}",
@@ -104,19 +82,17 @@ fn nothing_is_everything_that_go_writes_anyway() {
 #[test]
 fn nulls_are_zeros() {
     check_spec("null", r#"{"containers":null}"#);
-    check_spec(
-        r#"{"containers":[null]}"#,
-        r#"{"containers":[{"name":"","resources":{}}]}"#,
-    );
+    check_spec(r#"{"containers":[null]}"#, r#"{"containers":[{"name":"","resources":{}}]}"#);
     check_spec(
         r#"{"nodeSelector":{"a":null},"containers":null,"hostname":null}"#,
         r#"{"containers":null,"nodeSelector":{"a":""}}"#,
     );
     check(
-        "v1 Secret",
-        r#"{"data":{"a":null,"b":""}}"#,
-        r#"{"metadata":{},"data":{"a":"","b":""}}"#,
+        "authentication.k8s.io/v1 TokenReview",
+        r#"{"status":{"user":{"extra":{"a":null,"b":[]}}}}"#,
+        r#"{"metadata":{},"spec":{},"status":{"user":{"extra":{"a":[],"b":[]}}}}"#,
     );
+    check("v1 Secret", r#"{"data":{"a":null,"b":""}}"#, r#"{"metadata":{},"data":{"a":"","b":""}}"#);
     check(
         "apps/v1 Deployment",
         r#"{"spec":{"replicas":null,"selector":null}}"#,
@@ -151,16 +127,8 @@ fn scalars_have_one_form() {
             r#""resources":{"limits":{"cpu":"500m","disk":"0","memory":"1Gi","pods":"3"}}}]},"status":{}}"#
         ),
     );
-    check(
-        "v1 Secret",
-        r#"{"data":{"a":"YW\nI="}}"#,
-        r#"{"metadata":{},"data":{"a":"YWI="}}"#,
-    );
-    check(
-        "v1 Secret",
-        r#"{"data":{"a":[97,98]}}"#,
-        r#"{"metadata":{},"data":{"a":"YWI="}}"#,
-    );
+    check("v1 Secret", r#"{"data":{"a":"YW\nI="}}"#, r#"{"metadata":{},"data":{"a":"YWI="}}"#);
+    check("v1 Secret", r#"{"data":{"a":[97,98]}}"#, r#"{"metadata":{},"data":{"a":"YWI="}}"#);
     check(
         "v1 Service",
         r#"{"spec":{"ports":[{"port":1,"targetPort":"web"},{"port":2}]}}"#,
@@ -192,19 +160,14 @@ fn raw_objects_stay_as_they_came() {
 fn unknown_fields_are_named_in_the_order_of_the_document() {
     let check = |sent: &str, expected: &[&str]| {
         let mut value = parse(sent);
-        let unknown = schema("apps/v1 Deployment")
-            .conform(&mut value)
-            .expect("right types");
+        let unknown = schema("apps/v1 Deployment").conform(&mut value).expect("right types");
         assert_eq!(unknown, expected);
     };
     check(
         r#"{"spec":{"foo":{"bar":1},"template":{"spec":{"containers":[{},{"nam":"a"}]}}},"kin":1}"#,
         &["spec.foo", "spec.template.spec.containers[1].nam", "kin"],
     );
-    check(
-        r#"{"metadata":{"Name":"a","labels":{"x":"y"}}}"#,
-        &["metadata.Name"],
-    );
+    check(r#"{"metadata":{"Name":"a","labels":{"x":"y"}}}"#, &["metadata.Name"]);
     let many: Vec<String> = (0..200).map(|n| format!(r#""x{n}":1"#)).collect();
     let mut value = parse(&format!("{{{}}}", many.join(",")));
     assert_eq!(schema("v1 Pod").conform(&mut value).map(|it| it.len()), Ok(100));
@@ -216,18 +179,10 @@ fn unknown_fields_of_map_values_carry_the_key() {
     let sent = r#"{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"properties":{"a":{"typo":1,
         "items":{"hidden":1,"type":"string"}}}}}}]}}"#;
     let mut value = parse(sent);
-    let unknown = schema("apiextensions.k8s.io/v1 CustomResourceDefinition")
-        .conform(&mut value)
-        .expect("right types");
-    assert_eq!(
-        unknown,
-        ["spec.versions[0].schema.openAPIV3Schema.properties.a.typo"]
-    );
-    assert!(
-        print(&value).contains(r#""properties":{"a":{"items":{"type":"string"}}}"#),
-        "{}",
-        print(&value)
-    );
+    let unknown =
+        schema("apiextensions.k8s.io/v1 CustomResourceDefinition").conform(&mut value).expect("right types");
+    assert_eq!(unknown, ["spec.versions[0].schema.openAPIV3Schema.properties.a.typo"]);
+    assert!(print(&value).contains(r#""properties":{"a":{"items":{"type":"string"}}}"#), "{}", print(&value));
 }
 
 #[test]
@@ -266,11 +221,7 @@ fn a_wrong_type_is_told_with_the_path_of_the_field() {
         "array into Go struct field Deployment.spec of type v1.DeploymentSpec",
     );
     check(deployment, "[]", "array into Go value of type v1.Deployment");
-    check(
-        deployment,
-        r#"{"kind":3}"#,
-        "number into Go struct field Deployment.TypeMeta.kind of type string",
-    );
+    check(deployment, r#"{"kind":3}"#, "number into Go struct field Deployment.TypeMeta.kind of type string");
     check(
         "v1 Pod",
         r#"{"spec":{"containers":{}}}"#,
@@ -311,11 +262,7 @@ fn numbers_have_a_range() {
 
 #[test]
 fn types_that_decode_themselves_have_errors_of_their_own() {
-    check(
-        "v1 Secret",
-        r#"{"data":{"a":"YWJj!"}}"#,
-        "illegal base64 data at input byte 4",
-    );
+    check("v1 Secret", r#"{"data":{"a":"YWJj!"}}"#, "illegal base64 data at input byte 4");
     check(
         "v1 Pod",
         r#"{"metadata":{"creationTimestamp":5}}"#,
@@ -378,18 +325,9 @@ fn json_schemas_have_unions() {
         r#"{"additionalProperties":{"x":1,"type":"string"}}"#,
         r#"{"additionalProperties":{"type":"string"}}"#,
     );
-    check_schema(
-        r#"{"additionalProperties":"x"}"#,
-        "boolean or JSON schema expected",
-    );
-    check_schema(
-        r#"{"items":[{"type":"a"},null]}"#,
-        r#"{"items":[{"type":"a"},{}]}"#,
-    );
-    check_schema(
-        r#"{"maximum":1.0,"minimum":0.5}"#,
-        r#"{"maximum":1,"minimum":0.5}"#,
-    );
+    check_schema(r#"{"additionalProperties":"x"}"#, "boolean or JSON schema expected");
+    check_schema(r#"{"items":[{"type":"a"},null]}"#, r#"{"items":[{"type":"a"},{}]}"#);
+    check_schema(r#"{"maximum":1.0,"minimum":0.5}"#, r#"{"maximum":1,"minimum":0.5}"#);
     check_schema(
         r#"{"properties":{"p":{"items":{"maxLength":"x"}}}}"#,
         "json: cannot unmarshal string into Go struct field \

@@ -64,12 +64,7 @@ pub(crate) const SOURCES: &[Source] = &[
         version: "v1alpha1",
         text: include_str!("apiserverinternal_v1alpha1.table"),
     },
-    Source {
-        path: "apps/v1",
-        group: "apps",
-        version: "v1",
-        text: include_str!("apps_v1.table"),
-    },
+    Source { path: "apps/v1", group: "apps", version: "v1", text: include_str!("apps_v1.table") },
     Source {
         path: "apps/v1beta1",
         group: "apps",
@@ -124,12 +119,7 @@ pub(crate) const SOURCES: &[Source] = &[
         version: "v2",
         text: include_str!("autoscaling_v2.table"),
     },
-    Source {
-        path: "batch/v1",
-        group: "batch",
-        version: "v1",
-        text: include_str!("batch_v1.table"),
-    },
+    Source { path: "batch/v1", group: "batch", version: "v1", text: include_str!("batch_v1.table") },
     Source {
         path: "batch/v1beta1",
         group: "batch",
@@ -172,12 +162,7 @@ pub(crate) const SOURCES: &[Source] = &[
         version: "v1beta1",
         text: include_str!("coordination_v1beta1.table"),
     },
-    Source {
-        path: "core/v1",
-        group: "",
-        version: "v1",
-        text: include_str!("core_v1.table"),
-    },
+    Source { path: "core/v1", group: "", version: "v1", text: include_str!("core_v1.table") },
     Source {
         path: "discovery/v1",
         group: "discovery.k8s.io",
@@ -238,12 +223,7 @@ pub(crate) const SOURCES: &[Source] = &[
         version: "v1alpha1",
         text: include_str!("imagepolicy_v1alpha1.table"),
     },
-    Source {
-        path: "meta/v1",
-        group: "meta.k8s.io",
-        version: "v1",
-        text: include_str!("meta_v1.table"),
-    },
+    Source { path: "meta/v1", group: "meta.k8s.io", version: "v1", text: include_str!("meta_v1.table") },
     Source {
         path: "meta/v1beta1",
         group: "meta.k8s.io",
@@ -262,12 +242,7 @@ pub(crate) const SOURCES: &[Source] = &[
         version: "v1beta1",
         text: include_str!("networking_v1beta1.table"),
     },
-    Source {
-        path: "node/v1",
-        group: "node.k8s.io",
-        version: "v1",
-        text: include_str!("node_v1.table"),
-    },
+    Source { path: "node/v1", group: "node.k8s.io", version: "v1", text: include_str!("node_v1.table") },
     Source {
         path: "node/v1alpha1",
         group: "node.k8s.io",
@@ -280,12 +255,7 @@ pub(crate) const SOURCES: &[Source] = &[
         version: "v1beta1",
         text: include_str!("node_v1beta1.table"),
     },
-    Source {
-        path: "policy/v1",
-        group: "policy",
-        version: "v1",
-        text: include_str!("policy_v1.table"),
-    },
+    Source { path: "policy/v1", group: "policy", version: "v1", text: include_str!("policy_v1.table") },
     Source {
         path: "policy/v1beta1",
         group: "policy",

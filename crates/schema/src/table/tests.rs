@@ -33,9 +33,7 @@ fn field<'t>(thing: &'t Struct, name: &str) -> &'t crate::Field {
 #[test]
 fn kinds_say_where_and_how_they_are_served() {
     let table = read("apps/v1", TEXT).expect("a table");
-    let [thing, review] = &table.kinds[..] else {
-        panic!("two kinds")
-    };
+    let [thing, review] = &table.kinds[..] else { panic!("two kinds") };
     assert_eq!(thing.scope, Some(crate::Scope::Namespaced));
     assert_eq!(thing.list.as_deref(), Some("ThingList"));
     assert_eq!(thing.lifecycle.removed.as_deref(), Some("1.25"));
@@ -53,32 +51,22 @@ fn fields_say_what_they_are() {
     assert!(thing.is_atomic);
     assert!(matches!(&thing.members()[0], Member::Embedded(_, None)));
     let color = field(thing, "color");
-    assert_eq!(
-        (color.number, color.omit_empty, color.ty.go_name()),
-        (Some(1), true, "v1.Color".to_owned())
-    );
+    assert_eq!((color.number, color.omit_empty, color.ty.go_name()), (Some(1), true, "v1.Color".to_owned()));
     assert_eq!(color.default, Some("blue".into()));
     let counts = field(thing, "counts");
     assert_eq!(counts.ty.go_name(), "v1.Counts");
-    let Shape::Map(types) = &counts.ty.shape else {
-        panic!("a map")
-    };
+    let Shape::Map(types) = &counts.ty.shape else { panic!("a map") };
     assert_eq!(
         (types.0.go_name(), types.1.go_name()),
         ("v1.ResourceName".into(), "resource.Quantity".into())
     );
     assert!(field(thing, "verbs").ty.is_message);
     let ports = field(thing, "ports");
-    assert_eq!(
-        ports.list_type,
-        Some(ListType::Map(vec!["port".into(), "protocol".into()]))
-    );
+    assert_eq!(ports.list_type, Some(ListType::Map(vec!["port".into(), "protocol".into()])));
     let patch = ports.patch.as_ref().expect("a strategy");
     assert!(patch.merge && patch.retain_keys && !patch.replace);
     assert_eq!(patch.key.as_deref(), Some("port"));
-    let Shape::List(item) = &ports.ty.shape else {
-        panic!("a list")
-    };
+    let Shape::List(item) = &ports.ty.shape else { panic!("a list") };
     assert!(item.is_pointer);
 }
 

@@ -106,7 +106,7 @@ fn mistakes_are_told_as_upstream_tells_them() {
     check_error("a: !!int x", "yaml: cannot decode !!str `x` as a !!int");
     check_error("a: !!binary '!'", "yaml: !!binary value contains invalid base64 data");
     check_error("a: [1, .inf]", "json: unsupported value: +Inf");
-    check_error("a: .nan\nb: [", "yaml: line 1: did not find expected node content");
+    check_error("a: .nan\nb: [", "yaml: line 2: did not find expected node content");
 }
 
 #[test]
@@ -157,7 +157,8 @@ proptest! {
         let text = String::from_utf8(json::to_bytes(&value).to_vec()).unwrap();
         let text = text.replace("\\u2028", "").replace("\\u2029", "").replace(['\u{85}', '\u{7f}'], "").replace("\\r", "");
         let Ok(json::Document { value, duplicates }) = json::read(text.as_bytes()) else { return Ok(()) };
-        prop_assume!(duplicates.is_empty());
+        // As upstream: the key `<<` is written without quotes.
+        prop_assume!(duplicates.is_empty() && !text.contains(r#""\u003c\u003c":"#));
         let yaml = to_text(&value);
         let found = read(yaml.as_bytes());
         prop_assert!(found.is_ok(), "{:?} of {}", found, yaml);

@@ -1,0 +1,285 @@
+//! Components: the kinds that a document names, and everything these refer to.
+
+use std::collections::BTreeMap;
+
+use keelson_object::{Map, Value};
+use smol_str::SmolStr;
+
+use super::facts::Fixed;
+use super::property::{self, Style, Target};
+use super::{Enums, Form, Home, group_version_kind, name, tables};
+use crate::builtin;
+use crate::schema::Schema;
+use crate::types::{Shape, Struct};
+
+/// The schemas of one document.
+pub struct Components<'h> {
+    style: Style,
+    home: Option<Home<'h>>,
+    found: BTreeMap<String, Part>,
+}
+
+/// What a name stands for.
+enum Part {
+    Fixed(Fixed),
+    Table {
+        path: SmolStr,
+        name: SmolStr,
+    },
+    /// A kind that is in no table; without a schema it may contain anything.
+    Custom {
+        kind: [SmolStr; 3],
+        schema: Option<Schema>,
+    },
+    /// The list of such a kind.
+    CustomList {
+        kind: [SmolStr; 3],
+        item: String,
+    },
+}
+
+impl<'h> Components<'h> {
+    /// No schemas yet. `home` is the group version of the document, if it is about one.
+    pub fn new(form: Form, enums: Enums, home: Option<Home<'h>>) -> Components<'h> {
+        Components { style: Style { form, enums }, home, found: BTreeMap::new() }
+    }
+
+    /// Which OpenAPI this is.
+    pub fn form(&self) -> Form {
+        self.style.form
+    }
+
+    /// Adds a built-in kind and gives its name; `None` if it is not built in.
+    pub fn builtin(&mut self, group: &str, version: &str, kind: &str) -> Option<String> {
+        let path = tables::path_of(group, version)?;
+        if !builtin::kinds(group, version).iter().any(|it| it.name == kind) {
+            return None;
+        }
+        Some(self.table(path, kind))
+    }
+
+    /// Adds a type of the meta group that clients send or get: `Status`, `DeleteOptions`, `Patch`.
+    pub fn meta(&mut self, name: &str) -> String {
+        if name == "Patch" {
+            return self.fixed(Fixed::Patch);
+        }
+        self.table("meta/v1", name)
+    }
+
+    /// Adds what `/version` answers with.
+    pub fn version(&mut self) -> String {
+        self.fixed(Fixed::Version)
+    }
+
+    /// Adds a served kind, built in or not.
+    pub fn kind(&mut self, group: &str, version: &str, kind: &str, schema: Option<&Schema>) -> String {
+        if let Some(name) = self.builtin(group, version, kind) {
+            return name;
+        }
+        let name = name::custom_name(group, version, kind);
+        if !self.found.contains_key(&name) {
+            let kind = [group.into(), version.into(), kind.into()];
+            self.found.insert(name.clone(), Part::Custom { kind, schema: schema.cloned() });
+            match schema {
+                Some(schema) => self.walk(schema.root()),
+                None => {
+                    self.meta("ObjectMeta");
+                }
+            }
+        }
+        name
+    }
+
+    /// Adds the list of a served kind, built in or not.
+    pub fn list(&mut self, group: &str, version: &str, kind: &str, schema: Option<&Schema>) -> String {
+        let known = builtin::kinds(group, version).iter().find(|it| it.name == kind);
+        let list =
+            known.and_then(|it| it.list.clone()).unwrap_or_else(|| smol_str::format_smolstr!("{kind}List"));
+        if let Some(name) = self.builtin(group, version, &list) {
+            return name;
+        }
+        let item = self.kind(group, version, kind, schema);
+        self.meta("ListMeta");
+        let name = name::custom_name(group, version, &list);
+        let kind = [group.into(), version.into(), list];
+        self.found.entry(name.clone()).or_insert(Part::CustomList { kind, item });
+        name
+    }
+
+    /// Every schema with its name, by name; each is made when it is asked for.
+    pub fn schemas(&self) -> impl Iterator<Item = (&str, Map)> {
+        self.found.iter().map(|(name, part)| (name.as_str(), self.schema(part)))
+    }
+
+    fn fixed(&mut self, fixed: Fixed) -> String {
+        self.found.entry(fixed.name().to_owned()).or_insert(Part::Fixed(fixed));
+        fixed.name().to_owned()
+    }
+
+    fn table(&mut self, path: &str, name: &str) -> String {
+        let published = name::of_struct(path, name);
+        if !self.found.contains_key(&published) {
+            self.found.insert(published.clone(), Part::Table { path: path.into(), name: name.into() });
+            if let Some(one) = builtin::find(path, name) {
+                self.walk(&one);
+            }
+        }
+        published
+    }
+
+    /// Adds what the fields of a struct refer to.
+    fn walk(&mut self, one: &Struct) {
+        for field in one.fields() {
+            self.walk_shape(&field.ty.shape);
+        }
+    }
+
+    fn walk_shape(&mut self, shape: &Shape) {
+        match property::target(shape) {
+            Some(Target::Fixed(fixed)) => {
+                self.fixed(fixed);
+                if let Shape::Union(_, target) = shape
+                    && let Some((path, name)) = target.origin()
+                {
+                    self.table(path, name);
+                }
+            }
+            Some(Target::Table(path, name)) => {
+                self.table(path, name);
+            }
+            None => match shape {
+                Shape::List(item) => self.walk_shape(&item.shape),
+                Shape::Map(types) => self.walk_shape(&types.1.shape),
+                Shape::Struct(inner) => self.walk(inner.get()),
+                _ => {}
+            },
+        }
+    }
+
+    fn schema(&self, part: &Part) -> Map {
+        let (mut map, kinds) = match part {
+            Part::Fixed(fixed) => (fixed.schema(self.form()), Vec::new()),
+            Part::Table { path, name } => {
+                let one = builtin::find(path, name);
+                let map = one.map(|it| self.style.structure((path, name), &it)).unwrap_or_default();
+                (map, self.kinds_of(path, name))
+            }
+            Part::Custom { kind: [group, version, kind], schema } => {
+                let map = match schema {
+                    Some(schema) => self.style.structure(("", ""), schema.root()),
+                    None => self.anything(),
+                };
+                (map, vec![group_version_kind(group, version, kind)])
+            }
+            Part::CustomList { kind: [group, version, kind], item } => {
+                (self.custom_list(item), vec![group_version_kind(group, version, kind)])
+            }
+        };
+        if !kinds.is_empty() {
+            map.push_new("x-kubernetes-group-version-kind", kinds);
+        }
+        map
+    }
+
+    /// The group version kinds under which a struct is known.
+    fn kinds_of(&self, path: &str, name: &str) -> Vec<Value> {
+        if path == "meta/v1" {
+            return self.shared_kinds(name);
+        }
+        let (group, version) = tables::group_version(path).unwrap_or_default();
+        let known = builtin::kinds(group, version).iter().any(|it| it.name == name);
+        if known { vec![group_version_kind(group, version, name)] } else { Vec::new() }
+    }
+
+    /// Types that belong to every group, or to the core group although the meta group describes them.
+    fn shared_kinds(&self, name: &str) -> Vec<Value> {
+        let core = ("", "v1");
+        let versions = match name {
+            "DeleteOptions" | "WatchEvent" => match (self.form(), self.home) {
+                (Form::V2, _) => tables::known_versions(),
+                (Form::V3, Some(home)) if (home.group, home.version) != core => {
+                    vec![core, (home.group, home.version)]
+                }
+                (Form::V3, _) => vec![core],
+            },
+            "Status" | "APIVersions" | "APIGroup" | "APIGroupList" | "APIResourceList" => vec![core],
+            _ => Vec::new(),
+        };
+        versions.into_iter().map(|(group, version)| group_version_kind(group, version, name)).collect()
+    }
+
+    /// An object of which nothing is known but that it is one.
+    fn anything(&self) -> Map {
+        let mut map = Map::new();
+        map.push_new("properties", self.object("ObjectMeta"));
+        map.push_new("type", "object");
+        map.push_new("x-kubernetes-preserve-unknown-fields", true);
+        map
+    }
+
+    fn custom_list(&self, item: &str) -> Map {
+        let mut items = Map::new();
+        items.push_new("items", self.form().reference(item));
+        items.push_new("type", "array");
+        let mut properties = self.object("ListMeta");
+        properties.push_new("items", items);
+        properties.sort_keys();
+        let mut map = Map::new();
+        map.push_new("properties", properties);
+        map.push_new("required", vec![Value::from("items")]);
+        map.push_new("type", "object");
+        map
+    }
+
+    /// The properties that every object has.
+    fn object(&self, metadata: &str) -> Map {
+        let text = || Map::from_iter([("type".into(), Value::from("string"))]);
+        let mut map = Map::new();
+        map.push_new("apiVersion", text());
+        map.push_new("kind", text());
+        map.push_new("metadata", self.form().reference(&name::of_struct("meta/v1", metadata)));
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Components;
+    use crate::openapi::{Enums, Form, Home};
+
+    #[test]
+    fn a_kind_brings_everything_it_refers_to() {
+        let home = Home { group: "apps", version: "v1" };
+        let mut components = Components::new(Form::V3, Enums::Hidden, Some(home));
+        let name = components.kind("apps", "v1", "Deployment", None);
+        assert_eq!(name, "io.k8s.api.apps.v1.Deployment");
+        let names: Vec<&str> = components.schemas().map(|it| it.0).collect();
+        assert!(names.contains(&"io.k8s.api.core.v1.PodSpec"));
+        assert!(names.contains(&"io.k8s.apimachinery.pkg.api.resource.Quantity"));
+        assert!(!names.contains(&"io.k8s.api.apps.v1.ReplicaSet"));
+        assert!(names.is_sorted());
+    }
+
+    #[test]
+    fn delete_options_belong_to_the_core_group_and_to_the_document() {
+        let check = |group: &str, expected: usize| {
+            let home = Home { group, version: "v1" };
+            let mut components = Components::new(Form::V3, Enums::Hidden, Some(home));
+            let name = components.meta("DeleteOptions");
+            let (_, schema) = components.schemas().find(|it| it.0 == name).expect("it was added");
+            assert_eq!(schema.list("x-kubernetes-group-version-kind").len(), expected, "{group}");
+        };
+        check("", 1);
+        check("apps", 2);
+    }
+
+    #[test]
+    fn a_kind_without_a_schema_may_contain_anything() {
+        let mut components = Components::new(Form::V3, Enums::Hidden, None);
+        let name = components.list("stable.example.com", "v1", "CronTab", None);
+        assert_eq!(name, "com.example.stable.v1.CronTabList");
+        let found: Vec<&str> =
+            components.schemas().map(|it| it.0).filter(|it| it.starts_with("com.")).collect();
+        assert_eq!(found, ["com.example.stable.v1.CronTab", "com.example.stable.v1.CronTabList"]);
+    }
+}

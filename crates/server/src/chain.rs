@@ -1,0 +1,132 @@
+//! The way of a request. Reading order is execution order.
+//!
+//! Upstream: apiserver/pkg/server/config.go, DefaultBuildHandlerChain, read from the bottom (v1.36.4).
+
+pub mod authenticate;
+pub mod authorize;
+pub mod cors;
+pub mod deadline;
+pub mod goaway;
+pub mod headers;
+pub mod impersonation;
+pub mod in_flight;
+pub mod late;
+pub mod log;
+pub mod panic;
+pub mod warning;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{Method, Request};
+
+use crate::body::RequestBody;
+use crate::builder::Server;
+use crate::error::{Error, Result};
+use crate::listen::connection::Peer;
+use crate::query::Query;
+use crate::request_info::RequestInfo;
+use crate::respond;
+use crate::response::Response;
+use crate::route;
+
+pub use authorize::Granted;
+
+/// What is known about a request besides what the client sent.
+pub(crate) struct Facts<'r> {
+    pub(crate) server: &'r Arc<Server>,
+    pub(crate) peer: &'r Arc<Peer>,
+    /// When it came in, on the server's clock.
+    pub(crate) received: Duration,
+    /// What the client is told besides the answer.
+    pub(crate) warnings: warning::Warnings,
+}
+
+/// Answers a request, whatever happens.
+pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, peer: Arc<Peer>) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let facts = Facts {
+        received: server.clock.monotonic(),
+        server: &server,
+        peer: &peer,
+        warnings: warning::Warnings::default(),
+    };
+    let audit_id = headers::audit_id(&parts.headers);
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
+    let work = Box::pin(serve_guarded(&facts, &mut parts, body));
+    let mut response = match panic::guard(&server, work).await {
+        Ok(response) => response,
+        Err(error) => respond::answer(error, &parts.headers, &Query::of(&uri)),
+    };
+    headers::set_audit_id(&mut response, audit_id);
+    goaway::obey(&mut response, &parts, &peer);
+    if method == Method::HEAD {
+        headers::keep_length_only(&mut response);
+    }
+    log::request(&facts, &parts, &response);
+    response
+}
+
+async fn serve_guarded(facts: &Facts<'_>, parts: &mut Parts, body: RequestBody) -> Response {
+    let uri = parts.uri.clone();
+    let query = Query::of(&uri);
+    let info = match RequestInfo::parse(&parts.method, &uri) {
+        Ok(info) => info,
+        Err(source) => {
+            let error = Error::NoRequestInfo { uri: uri.to_string(), source };
+            return respond::answer(error, &parts.headers, &query);
+        }
+    };
+    if late::is_refused(facts.server, &info, &parts.headers) {
+        return respond::answer(Error::ShuttingDownTryAgain, &parts.headers, &query);
+    }
+    let mut response = match serve_counted(facts, parts, body, &info).await {
+        Ok(response) => response,
+        Err(error) => respond::answer(error, &parts.headers, &query),
+    };
+    headers::add(&facts.server.settings, &mut response);
+    facts.warnings.add_to(&mut response);
+    goaway::draw(facts.server, parts, &mut response);
+    response
+}
+
+/// From here on the request is waited for when the server ends, and has a deadline.
+async fn serve_counted(
+    facts: &Facts<'_>,
+    parts: &mut Parts,
+    body: RequestBody,
+    info: &RequestInfo,
+) -> Result<Response> {
+    let pass = late::enter(facts.server, info, &parts.headers)?;
+    let deadline = deadline::of(facts, info, &Query::of(&parts.uri))?;
+    let cors = cors::Cors::of(&facts.server.settings, &parts.headers);
+    let mut response = if cors.is_allowed() && parts.method == Method::OPTIONS {
+        cors::preflight()
+    } else {
+        let known = Box::pin(serve_known(facts, parts, body, info));
+        match deadline::run(&facts.server.clock, deadline, known).await {
+            Ok(response) => response,
+            Err(error) => respond::answer(error, &parts.headers, &Query::of(&parts.uri)),
+        }
+    };
+    cors.add_to(&mut response);
+    response.body_mut().hold(pass);
+    Ok(response)
+}
+
+/// Who asks, whether there is room, whether they may: then the answer.
+async fn serve_known(
+    facts: &Facts<'_>,
+    parts: &mut Parts,
+    body: RequestBody,
+    info: &RequestInfo,
+) -> Result<Response> {
+    let user = authenticate::authenticate(facts, parts).await?;
+    impersonation::refuse(&parts.headers)?;
+    let seat = in_flight::take_seat(facts.server, info, &user)?;
+    let granted = authorize::authorize(facts, parts, info, &user).await?;
+    let mut response = route::route(facts, granted, parts, body).await?;
+    response.body_mut().hold(seat);
+    Ok(response)
+}

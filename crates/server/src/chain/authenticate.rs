@@ -1,0 +1,83 @@
+//! Who asks.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Version, header};
+use keelson_authn::{Credentials, User};
+use tracing::warn;
+
+use crate::chain::Facts;
+use crate::error::{Error, Result};
+
+/// Asks the authenticator. Credentials do not travel further than this.
+pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Arc<User>> {
+    let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
+    let begun = clock.monotonic();
+    let credentials = Credentials { peer_certificates: &facts.peer.certificates, headers: &parts.headers };
+    let outcome = facts.server.authenticator.authenticate(&credentials).await;
+    let elapsed = clock.monotonic().saturating_sub(begun);
+    let user = match outcome {
+        Ok(Some(authenticated)) => {
+            metrics.success.count(elapsed);
+            authenticated.user
+        }
+        Ok(None) => {
+            metrics.failure.count(elapsed);
+            part_with(facts, parts);
+            return Err(Error::Unauthorized);
+        }
+        Err(error) => {
+            metrics.error.count(elapsed);
+            warn!(%error, "unable to authenticate the request");
+            part_with(facts, parts);
+            return Err(Error::Unauthorized);
+        }
+    };
+    remove_credentials(&mut parts.headers);
+    if user.name == User::ANONYMOUS || user.is_in_group(User::ALL_UNAUTHENTICATED) {
+        part_with(facts, parts);
+    }
+    Ok(user)
+}
+
+/// HTTP/2 connections are dear; who does not say who they are gets one request on each.
+fn part_with(facts: &Facts<'_>, parts: &Parts) {
+    if parts.version == Version::HTTP_2 {
+        facts.peer.go_away();
+    }
+}
+
+const FRONT_PROXY: [HeaderName; 3] = [
+    HeaderName::from_static("x-remote-user"),
+    HeaderName::from_static("x-remote-uid"),
+    HeaderName::from_static("x-remote-group"),
+];
+
+fn remove_credentials(headers: &mut HeaderMap) {
+    headers.remove(header::AUTHORIZATION);
+    for name in FRONT_PROXY {
+        headers.remove(name);
+    }
+    let extra: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with("x-remote-extra-")).cloned().collect();
+    for name in extra {
+        headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::remove_credentials;
+
+    #[test]
+    fn credentials_do_not_travel() {
+        let names = ["authorization", "x-remote-user", "x-remote-group", "x-remote-extra-scopes", "accept"];
+        let mut headers: HeaderMap =
+            names.iter().map(|it| (it.parse().unwrap(), "x".parse().unwrap())).collect();
+        remove_credentials(&mut headers);
+        assert_eq!(headers.keys().map(|it| it.as_str()).collect::<Vec<_>>(), ["accept"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Whether they may.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use keelson_authn::User;
+use keelson_authz::{Attributes, Decision, Subject, Target, deny_message};
+use keelson_object::GroupResource;
+use tracing::debug;
+
+use crate::chain::Facts;
+use crate::error::{Error, Result};
+use crate::request_info::RequestInfo;
+
+/// Proof that `user` may do what `info` says. Only [`authorize`] makes one, and no route can be called without it.
+pub struct Granted<'r> {
+    /// Who asks.
+    pub user: &'r Arc<User>,
+    /// What they may do.
+    pub info: &'r RequestInfo,
+    _proof: Proof,
+}
+
+struct Proof;
+
+/// Asks the authorizer.
+pub(crate) async fn authorize<'r>(
+    facts: &Facts<'_>,
+    parts: &Parts,
+    info: &'r RequestInfo,
+    user: &'r Arc<User>,
+) -> Result<Granted<'r>> {
+    let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authorization);
+    let begun = clock.monotonic();
+    let attributes = attributes(info, user);
+    let verdict = facts.server.authorizer.authorize(&attributes).await;
+    let elapsed = clock.monotonic().saturating_sub(begun);
+    // A broken rule does not take away what another rule gives.
+    if verdict.decision.is_allowed() {
+        metrics.allowed.count(elapsed);
+        return Ok(Granted { user, info, _proof: Proof });
+    }
+    if let Some(source) = verdict.error {
+        metrics.error.count(elapsed);
+        return Err(Error::AuthorizationFailed { uri: parts.uri.to_string(), source });
+    }
+    match verdict.decision {
+        Decision::NoOpinion { .. } => metrics.no_opinion.count(elapsed),
+        Decision::Deny { .. } | Decision::Allow { .. } => metrics.denied.count(elapsed),
+    }
+    debug!(uri = %parts.uri, reason = verdict.decision.reason(), "forbidden");
+    Err(Error::Forbidden {
+        resource: GroupResource::new(info.group.clone(), info.resource.clone()),
+        name: info.name.to_string(),
+        message: deny_message(&attributes, verdict.decision.reason()),
+    })
+}
+
+fn attributes<'a>(info: &'a RequestInfo, user: &'a User) -> Attributes<'a> {
+    let target = if info.is_resource_request {
+        Target::Resource {
+            namespace: &info.namespace,
+            api_group: &info.group,
+            api_version: &info.version,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            name: &info.name,
+        }
+    } else {
+        Target::Path
+    };
+    Attributes {
+        user: Subject { name: &user.name, uid: &user.uid, groups: &user.groups, extra: &user.extra },
+        verb: &info.verb,
+        target,
+        path: &info.path,
+    }
+}

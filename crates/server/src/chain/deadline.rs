@@ -1,0 +1,75 @@
+//! Until when a request must be answered.
+//!
+//! Upstream: apiserver/pkg/endpoints/filters/request_deadline.go and server/filters/timeout.go (v1.36.4).
+
+use std::time::Duration;
+
+use keelson_object::scalar::Duration as GoDuration;
+use keelson_stdx::clock::Clock;
+
+use crate::chain::Facts;
+use crate::error::{Error, Result};
+use crate::query::Query;
+use crate::request_info::RequestInfo;
+
+/// The deadline on the server's clock; `None` for long-running requests.
+pub(crate) fn of(facts: &Facts<'_>, info: &RequestInfo, query: &Query<'_>) -> Result<Option<Duration>> {
+    if info.is_long_running() {
+        return Ok(None);
+    }
+    let timeout = timeout(query, facts.server.settings.request_timeout)?;
+    Ok(Some(facts.received.saturating_add(timeout)))
+}
+
+/// Runs `work`; when it is not done in time it is dropped. What it has begun to write is finished by the engine.
+pub(crate) async fn run<T>(
+    clock: &Clock,
+    deadline: Option<Duration>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    match deadline {
+        None => work.await,
+        Some(deadline) => {
+            let left = deadline.saturating_sub(clock.monotonic());
+            clock.timeout(left, work).await.unwrap_or(Err(Error::Timeout))
+        }
+    }
+}
+
+/// Clients may ask for less than the server's limit, not for more.
+fn timeout(query: &Query<'_>, limit: Duration) -> Result<Duration> {
+    let Some(text) = query.get("timeout").filter(|it| !it.is_empty()) else { return Ok(limit) };
+    let asked = GoDuration::parse(text).map_err(|error| {
+        Error::BadRequest(format!("invalid timeout specified in the request URL - {error}"))
+    })?;
+    let asked = asked.to_std();
+    Ok(if asked.is_zero() { limit } else { asked.min(limit) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::timeout;
+    use crate::query::Query;
+
+    #[test]
+    fn clients_may_shorten_the_deadline() {
+        let limit = Duration::from_secs(60);
+        let check = |query: &str, expected: &str| {
+            let found = timeout(&Query::parse(query), limit);
+            assert_eq!(found.map_or_else(|it| it.to_string(), |it| format!("{it:?}")), expected, "{query}");
+        };
+        check("", "60s");
+        check("timeout=", "60s");
+        check("timeout=5s", "5s");
+        check("timeout=1m30s", "60s");
+        check("timeout=0s", "60s");
+        check("timeout=-5s", "60s");
+        check("timeout=zz", "invalid timeout specified in the request URL - time: invalid duration \"zz\"");
+        check(
+            "timeout=5",
+            "invalid timeout specified in the request URL - time: missing unit in duration \"5\"",
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! Requests that come while the server ends.
+
+use http::{HeaderMap, header};
+
+use crate::builder::Server;
+use crate::error::{Error, Result};
+use crate::negotiate::text;
+use crate::request_info::RequestInfo;
+use crate::settings::LateClients;
+use crate::shutdown::Pass;
+
+/// Whether the client is told to come back.
+pub(crate) fn is_refused(server: &Server, info: &RequestInfo, headers: &HeaderMap) -> bool {
+    server.settings.late_clients == LateClients::ToldToComeBack
+        && server.moments.not_accepting_new_request.has_happened()
+        && !is_exempt(info, headers)
+}
+
+/// Counts the request, so that the server waits for it. Long-running ones are ended instead, and not waited for.
+pub(crate) fn enter(server: &Server, info: &RequestInfo, headers: &HeaderMap) -> Result<Option<Pass>> {
+    if info.is_long_running() {
+        return Ok(None);
+    }
+    match server.under_way.enter() {
+        Some(pass) => Ok(Some(pass)),
+        None if is_exempt(info, headers) => Ok(None),
+        None => Err(Error::ShuttingDown),
+    }
+}
+
+/// Probes must see the end coming, and other servers have nobody else to ask.
+fn is_exempt(info: &RequestInfo, headers: &HeaderMap) -> bool {
+    let path = &info.path;
+    ["/readyz", "/livez", "/healthz", "/metrics"].iter().any(|it| path.starts_with(it))
+        || text(headers, header::USER_AGENT).starts_with("kube-apiserver/")
+}

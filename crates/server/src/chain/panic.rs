@@ -1,0 +1,28 @@
+//! A handler that panics takes its request with it, and nothing else.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
+use tracing::error;
+
+use crate::builder::Server;
+use crate::error::{Error, Result};
+
+/// Runs `work`; a panic becomes an error.
+pub(crate) async fn guard<T>(server: &Server, work: impl Future<Output = T>) -> Result<T> {
+    // Nothing that the panic left half done is looked at again: the request is dropped with all it has.
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| {
+        server.metrics.panics.inc();
+        error!(panic = text(payload.as_ref()), "a handler panicked");
+        Error::Panic
+    })
+}
+
+fn text(payload: &(dyn Any + Send)) -> &str {
+    match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text,
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,160 @@
+//! The handlers: from a granted request to an operation of the engine, and from its result to an answer.
+
+pub mod create;
+pub mod delete;
+pub mod delete_collection;
+pub mod get;
+pub mod list;
+pub mod update;
+pub mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{StatusCode, header};
+use keelson_authn::User;
+use keelson_codec::{json, yaml};
+use keelson_object::Frozen;
+use keelson_object::scalar::Time;
+use keelson_registry::decode::Draft;
+use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
+
+use crate::chain::Facts;
+use crate::encode::compress::Gzip;
+use crate::encode::table::{Headings, Table};
+use crate::encode::{self, metadata, object};
+use crate::error::{Error, Result};
+use crate::negotiate::{Encoding, MetaVersion, Output, Shape, text};
+use crate::params::{table, write};
+use crate::query::Query;
+use crate::request_info::RequestInfo;
+use crate::response::Response;
+use crate::route;
+
+/// How long a write may take, whatever the request's own deadline.
+const WRITE_TIME: Duration = Duration::from_secs(34);
+
+/// A granted request for a resource that is served.
+pub(crate) struct Call<'c> {
+    pub(crate) facts: &'c Facts<'c>,
+    pub(crate) user: &'c Arc<User>,
+    pub(crate) info: &'c RequestInfo,
+    pub(crate) parts: &'c Parts,
+    pub(crate) query: &'c Query<'c>,
+    pub(crate) found: Found,
+}
+
+impl Call<'_> {
+    fn namespace(&self) -> &str {
+        route::namespace(self.info)
+    }
+
+    /// Where the object is that the address names.
+    fn place(&self) -> Place {
+        Place::new(self.namespace(), self.info.name.clone())
+    }
+
+    /// The circumstances of a write.
+    fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
+        let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
+        context.dry_run = dry_run;
+        context.field_manager = write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
+        context
+    }
+
+    /// Runs a write, and passes on what it warns of, whether it works or not.
+    async fn run<T>(&self, context: &Context, work: impl Future<Output = keelson_registry::Result<T>>) -> Result<T> {
+        let done = self.facts.server.clock.timeout(WRITE_TIME, work).await;
+        self.facts.warnings.extend(context.take_warnings());
+        Ok(done.unwrap_or(Err(RegistryError::Timeout))?)
+    }
+
+    /// A body as a tree.
+    fn draft(&self, encoding: Encoding, body: &Bytes) -> Result<Draft> {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            let kind = &self.found.live.resource.kind;
+            let shown = summary(body);
+            Error::BadRequest(format!(
+                "the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
+            ))
+        };
+        match encoding {
+            Encoding::Json => {
+                let document = json::read(body)
+                    .map_err(|error| unreadable(&format!("couldn't get version/kind; json parse error: {error}")))?;
+                Ok(Draft { value: document.value, duplicates: document.duplicates })
+            }
+            Encoding::Yaml => {
+                let document = yaml::read(body).map_err(|error| unreadable(&error))?;
+                let duplicates = document.duplicates.iter().map(|it| it.key.trim_matches('"').to_owned());
+                let duplicates = duplicates.collect();
+                Ok(Draft { value: document.value, duplicates })
+            }
+        }
+    }
+
+    /// A table of this resource.
+    fn table(&self, version: MetaVersion) -> Result<Table> {
+        Ok(Table {
+            found: self.found.clone(),
+            version,
+            include: table::include_object(self.query)?,
+            now: now(self.facts),
+        })
+    }
+
+    /// One object as an answer, in the shape that was agreed on.
+    fn answer(&self, code: StatusCode, frozen: &Frozen, output: Output) -> Result<Response> {
+        let compact = match output.shape {
+            Shape::Object => object::whole(&self.found.version().head, frozen),
+            Shape::Table(version) => self.table(version)?.of_one(frozen, Headings::Shown),
+            Shape::Metadata(version) => {
+                let mut out = bytes::BytesMut::new();
+                metadata::write_metadata(&mut out, version, frozen);
+                out.freeze()
+            }
+            Shape::MetadataList(_) => {
+                let kind = &self.found.live.resource.kind;
+                return Err(Error::NotAcceptable(format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+                )));
+            }
+        };
+        Ok(encode::pieces(code, std::iter::once(compact), output, Gzip::of(&self.parts.headers)))
+    }
+}
+
+fn now(facts: &Facts<'_>) -> Time {
+    Time::from_unix(i64::try_from(facts.server.clock.unix_seconds()).unwrap_or(i64::MAX))
+}
+
+/// The beginning of a body that cannot be read.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/rest.go, summarizeData (v1.36.4).
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let (start, more) = if body.len() > SHOWN { (&body[..SHOWN], " ...") } else { (body, "") };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(start)),
+        Some(_) => {
+            let hex: String = start.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{hex}{more}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+
+    #[test]
+    fn bodies_are_summed_up() {
+        assert_eq!(summary(b""), "<empty>");
+        assert_eq!(summary(b"{bad"), "{bad");
+        assert_eq!(summary(b"ab"), "6162");
+        assert_eq!(summary(&[b'{'; 40]), format!("{} ...", "{".repeat(30)));
+    }
+}

@@ -1,0 +1,28 @@
+//! POST to a collection.
+
+use http::StatusCode;
+use keelson_registry::{decode, operation};
+
+use super::Call;
+use crate::body::RequestBody;
+use crate::error::Result;
+use crate::negotiate;
+use crate::params::write::{Writing, write};
+use crate::response::Response;
+
+pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let encoding = negotiate::input(&call.parts.headers)?;
+    let body = body.read(call.facts.server.settings.max_body).await?;
+    let params = write(call.query, Writing::Create)?;
+    let draft = call.draft(encoding, &body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let (live, version) = (&call.found.live, call.found.version());
+    let frozen = call
+        .run(&context, async {
+            let object = decode::object(&context, &live.resource, version, draft, params.validation)?;
+            operation::create(live, &context, call.namespace(), object).await
+        })
+        .await?;
+    call.answer(StatusCode::CREATED, &frozen, output)
+}

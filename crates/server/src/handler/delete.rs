@@ -1,0 +1,53 @@
+//! DELETE of an object.
+
+use http::StatusCode;
+use keelson_registry::operation;
+use keelson_status::{Details, Status};
+
+use super::Call;
+use crate::body::RequestBody;
+use crate::error::{Error, Result};
+use crate::negotiate::{self, Encoding};
+use crate::params::delete::{DeleteParams, from_body, from_query};
+use crate::respond;
+use crate::response::Response;
+
+pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let params = params(call, body).await?;
+    let context = call.context(params.dry_run, "");
+    let (live, place) = (&call.found.live, call.place());
+    let deleted = call.run(&context, operation::delete(live, &context, &place, &params.options)).await?;
+    let code = match (deleted.gone, params.orphan_dependents) {
+        (false, Some(false)) => StatusCode::ACCEPTED,
+        _ => StatusCode::OK,
+    };
+    if !deleted.gone || live.resource.returns_deleted {
+        return call.answer(code, &deleted.object, output);
+    }
+    let status = Status::success(Details {
+        name: place.name.to_string(),
+        group: live.resource.group.to_string(),
+        kind: live.resource.plural.to_string(),
+        uid: deleted.object.index().uid.to_string(),
+        ..Details::default()
+    });
+    Ok(respond::encode_status(&status, &call.parts.headers, call.query))
+}
+
+/// The options of a delete: the body if there is one, else the query.
+pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteParams> {
+    let body = body.read(call.facts.server.settings.max_body).await?;
+    if body.is_empty() {
+        return from_query(call.query);
+    }
+    let value = match negotiate::input(&call.parts.headers)? {
+        Encoding::Json => keelson_codec::json::read(&body).map(|it| it.value).map_err(|error| {
+            Error::BadRequest(format!("couldn't get version/kind; json parse error: {error}"))
+        })?,
+        Encoding::Yaml => {
+            keelson_codec::yaml::read(&body).map(|it| it.value).map_err(|error| Error::BadRequest(error.to_string()))?
+        }
+    };
+    from_body(&value)
+}

@@ -1,0 +1,27 @@
+//! GET of one object.
+
+use http::StatusCode;
+use keelson_registry::operation;
+use keelson_registry::options::Freshness;
+
+use super::Call;
+use crate::error::{Error, Result};
+use crate::negotiate;
+use crate::params;
+use crate::response::Response;
+
+pub(crate) async fn get(call: &Call<'_>) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    if call.query.switch("export") == Some(true) {
+        let message = "the export parameter, deprecated since v1.14, is no longer supported";
+        return Err(Error::BadRequest(message.to_owned()));
+    }
+    let revision = params::revision(call.query.get("resourceVersion").unwrap_or_default());
+    let freshness = match revision.map_err(Error::BadRevision)? {
+        None => Freshness::Latest,
+        Some(0) => Freshness::Any,
+        Some(revision) => Freshness::AtLeast(revision),
+    };
+    let object = operation::get(&call.found.live, &call.place(), freshness).await?;
+    call.answer(StatusCode::OK, &object, output)
+}

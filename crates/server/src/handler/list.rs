@@ -1,0 +1,52 @@
+//! GET of a collection.
+
+use http::StatusCode;
+use keelson_registry::operation::{self, Listing};
+
+use super::Call;
+use crate::encode;
+use crate::encode::compress::Gzip;
+use crate::encode::list::{Item, ListHead, ListMeta};
+use crate::error::{Error, Result};
+use crate::negotiate::{self, Output, Shape};
+use crate::params::list;
+use crate::response::Response;
+
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let options = list::list(call.query, &call.info.name)?;
+    let listing = operation::list(&call.found.live, call.namespace(), &options).await?;
+    answer(call, listing, output)
+}
+
+/// Many objects as an answer, in the shape that was agreed on.
+pub(super) fn answer(call: &Call<'_>, listing: Listing, output: Output) -> Result<Response> {
+    let gzip = Gzip::of(&call.parts.headers);
+    let Listing { items, revision, continue_token, remaining } = listing;
+    let meta = ListMeta { revision, continue_token, remaining };
+    let resource = &call.found.live.resource;
+    let (head, item) = match output.shape {
+        Shape::Table(version) => {
+            let pieces = call.table(version)?.pieces(&meta, items);
+            return Ok(encode::pieces(StatusCode::OK, pieces, output, gzip));
+        }
+        Shape::Metadata(_) => {
+            return Err(Error::NotAcceptable(format!(
+                "you requested PartialObjectMetadata, but the requested object is a list ({}List)",
+                resource.kind
+            )));
+        }
+        Shape::MetadataList(version) => (
+            ListHead { kind: "PartialObjectMetadataList".to_owned(), api_version: version.api_version().into() },
+            Item::Metadata(version),
+        ),
+        Shape::Object => {
+            let version = call.found.version();
+            let item =
+                if resource.items_carry_head { Item::WithHead(version.head.clone()) } else { Item::Bare };
+            (ListHead { kind: format!("{}List", resource.kind), api_version: version.api_version.clone() }, item)
+        }
+    };
+    let pieces = encode::list::list(&head, &meta, items, item);
+    Ok(encode::pieces(StatusCode::OK, pieces, output, gzip))
+}

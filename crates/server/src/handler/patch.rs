@@ -1,0 +1,131 @@
+//! PATCH of an object or of its status.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use keelson_codec::json::{self, Document};
+use keelson_merge::{JsonPatch, merge_patch, strategic};
+use keelson_object::{Object, Value};
+use keelson_registry::decode::Draft;
+use keelson_registry::options::{FieldValidation, Part};
+use keelson_registry::{Context, Error as RegistryError, decode, operation};
+use keelson_status::{ServerResponse, Status};
+
+use super::Call;
+use crate::body::RequestBody;
+use crate::error::{Error, Result};
+use crate::negotiate;
+use crate::params::write::{Writing, write};
+use crate::response::Response;
+
+pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let form = Form::of(&call.parts.headers)?;
+    let body = body.read(call.facts.server.settings.max_body).await?;
+    let params = write(call.query, Writing::Patch)?;
+    let patch = Patch::read(form, &body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let edit = |old: &Object| patch.apply(call, &context, params.validation, old);
+    let work = operation::patch(&call.found.live, &context, &call.place(), part, edit);
+    let updated = call.run(&context, work).await?;
+    call.answer(StatusCode::OK, &updated.object, output)
+}
+
+/// What kind of patch a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Json,
+    Merge,
+    Strategic,
+}
+
+const FORMS: [(&str, Form); 3] = [
+    ("application/json-patch+json", Form::Json),
+    ("application/merge-patch+json", Form::Merge),
+    ("application/strategic-merge-patch+json", Form::Strategic),
+];
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Result<Form> {
+        let header = negotiate::text(headers, header::CONTENT_TYPE);
+        let name = header.split(';').next().unwrap_or_default().trim();
+        let form = FORMS.iter().find(|(media_type, _)| media_type.eq_ignore_ascii_case(name));
+        form.map(|(_, form)| *form).ok_or_else(|| {
+            let accepted: Vec<&str> = FORMS.iter().map(|(media_type, _)| *media_type).collect();
+            Error::UnsupportedMediaType(format!(
+                "the body of the request was in an unknown format - accepted media types include: {}",
+                accepted.join(", ")
+            ))
+        })
+    }
+}
+
+/// A patch that has been read; it may be applied more than once.
+enum Patch {
+    Json(JsonPatch),
+    Merge(Document),
+    Strategic(Document),
+}
+
+impl Patch {
+    fn read(form: Form, body: &Bytes) -> Result<Patch> {
+        let document = json::read(body).map_err(|error| Error::BadRequest(error.to_string()))?;
+        Ok(match form {
+            Form::Json => Patch::Json(JsonPatch::from_value(document.value).map_err(refusal)?),
+            Form::Merge => Patch::Merge(document),
+            Form::Strategic => Patch::Strategic(document),
+        })
+    }
+
+    fn apply(
+        &self,
+        call: &Call<'_>,
+        context: &Context,
+        validation: FieldValidation,
+        old: &Object,
+    ) -> keelson_registry::Result<Object> {
+        let (resource, version) = (&call.found.live.resource, call.found.version());
+        let mut value = Object { api_version: version.api_version.clone(), ..old.clone() }.into_value();
+        let duplicates = self.merge_into(call, &mut value).map_err(refusal)?;
+        decode::object(context, resource, version, Draft { value, duplicates }, validation)
+    }
+
+    /// Paths of keys that stand twice in the patch.
+    fn merge_into(&self, call: &Call<'_>, value: &mut Value) -> std::result::Result<Vec<String>, keelson_merge::Error> {
+        match self {
+            Patch::Json(patch) => patch.apply(value).map(|()| Vec::new()),
+            Patch::Merge(patch) => {
+                merge_patch::merge(value, patch.value.clone());
+                Ok(patch.duplicates.clone())
+            }
+            Patch::Strategic(patch) => match &call.found.version().schema {
+                Some(schema) => {
+                    strategic::merge(value, patch.value.clone(), schema).map(|()| patch.duplicates.clone())
+                }
+                None => Err(keelson_merge::Error::Malformed("the kind has no schema to merge by".to_owned())),
+            },
+        }
+    }
+}
+
+/// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyJSPatch and interpretStrategicMergePatchError (v1.36.4).
+fn refusal(error: keelson_merge::Error) -> RegistryError {
+    match error {
+        keelson_merge::Error::Malformed(problem) => RegistryError::BadRequest(problem),
+        keelson_merge::Error::DoesNotApply(problem) => {
+            let response = ServerResponse {
+                code: 422,
+                verb: "",
+                group: "",
+                resource: "",
+                name: "",
+                message: &problem,
+                retry_after_seconds: 0,
+                is_unexpected: false,
+            };
+            RegistryError::Rejected(Box::new(Status::generic_server_response(&response)))
+        }
+        keelson_merge::Error::TooLarge(problem) => {
+            RegistryError::Rejected(Box::new(Status::request_entity_too_large(&problem)))
+        }
+    }
+}

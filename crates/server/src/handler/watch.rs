@@ -1,0 +1,57 @@
+//! GET of a collection with `?watch=true`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use keelson_registry::{Error as RegistryError, Verb, operation};
+use rand::RngExt as _;
+
+use super::Call;
+use crate::encode;
+use crate::error::{Error, Result};
+use crate::metrics::Series;
+use crate::negotiate::{self, Encoding, Shape};
+use crate::params::list;
+use crate::params::list::WatchParams;
+use crate::respond;
+use crate::response::{Body, Response, with_type};
+use crate::stream::watch::{Beginning, Frames, Look, frames};
+
+pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Response> {
+    let output = negotiate::stream(&call.parts.headers)?;
+    let live = &call.found.live;
+    if !live.resource.supports(Verb::Watch) {
+        return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
+    }
+    let WatchParams { options, timeout } = list::watch(call.query, &call.info.name)?;
+    let look = match output.shape {
+        Shape::Object => Look::Object,
+        Shape::Metadata(version) | Shape::MetadataList(version) => Look::Metadata(version),
+        Shape::Table(version) => Look::Table(Box::new(call.table(version)?)),
+    };
+    let server = call.facts.server;
+    let timeout = timeout.unwrap_or_else(|| draw_timeout(server.settings.min_request_timeout));
+    let beginning = match operation::watch(live, call.namespace(), &options).await {
+        Ok(watch) => Beginning::Watch(Box::new(watch)),
+        // The client learns within the stream where it must begin again.
+        Err(error @ (RegistryError::Expired { .. } | RegistryError::TooLargeRevision { .. })) => {
+            Beginning::Failed(Box::new(respond::watch_error(error)))
+        }
+        Err(error) => return Err(Error::Registry(error)),
+    };
+    let frames_body = frames(Frames {
+        server: Arc::clone(server),
+        found: call.found.clone(),
+        beginning,
+        look,
+        timeout,
+        series: Arc::clone(series),
+    });
+    Ok(with_type(StatusCode::OK, encode::media_type(Encoding::Json), Body::stream(frames_body)))
+}
+
+/// Between once and twice `least`, so that watches that begin together do not end together.
+fn draw_timeout(least: Duration) -> Duration {
+    least.mul_f64(rand::rng().random_range(1.0..2.0))
+}

@@ -1,0 +1,78 @@
+//! What can be set about a server. All of it is values; where they come from is somebody else's business.
+
+use std::time::Duration;
+
+use regex::Regex;
+
+use crate::endpoint::version::Version;
+use crate::listen::connection::Limits;
+
+/// What can be set about a server. The defaults are upstream's.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What a connection may take.
+    pub limits: Limits,
+    /// The largest body of a request.
+    pub max_body: usize,
+    /// How long a request may take that is not long-running; clients may ask for less.
+    pub request_timeout: Duration,
+    /// How long a watch lives at least, where the client does not say; at most twice as long.
+    pub min_request_timeout: Duration,
+    /// Requests at the same time that only read; 0 is no limit.
+    pub max_read_only: usize,
+    /// Requests at the same time that change something; 0 is no limit.
+    pub max_mutating: usize,
+    /// How long the server goes on as before after it was told to stop.
+    pub shutdown_delay: Duration,
+    /// What late clients meet.
+    pub late_clients: LateClients,
+    /// How long watches have to end; zero ends them at once.
+    pub watch_termination_grace: Duration,
+    /// How long `/livez` ignores checks of the start.
+    pub livez_grace: Duration,
+    /// The chance, from 0 to 0.02, that a request over HTTP/2 is the last one on its connection.
+    pub goaway_chance: f64,
+    /// Origins of web pages that may read answers.
+    pub cors_allowed_origins: Vec<Regex>,
+    /// `max-age=31536000`, `includeSubDomains`.
+    pub hsts_directives: Vec<String>,
+    /// How often certificate files are looked at.
+    pub certificate_poll: Duration,
+    /// `host:port` under which clients reach the server, for `/api`.
+    pub external_address: String,
+    /// Which version this is.
+    pub version: Version,
+}
+
+/// What clients meet that come while the last requests are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LateClients {
+    /// A closed door.
+    #[default]
+    NotLetIn,
+    /// 429 and the advice to try again.
+    ToldToComeBack,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            limits: Limits::default(),
+            max_body: keelson_codec::limits::MAX_BODY,
+            request_timeout: Duration::from_secs(60),
+            min_request_timeout: Duration::from_secs(1800),
+            max_read_only: 400,
+            max_mutating: 200,
+            shutdown_delay: Duration::ZERO,
+            late_clients: LateClients::default(),
+            watch_termination_grace: Duration::ZERO,
+            livez_grace: Duration::ZERO,
+            goaway_chance: 0.0,
+            cors_allowed_origins: Vec::new(),
+            hsts_directives: Vec::new(),
+            certificate_poll: Duration::from_secs(1),
+            external_address: String::new(),
+            version: Version::KUBERNETES,
+        }
+    }
+}
