@@ -25,11 +25,7 @@ impl Place {
     pub async fn on(server: Arc<RunningServer>, namespace: &str) -> Place {
         let client = server.client();
         client.post("/api/v1/namespaces", &fixture::namespace(namespace)).await.expect(201);
-        Place {
-            server,
-            client,
-            namespace: namespace.to_owned(),
-        }
+        Place { server, client, namespace: namespace.to_owned() }
     }
 
     /// `/api/v1/namespaces/…/` and what follows.

@@ -56,7 +56,8 @@ async fn a_killed_server_forgets_nothing_that_it_confirmed() {
             writer.await.expect("no writer panics");
         }
         server.restart().await;
-        highest = check_everything(&server, &confirmed.lock().expect("no writer panics").clone()).await;
+        let known = confirmed.lock().expect("no writer panics").clone();
+        highest = check_everything(&server, &known).await;
         check_resumption(&server, before).await;
     }
 }
@@ -78,7 +79,8 @@ async fn check_everything(server: &RunningServer, confirmed: &BTreeMap<String, V
 async fn check_resumption(server: &RunningServer, from: u64) {
     let client = server.client();
     let list = client.get(PATH).await.expect(200);
-    let expected = list["items"].as_array().into_iter().flatten().filter(|item| revision(item) > from).count();
+    let expected =
+        list["items"].as_array().into_iter().flatten().filter(|item| revision(item) > from).count();
     let mut watch = client.watch(&format!("{PATH}?watch=1&resourceVersion={from}")).await;
     let mut last = from;
     for _ in 0..expected {

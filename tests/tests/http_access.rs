@@ -31,11 +31,7 @@ async fn a_user_outside_of_the_masters_is_forbidden() {
             "/api/v1/nodes",
             "nodes is forbidden: User \"jane\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",
         ),
-        (
-            "GET",
-            "/metrics",
-            "forbidden: User \"jane\" cannot get path \"/metrics\"",
-        ),
+        ("GET", "/metrics", "forbidden: User \"jane\" cannot get path \"/metrics\""),
     ] {
         let status = jane.call(method, path).send().await.refused(403, "Forbidden");
         assert_eq!(status["message"], message);
@@ -74,12 +70,11 @@ async fn credentials_that_nobody_knows_are_unauthorized() {
 async fn tokens_of_a_file_log_in() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens.csv");
-    std::fs::write(
-        &tokens,
-        "admin-token,admin,1,\"system:masters\"\nuser-token,plain-user,2,\"a,b\"\n",
-    )
-    .unwrap();
-    let server = RunningServer::start(Options::default().argument(format!("--token-auth-file={}", tokens.display()))).await;
+    std::fs::write(&tokens, "admin-token,admin,1,\"system:masters\"\nuser-token,plain-user,2,\"a,b\"\n")
+        .unwrap();
+    let server =
+        RunningServer::start(Options::default().argument(format!("--token-auth-file={}", tokens.display())))
+            .await;
     let client = |token: &str| server.client_as(&server.credentials().with_token(token), Protocol::Http2);
     client("admin-token").get(CONFIG_MAPS).await.expect(200);
     let status = client("user-token").get(CONFIG_MAPS).await.refused(403, "Forbidden");
@@ -110,7 +105,10 @@ async fn health_shows_its_checks() {
         let without = client.get(&format!("{path}?verbose&exclude=ping")).await.text();
         assert!(without.contains("[+]ping excluded: ok\n"), "{without}");
         let unknown = client.get(&format!("{path}?verbose&exclude=nope")).await.text();
-        assert!(unknown.contains("warn: some health checks cannot be excluded: no matches for \"nope\"\n"), "{unknown}");
+        assert!(
+            unknown.contains("warn: some health checks cannot be excluded: no matches for \"nope\"\n"),
+            "{unknown}"
+        );
         assert_eq!(client.get(&format!("{path}/ping")).await.text(), "ok");
     }
 }
@@ -136,7 +134,11 @@ async fn metrics_have_the_names_that_dashboards_know() {
     let _watch = client.watch(&format!("{CONFIG_MAPS}?watch=1")).await;
     let answer = client.get("/metrics").await;
     assert_eq!(answer.status, 200);
-    assert!(answer.header("content-type").starts_with("text/plain; version=0.0.4"), "{}", answer.header("content-type"));
+    assert!(
+        answer.header("content-type").starts_with("text/plain; version=0.0.4"),
+        "{}",
+        answer.header("content-type")
+    );
     let text = answer.text();
     for line in [
         "# TYPE apiserver_request_total counter",
@@ -158,7 +160,9 @@ async fn metrics_have_the_names_that_dashboards_know() {
     });
     assert!(listed.is_some(), "no LIST of configmaps is counted");
     let watching = text.lines().find(|line| {
-        line.starts_with("apiserver_longrunning_requests{") && line.contains("verb=\"WATCH\"") && line.ends_with(" 1")
+        line.starts_with("apiserver_longrunning_requests{")
+            && line.contains("verb=\"WATCH\"")
+            && line.ends_with(" 1")
     });
     assert!(watching.is_some(), "no WATCH is counted");
 }

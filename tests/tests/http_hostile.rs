@@ -22,7 +22,8 @@ async fn stored(server: &RunningServer) -> Vec<String> {
 }
 
 fn with(field: &str) -> Vec<u8> {
-    format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"hostile"}},{field}}}"#).into_bytes()
+    format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"hostile"}},{field}}}"#)
+        .into_bytes()
 }
 
 #[tokio::test]

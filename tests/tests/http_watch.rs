@@ -7,8 +7,8 @@ use keelson_tests::place::revision;
 use serde_json::{Value, json};
 
 fn seen(event: &Value) -> (&str, &str) {
-    let text = |value: &'_ Value| -> &'static str { Box::leak(value.as_str().unwrap_or("").to_owned().into_boxed_str()) };
-    (text(&event["type"]), text(&event["object"]["metadata"]["name"]))
+    let kind = event["type"].as_str().unwrap_or("");
+    (kind, event["object"]["metadata"]["name"].as_str().unwrap_or(""))
 }
 
 async fn tip(place: &Place) -> u64 {
@@ -19,7 +19,8 @@ async fn tip(place: &Place) -> u64 {
 async fn changes_arrive_in_order() {
     let place = Place::new("watch-order").await;
     let from = tip(&place).await;
-    let mut watch = place.client.watch(&place.path(&format!("configmaps?watch=1&resourceVersion={from}"))).await;
+    let mut watch =
+        place.client.watch(&place.path(&format!("configmaps?watch=1&resourceVersion={from}"))).await;
     assert_eq!(watch.status, 200);
     let a = place.config_map("a", "1").await;
     place.config_map("b", "1").await;
@@ -64,7 +65,7 @@ async fn a_watch_from_anywhere_begins_with_what_is_there() {
     place.config_map("b", "1").await;
     for query in ["watch=1", "watch=1&resourceVersion=0", "watch=true&resourceVersion="] {
         let mut watch = place.client.watch(&place.path(&format!("configmaps?{query}"))).await;
-        let mut found = vec![watch.event().await, watch.event().await];
+        let mut found = [watch.event().await, watch.event().await];
         found.sort_by_key(|event| event["object"]["metadata"]["name"].as_str().map(String::from));
         assert_eq!(seen(&found[0]), ("ADDED", "a"), "{query}");
         assert_eq!(seen(&found[1]), ("ADDED", "b"), "{query}");
@@ -111,7 +112,9 @@ async fn selectors_turn_changes_into_additions_and_deletions() {
     place.client.put(&path, &object("no", "5")).await.expect(200);
     place.client.put(&path, &object("yes", "6")).await.expect(200);
     place.client.delete(&path).await.expect(200);
-    for (kind, value) in [("ADDED", "2"), ("MODIFIED", "3"), ("DELETED", "3"), ("ADDED", "6"), ("DELETED", "6")] {
+    for (kind, value) in
+        [("ADDED", "2"), ("MODIFIED", "3"), ("DELETED", "3"), ("ADDED", "6"), ("DELETED", "6")]
+    {
         let event = watch.change().await;
         assert_eq!((&event["type"], &event["object"]["data"]["key"]), (&json!(kind), &json!(value)));
         if (kind, value) == ("DELETED", "3") {
@@ -146,6 +149,7 @@ async fn a_watch_ends_when_its_time_is_over() {
 #[tokio::test]
 async fn a_revision_that_is_too_old_is_gone() {
     let place = Place::new("watch-gone").await;
+    place.config_map("a", "1").await;
     let mut watch = place.client.watch(&place.path("configmaps?watch=1&resourceVersion=1")).await;
     let event = watch.event().await;
     // A young server may still know everything that ever happened.
@@ -162,7 +166,8 @@ async fn a_revision_that_is_too_old_is_gone() {
 #[tokio::test]
 async fn a_watch_waits_for_a_revision_of_the_future() {
     let place = Place::new("watch-future").await;
-    let mut watch = place.client.watch(&place.path("configmaps?watch=1&resourceVersion=99999999&timeoutSeconds=1")).await;
+    let mut watch =
+        place.client.watch(&place.path("configmaps?watch=1&resourceVersion=99999999&timeoutSeconds=1")).await;
     assert_eq!(watch.status, 200);
     if let Ok(Some(event)) = watch.try_event(Duration::from_secs(10)).await {
         assert_eq!(event["type"], "ERROR", "{event}");

@@ -112,7 +112,8 @@ async fn what_is_immutable_stays() {
 async fn a_dry_run_leaves_no_trace() {
     let place = Place::new("dry-run").await;
     let before = place.client.get(&place.path("configmaps")).await.expect(200);
-    let created = place.client.post(&place.path("configmaps?dryRun=All"), &fixture::config_map("a")).await.expect(201);
+    let created =
+        place.client.post(&place.path("configmaps?dryRun=All"), &fixture::config_map("a")).await.expect(201);
     assert!(created["metadata"]["uid"].is_string(), "{created}");
     place.client.get(&place.path("configmaps/a")).await.refused(404, "NotFound");
     let after = place.client.get(&place.path("configmaps")).await.expect(200);
@@ -172,7 +173,8 @@ async fn finalizers_hold_a_deletion_back() {
     let mut object = fixture::config_map("a");
     object["metadata"]["finalizers"] = json!(["example.com/b", "example.com/a"]);
     place.client.post(&place.path("configmaps"), &object).await.expect(201);
-    let mut watch = place.client.watch(&place.path("configmaps?watch=1&fieldSelector=metadata.name%3Da")).await;
+    let mut watch =
+        place.client.watch(&place.path("configmaps?watch=1&fieldSelector=metadata.name%3Da")).await;
     assert_eq!(watch.event().await["type"], "ADDED");
 
     let deleting = place.client.delete(&path).await.expect(200);
@@ -220,7 +222,10 @@ async fn a_pod_gets_its_defaults_and_its_grace() {
         (&json!("Always"), &json!("ClusterFirst"), &json!(30))
     );
     assert_eq!(spec["containers"][0]["imagePullPolicy"], "IfNotPresent");
-    assert_eq!((&pod["status"]["phase"], &pod["status"]["qosClass"]), (&json!("Pending"), &json!("BestEffort")));
+    assert_eq!(
+        (&pod["status"]["phase"], &pod["status"]["qosClass"]),
+        (&json!("Pending"), &json!("BestEffort"))
+    );
     // Nobody runs a pod that is on no node, so it goes at once.
     place.client.delete(&place.path("pods/web")).await.expect(200);
     place.client.get(&place.path("pods/web")).await.refused(404, "NotFound");

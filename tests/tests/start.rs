@@ -29,8 +29,19 @@ fn check_refused(output: &Output, parts: &[&str]) {
 #[tokio::test]
 async fn the_first_start_makes_everything_and_the_second_uses_it() {
     let mut server = RunningServer::start(Options::default()).await;
-    let read = |name: &str| fs::read(server.data_dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let names = ["ca.crt", "ca.key", "apiserver.crt", "apiserver.key", "sa.key", "sa.pub", "admin.crt", "admin.key", "admin.kubeconfig"];
+    let read =
+        |name: &str| fs::read(server.data_dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let names = [
+        "ca.crt",
+        "ca.key",
+        "apiserver.crt",
+        "apiserver.key",
+        "sa.key",
+        "sa.pub",
+        "admin.crt",
+        "admin.key",
+        "admin.kubeconfig",
+    ];
     let before: Vec<Vec<u8>> = names.iter().copied().map(read).collect();
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(&server.data_dir()), 0o700);
@@ -65,7 +76,8 @@ async fn a_port_that_is_taken_is_named() {
     let port = taken.local_addr().expect("it has one").port().to_string();
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data").display().to_string();
-    let output = run(&Binary::path(), &["--data-dir", &data, "--secure-port", &port, "--bind-address", "127.0.0.1"]);
+    let output =
+        run(&Binary::path(), &["--data-dir", &data, "--secure-port", &port, "--bind-address", "127.0.0.1"]);
     check_refused(&output, &[&port, "in use"]);
 }
 
@@ -103,7 +115,8 @@ async fn a_damaged_certificate_is_named_and_kept() {
     let mut server = RunningServer::start(Options::default()).await;
     assert!(server.terminate().await.success());
     let path = server.data_dir().join("ca.crt");
-    fs::write(&path, "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n").expect("it is ours");
+    fs::write(&path, "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+        .expect("it is ours");
     let damaged = fs::read(&path).expect("it is there");
     let port = server.port().to_string();
     let data = server.data_dir().display().to_string();
@@ -130,7 +143,13 @@ fn all_bad_flags_are_reported_at_once() {
     let data = folder.path().join("data").display().to_string();
     let output = run(
         &Binary::path(),
-        &["--data-dir", &data, "--secure-port=70000", "--max-requests-inflight=-1", "--min-request-timeout=-1"],
+        &[
+            "--data-dir",
+            &data,
+            "--secure-port=70000",
+            "--max-requests-inflight=-1",
+            "--min-request-timeout=-1",
+        ],
     );
     assert!(!output.status.success());
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -150,7 +169,9 @@ fn called_as_kube_apiserver_it_is_one() {
     for output in [run(&link, &["--help"]), run(&Binary::path(), &["kube-apiserver", "--help"])] {
         assert!(output.status.success());
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        for part in ["--etcd-servers", "--service-cluster-ip-range", "--authorization-mode", "Secure serving flags:"] {
+        for part in
+            ["--etcd-servers", "--service-cluster-ip-range", "--authorization-mode", "Secure serving flags:"]
+        {
             assert!(text.contains(part), "{part} is not in the help");
         }
     }

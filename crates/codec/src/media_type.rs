@@ -303,7 +303,8 @@ mod tests {
 
     /// The alternatives in order, without parameters.
     fn check(header: &str, expected: &[&str]) {
-        let found: Vec<String> = parse_accept(header).iter().map(|it| format!("{}/{}", it.main, it.sub)).collect();
+        let found: Vec<String> =
+            parse_accept(header).iter().map(|it| format!("{}/{}", it.main, it.sub)).collect();
         assert_eq!(found, expected, "{header}");
     }
 
@@ -342,7 +343,9 @@ mod tests {
 
     #[test]
     fn wildcards_take_everything_below_them() {
-        let takes = |header: &str, media_type: MediaType| parse_accept(header).iter().any(|it: &Accept| it.takes(media_type));
+        let takes = |header: &str, media_type: MediaType| {
+            parse_accept(header).iter().any(|it: &Accept| it.takes(media_type))
+        };
         assert!(takes("*/*", MediaType::Json));
         assert!(takes("*", MediaType::Protobuf));
         assert!(takes("application/*", MediaType::Yaml));

@@ -27,7 +27,7 @@ use keelson_object::{Frozen, Index, Object, ObjectMeta, SelectableField, ShapeEr
 
 pub use encode::encode;
 use scanner::Scanner;
-use selected::Selected;
+use selected::{Candidate, Selected, below, candidates};
 
 use crate::json;
 
@@ -73,6 +73,7 @@ impl From<ShapeError> for StoredError {
 pub fn decode(bytes: &Bytes, revision: u64, fields: &[SelectableField]) -> Result<Frozen, StoredError> {
     let mut scanner = Scanner::new(bytes);
     let mut selected = Selected::new(fields);
+    let wanted = candidates(fields);
     let mut layout = Layout::default();
     let mut metadata = None;
     scanner.open()?;
@@ -86,11 +87,11 @@ pub fn decode(bytes: &Bytes, revision: u64, fields: &[SelectableField]) -> Resul
                 if metadata.is_some() {
                     return Err(scanner.malformed());
                 }
-                metadata = Some(Metadata::scan(&mut scanner, &mut selected)?);
+                metadata = Some(Metadata::scan(&mut scanner, &mut selected, &below(&wanted, b"metadata"))?);
                 layout.keep_member(member.begin, scanner.at());
             }
             key => {
-                selected.value(&mut scanner, "", key)?;
+                selected.value(&mut scanner, &wanted, key)?;
                 layout.keep_member(member.begin, scanner.at());
             }
         }
@@ -145,7 +146,11 @@ struct Metadata {
 }
 
 impl Metadata {
-    fn scan(scanner: &mut Scanner<'_>, selected: &mut Selected<'_>) -> Result<Metadata, StoredError> {
+    fn scan(
+        scanner: &mut Scanner<'_>,
+        selected: &mut Selected,
+        wanted: &[Candidate<'_>],
+    ) -> Result<Metadata, StoredError> {
         scanner.open()?;
         let inside = scanner.at();
         let mut metadata = Metadata {
@@ -169,7 +174,7 @@ impl Metadata {
                     continue;
                 }
                 key => {
-                    selected.value(scanner, "metadata.", key)?;
+                    selected.value(scanner, wanted, key)?;
                     &mut match key {
                         b"name" => Some(&mut metadata.name),
                         b"namespace" => Some(&mut metadata.namespace),

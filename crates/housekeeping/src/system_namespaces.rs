@@ -12,6 +12,9 @@ pub const NAMES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "
 /// How often they are looked after.
 const INTERVAL: Duration = Duration::from_secs(60);
 
+/// How soon after a failure.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// Makes those that are missing.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(namespaces) = catalog.load().find("", "v1", "namespaces") else { return Ok(()) };
@@ -32,12 +35,22 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-/// Keeps them there for as long as it is polled.
-pub async fn run(catalog: CatalogHandle, clock: Clock) {
+/// Keeps them there for as long as it is polled; says once when all of them are there for the first time.
+pub async fn run(catalog: &CatalogHandle, clock: &Clock, made: impl FnOnce()) {
+    let mut made = Some(made);
     loop {
-        clock.sleep(INTERVAL).await;
-        if let Err(error) = ensure(&catalog, &clock).await {
-            tracing::warn!(%error, "system namespaces could not be made");
-        }
+        let pause = match ensure(catalog, clock).await {
+            Ok(()) => {
+                if let Some(made) = made.take() {
+                    made();
+                }
+                INTERVAL
+            }
+            Err(error) => {
+                tracing::warn!(%error, "system namespaces could not be made");
+                RETRY
+            }
+        };
+        clock.sleep(pause).await;
     }
 }

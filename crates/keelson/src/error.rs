@@ -137,6 +137,18 @@ pub enum Error {
         /// What authentication says.
         source: keelson_authn::AuthError,
     },
+    /// The store in the data folder cannot be opened.
+    #[error("the store cannot be opened")]
+    Store(#[from] keelson_store_mvcc::Error),
+    /// The objects cannot be loaded.
+    #[error("the objects cannot be loaded")]
+    Load(#[from] keelson_registry::Error),
+    /// The server cannot be put together.
+    #[error("the server cannot be put together")]
+    Build(#[from] keelson_server::BuildError),
+    /// The runtime cannot be started.
+    #[error("the runtime cannot be started")]
+    Runtime(#[source] io::Error),
     /// Nothing can be heard at this address.
     #[error("cannot listen on {address}")]
     Listen {

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod assemble;
 pub mod banner;
 pub mod command;
 pub mod config;
@@ -15,6 +16,8 @@ pub mod flags;
 pub mod logging;
 pub mod machine;
 pub mod pki;
+pub mod reload;
+pub mod signals;
 pub mod start;
 
 /// The version of Kubernetes that is served.

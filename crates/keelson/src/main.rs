@@ -2,12 +2,17 @@
 
 use std::process::ExitCode;
 
+use keelson::assemble::Assembly;
 use keelson::banner::{banner, report};
 use keelson::command::Command;
+use keelson::config::Config;
 use keelson::error::Error;
 use keelson::start::Prepared;
-use keelson::{logging, machine};
+use keelson::{logging, machine, signals};
 use keelson_stdx::clock::Clock;
+
+/// Trees may be nested as deeply as upstream allows; walking one takes stack, but only when it is walked.
+const WORKER_STACK: usize = 16 << 20;
 
 fn main() -> ExitCode {
     match run() {
@@ -36,8 +41,19 @@ fn run() -> Result<(), Error> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let prepared = Prepared::new(&config, &environment, &Clock::real())?;
-    let kubeconfig = prepared.write_kubeconfig(config.socket_address())?;
-    print!("{}", banner(&config, config.socket_address(), kubeconfig.as_deref()));
-    Ok(())
+    let clock = Clock::real();
+    let prepared = Prepared::new(&config, &environment, &clock)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(WORKER_STACK)
+        .build()
+        .map_err(Error::Runtime)?;
+    runtime.block_on(serve(&config, &prepared, &clock))
+}
+
+async fn serve(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<(), Error> {
+    let assembly = Assembly::new(config, prepared, clock).await?;
+    let kubeconfig = prepared.write_kubeconfig(assembly.address())?;
+    print!("{}", banner(config, assembly.address(), kubeconfig.as_deref()));
+    assembly.serve(signals::stop()).await
 }

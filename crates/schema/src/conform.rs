@@ -283,7 +283,7 @@ fn null_if_empty(value: &mut Value) {
 }
 
 /// What `omitempty` and `omitzero` say of a value in its one form.
-fn is_left_out(field: &Field, value: &Value) -> bool {
+pub fn is_left_out(field: &Field, value: &Value) -> bool {
     if field.ty.is_pointer {
         return field.omit_empty && value.is_null();
     }

@@ -135,6 +135,7 @@ pub struct Struct {
     /// Fields and embedded structs as they are declared: protobuf sees these.
     members: Vec<Member>,
     json: OnceLock<Json>,
+    numbered: OnceLock<Vec<Numbered>>,
 }
 
 /// What a struct declares: a field, or a struct whose fields JSON takes for its own.
@@ -144,6 +145,17 @@ pub enum Member {
     Field(Field),
     /// An embedded struct and its protobuf number, if it is in protobuf at all.
     Embedded(StructRef, Option<u32>),
+}
+
+/// A member as protobuf sees it.
+#[derive(Clone, Debug)]
+pub struct Numbered {
+    /// Its number.
+    pub number: u32,
+    /// Where the field is in [`Struct::fields`]; of an embedded struct, where its first field is.
+    pub position: usize,
+    /// The embedded struct, if it is one: a message to protobuf, whose fields follow each other in JSON.
+    pub embedded: Option<StructRef>,
 }
 
 /// The fields as JSON sees them.
@@ -165,6 +177,7 @@ impl Struct {
             is_atomic: false,
             members,
             json: OnceLock::new(),
+            numbered: OnceLock::new(),
         }
     }
 
@@ -193,6 +206,25 @@ impl Struct {
         let json = self.json();
         let found = json.by_name.binary_search_by(|at| json.fields[usize::from(*at)].name.as_str().cmp(name));
         found.ok().map(|at| usize::from(json.by_name[at]))
+    }
+
+    /// The members that are in protobuf, in the order of their numbers.
+    pub fn numbered(&self) -> &[Numbered] {
+        self.numbered.get_or_init(|| {
+            let mut numbered = Vec::with_capacity(self.members.len());
+            let mut position = 0;
+            for member in &self.members {
+                let (number, embedded) = match member {
+                    Member::Field(field) => (field.number, None),
+                    Member::Embedded(target, number) => (*number, Some(target.clone())),
+                };
+                let width = embedded.as_ref().map_or(1, |it| it.get().fields().len());
+                numbered.extend(number.map(|number| Numbered { number, position, embedded }));
+                position += width;
+            }
+            numbered.sort_by_key(|it| it.number);
+            numbered
+        })
     }
 
     /// Positions of the fields that are written even if nothing was set.
@@ -280,7 +312,7 @@ impl Field {
     }
 
     /// Whether Go writes the field when nothing was set: `omitempty` does nothing for structs.
-    fn is_always_written(&self) -> bool {
+    pub fn is_always_written(&self) -> bool {
         if self.omit_zero && !self.ty.is_pointer {
             return false;
         }

@@ -2,18 +2,18 @@
 //!
 //! Upstream: apiserver/pkg/server/config.go, DefaultBuildHandlerChain, read from the bottom (v1.36.4).
 
-pub mod authenticate;
-pub mod authorize;
-pub mod cors;
-pub mod deadline;
-pub mod goaway;
-pub mod headers;
-pub mod impersonation;
-pub mod in_flight;
-pub mod late;
-pub mod log;
-pub mod panic;
-pub mod warning;
+pub(crate) mod authenticate;
+pub(crate) mod authorize;
+pub(crate) mod cors;
+pub(crate) mod deadline;
+pub(crate) mod goaway;
+pub(crate) mod headers;
+pub(crate) mod impersonation;
+pub(crate) mod in_flight;
+pub(crate) mod late;
+pub(crate) mod log;
+pub(crate) mod panic;
+pub(crate) mod warning;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::respond;
 use crate::response::Response;
 use crate::route;
 
-pub use authorize::Granted;
+pub(crate) use authorize::Granted;
 
 /// What is known about a request besides what the client sent.
 pub(crate) struct Facts<'r> {

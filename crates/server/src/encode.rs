@@ -4,12 +4,12 @@
 //! that a list of a hundred thousand objects never exists as one text. Indented and YAML answers are made of the
 //! compact JSON, for people, who do not read a hundred thousand objects.
 
-pub mod compress;
-pub mod frame;
-pub mod list;
-pub mod metadata;
-pub mod object;
-pub mod table;
+pub(crate) mod compress;
+pub(crate) mod frame;
+pub(crate) mod list;
+pub(crate) mod metadata;
+pub(crate) mod object;
+pub(crate) mod table;
 
 use std::collections::VecDeque;
 
@@ -21,18 +21,18 @@ use crate::negotiate::{Encoding, Layout, Output};
 use crate::response::{Body, JSON, Response, with_type};
 
 /// The size of a piece.
-pub const CHUNK: usize = 64 << 10;
+pub(crate) const CHUNK: usize = 64 << 10;
 
 /// Above so many bytes an answer is compressed for those who can read that.
-pub const COMPRESS_FROM: usize = 128 << 10;
+pub(crate) const COMPRESS_FROM: usize = 128 << 10;
 
 /// Compact JSON that is made piece by piece. The pieces are what the iterator gives.
-pub trait Pieces: Iterator<Item = Bytes> + Send + 'static {}
+pub(crate) trait Pieces: Iterator<Item = Bytes> + Send + 'static {}
 
 impl<I: Iterator<Item = Bytes> + Send + 'static> Pieces for I {}
 
 /// A small document that exists as compact JSON.
-pub fn document(code: StatusCode, compact: &[u8], output: Output) -> Response {
+pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Response {
     let body = match (output.encoding, output.layout) {
         (Encoding::Json, Layout::Compact) => {
             let mut text = BytesMut::with_capacity(compact.len() + 1);
@@ -47,7 +47,7 @@ pub fn document(code: StatusCode, compact: &[u8], output: Output) -> Response {
 }
 
 /// Objects, however many: compact JSON without the last line end, in pieces.
-pub fn pieces(code: StatusCode, mut pieces: impl Pieces, output: Output, gzip: compress::Gzip) -> Response {
+pub(crate) fn pieces(code: StatusCode, mut pieces: impl Pieces, output: Output, gzip: compress::Gzip) -> Response {
     let is_plain = output.encoding == Encoding::Json && output.layout == Layout::Compact;
     if !is_plain {
         let whole: Vec<u8> = pieces.flatten().collect();
@@ -85,7 +85,7 @@ fn join_short(chunks: VecDeque<Bytes>) -> VecDeque<Bytes> {
 }
 
 /// The media type of an encoding.
-pub fn media_type(encoding: Encoding) -> HeaderValue {
+pub(crate) fn media_type(encoding: Encoding) -> HeaderValue {
     match encoding {
         Encoding::Json => JSON,
         Encoding::Yaml => HeaderValue::from_static("application/yaml"),

@@ -1,12 +1,12 @@
 //! The handlers: from a granted request to an operation of the engine, and from its result to an answer.
 
-pub mod create;
-pub mod delete;
-pub mod delete_collection;
-pub mod get;
-pub mod list;
-pub mod update;
-pub mod watch;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod delete_collection;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod update;
+pub(crate) mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::query::Query;
 
 /// How an answer is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// JSON.
     Json,
     /// YAML.
@@ -19,7 +19,7 @@ pub enum Encoding {
 
 /// Which version of the meta group a converted answer is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MetaVersion {
+pub(crate) enum MetaVersion {
     /// `meta.k8s.io/v1`.
     #[default]
     V1,
@@ -29,7 +29,7 @@ pub enum MetaVersion {
 
 impl MetaVersion {
     /// As it stands in `apiVersion`.
-    pub fn api_version(self) -> &'static str {
+    pub(crate) fn api_version(self) -> &'static str {
         match self {
             MetaVersion::V1 => "meta.k8s.io/v1",
             MetaVersion::V1Beta1 => "meta.k8s.io/v1beta1",
@@ -39,7 +39,7 @@ impl MetaVersion {
 
 /// What becomes of an object on its way to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// It stays as it is.
     #[default]
     Object,
@@ -53,7 +53,7 @@ pub enum Shape {
 
 /// Whether white space is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
+pub(crate) enum Layout {
     /// As few bytes as possible.
     #[default]
     Compact,
@@ -63,18 +63,18 @@ pub enum Layout {
 
 /// What was agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Output {
+pub(crate) struct Output {
     /// How it is encoded.
-    pub encoding: Encoding,
+    pub(crate) encoding: Encoding,
     /// What becomes of objects.
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// For whose eyes.
-    pub layout: Layout,
+    pub(crate) layout: Layout,
 }
 
 impl Output {
     /// Compact JSON, as it is.
-    pub const JSON: Output = Output { encoding: Encoding::Json, shape: Shape::Object, layout: Layout::Compact };
+    pub(crate) const JSON: Output = Output { encoding: Encoding::Json, shape: Shape::Object, layout: Layout::Compact };
 }
 
 /// What can be served, in order of preference, as clients read it.
@@ -83,7 +83,7 @@ const SERVED: &str = "application/json, application/yaml";
 const STREAMED: &str = "application/json;stream=watch";
 
 /// What an answer about objects looks like.
-pub fn output(headers: &HeaderMap, query: &Query<'_>) -> Result<Output> {
+pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>) -> Result<Output> {
     let mut output = negotiate(headers, shape).ok_or_else(|| not_acceptable(SERVED))?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
@@ -92,7 +92,7 @@ pub fn output(headers: &HeaderMap, query: &Query<'_>) -> Result<Output> {
 }
 
 /// What the frames of a watch look like.
-pub fn stream(headers: &HeaderMap) -> Result<Output> {
+pub(crate) fn stream(headers: &HeaderMap) -> Result<Output> {
     let output = negotiate(headers, shape).ok_or_else(|| not_acceptable(SERVED))?;
     match output.encoding {
         Encoding::Json => Ok(output),
@@ -101,7 +101,7 @@ pub fn stream(headers: &HeaderMap) -> Result<Output> {
 }
 
 /// What an answer that is no object looks like: a failure, a discovery document. `None` if nothing will do.
-pub fn plain(headers: &HeaderMap, query: &Query<'_>) -> Option<Output> {
+pub(crate) fn plain(headers: &HeaderMap, query: &Query<'_>) -> Option<Output> {
     let mut output = negotiate(headers, |conversion| conversion.is_none().then_some(Shape::Object))?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
@@ -110,17 +110,17 @@ pub fn plain(headers: &HeaderMap, query: &Query<'_>) -> Option<Output> {
 }
 
 /// The answer to a client that takes nothing we have.
-pub fn not_acceptable(served: &str) -> Error {
+pub(crate) fn not_acceptable(served: &str) -> Error {
     Error::NotAcceptable(format!("only the following media types are accepted: {served}"))
 }
 
 /// The answer to a client that takes nothing we have.
-pub fn nothing_acceptable() -> Error {
+pub(crate) fn nothing_acceptable() -> Error {
     not_acceptable(SERVED)
 }
 
 /// How a body is encoded. An absent header means JSON.
-pub fn input(headers: &HeaderMap) -> Result<Encoding> {
+pub(crate) fn input(headers: &HeaderMap) -> Result<Encoding> {
     let header = text(headers, header::CONTENT_TYPE);
     if header.is_empty() {
         return Ok(Encoding::Json);
@@ -159,7 +159,7 @@ fn can_stream(accept: &Accept, encoding: Encoding) -> bool {
 
 impl Encoding {
     /// Its media type.
-    pub fn media_type(self) -> MediaType {
+    pub(crate) fn media_type(self) -> MediaType {
         match self {
             Encoding::Json => MediaType::Json,
             Encoding::Yaml => MediaType::Yaml,

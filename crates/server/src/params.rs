@@ -1,9 +1,9 @@
 //! From query strings to typed options, with upstream's rules and texts.
 
-pub mod delete;
-pub mod list;
-pub mod table;
-pub mod write;
+pub(crate) mod delete;
+pub(crate) mod list;
+pub(crate) mod table;
+pub(crate) mod write;
 
 use keelson_object::FieldErrors;
 use keelson_object::scalar::quote;
@@ -13,7 +13,7 @@ use crate::query::Query;
 
 /// A whole number, as Go's `strconv.ParseInt` reads it.
 fn number(query: &Query<'_>, key: &str) -> Result<Option<i64>> {
-    query.get(key).map(|text| integer(text)).transpose()
+    query.get(key).map(integer).transpose()
 }
 
 fn integer(text: &str) -> Result<i64> {
@@ -26,7 +26,7 @@ fn integer(text: &str) -> Result<i64> {
 }
 
 /// A revision; `None` where the client asks for none. `0` is a number here.
-fn revision(text: &str) -> std::result::Result<Option<u64>, String> {
+pub(crate) fn revision(text: &str) -> std::result::Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);
     }

@@ -17,7 +17,7 @@ use crate::request_info::RequestInfoError;
 use crate::response::{NOSNIFF, Response, text_error};
 
 /// The answer to a request that failed.
-pub fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Response {
+pub(crate) fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Response {
     let (failure, extra) = failure(error);
     let mut response = match failure {
         Failure::Text(code, message) => text_error(code, &message),
@@ -30,7 +30,7 @@ pub fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Response 
 }
 
 /// A status as an answer, in a form that the client takes; who takes none gets indented JSON.
-pub fn encode_status(status: &Status, headers: &HeaderMap, query: &Query<'_>) -> Response {
+pub(crate) fn encode_status(status: &Status, headers: &HeaderMap, query: &Query<'_>) -> Response {
     let raw = Output { layout: Layout::Pretty, ..Output::JSON };
     let output = negotiate::plain(headers, query).unwrap_or(raw);
     let code = StatusCode::from_u16(status.http_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -42,7 +42,7 @@ pub fn encode_status(status: &Status, headers: &HeaderMap, query: &Query<'_>) ->
 }
 
 /// The object of an ERROR event: a watch that cannot go on.
-pub fn watch_error(error: RegistryError) -> Status {
+pub(crate) fn watch_error(error: RegistryError) -> Status {
     match error {
         RegistryError::Expired { asked, oldest } => {
             Status::resource_expired(&format!("too old resource version: {asked} ({oldest})"))
@@ -128,7 +128,7 @@ fn failure(error: Error) -> (Failure, Extra) {
 }
 
 /// What the engine refuses.
-pub fn registry_error(error: RegistryError) -> Status {
+pub(crate) fn registry_error(error: RegistryError) -> Status {
     match error {
         RegistryError::NotFound { resource, name } => Status::not_found(&resource.group, &resource.resource, &name),
         RegistryError::AlreadyExists { resource, name, being_deleted } => {

@@ -1,3 +1,3 @@
 //! Answers that are made while they are sent and last.
 
-pub mod watch;
+pub(crate) mod watch;

@@ -73,7 +73,10 @@ mod tests {
 
     #[test]
     fn members_stand_on_lines_of_their_own() {
-        check(r#"{"a":1,"b":[true,{"c":null}]}"#, "{\n  \"a\": 1,\n  \"b\": [\n    true,\n    {\n      \"c\": null\n    }\n  ]\n}");
+        check(
+            r#"{"a":1,"b":[true,{"c":null}]}"#,
+            "{\n  \"a\": 1,\n  \"b\": [\n    true,\n    {\n      \"c\": null\n    }\n  ]\n}",
+        );
     }
 
     #[test]

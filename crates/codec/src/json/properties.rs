@@ -42,7 +42,9 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
         proptest::collection::vec(
             prop_oneof![
                 any::<char>(),
-                proptest::sample::select(vec!['"', '\\', '\n', '<', '&', '\u{2028}', '\0', '\u{7f}', 'é', '😀']),
+                proptest::sample::select(vec![
+                    '"', '\\', '\n', '<', '&', '\u{2028}', '\0', '\u{7f}', 'é', '😀'
+                ]),
             ],
             0..12
         )
@@ -60,7 +62,9 @@ fn is_same(ours: &Value, theirs: &serde_json::Value) -> bool {
         (Value::Int(a), Theirs::Number(b)) => b.as_i64() == Some(*a),
         (Value::Float(a), Theirs::Number(b)) => b.as_f64().is_some_and(|b| (a - b).abs() <= a.abs() * 1e-15),
         (Value::String(a), Theirs::String(b)) => a == b,
-        (Value::List(a), Theirs::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::List(a), Theirs::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
         (Value::Map(a), Theirs::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key.as_str()).is_some_and(|b| is_same(a, b)))
         }

@@ -482,7 +482,12 @@ impl<'d> Reader<'d> {
 
 /// Where `key` is among the pairs from `start` on. A large map gets an index, which also learns the new key.
 #[inline]
-fn find(key: &SmolStr, pairs: &[(SmolStr, Value)], start: usize, index: &mut Option<Box<Index>>) -> Option<usize> {
+fn find(
+    key: &SmolStr,
+    pairs: &[(SmolStr, Value)],
+    start: usize,
+    index: &mut Option<Box<Index>>,
+) -> Option<usize> {
     let own = &pairs[start..];
     if own.len() < SEARCHED {
         return own.iter().position(|(name, _)| name == key).map(|at| start + at);

@@ -1,17 +1,29 @@
 //! Finding the end of text and of containers, many bytes at a time.
 
-use super::lanes::Lanes;
+use super::lanes::{contains, equal};
+
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// Where text that goes on at `at` first has a quote, a backslash or a control character; the length of `data` if
 /// nowhere.
+///
+/// A word is checked by the subtraction trick: a byte that becomes zero (or falls below a bound) borrows from its
+/// highest bit. Borrows run upwards only, so that the lowest hit of a little-endian word is always a true one.
 #[inline]
 pub(crate) fn text_stop(data: &[u8], mut at: usize) -> usize {
-    while let Some(chunk) = data.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let stops = Lanes::new(chunk).stops();
-        if stops != 0 {
-            return at + stops.trailing_zeros() as usize;
+    while let Some(chunk) = data.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let quote = word ^ (LOW * b'"' as u64);
+        let backslash = word ^ (LOW * b'\\' as u64);
+        let hits = (quote.wrapping_sub(LOW) & !quote)
+            | (backslash.wrapping_sub(LOW) & !backslash)
+            | (word.wrapping_sub(LOW * 0x20) & !word);
+        let hits = hits & HIGH;
+        if hits != 0 {
+            return at + (hits.trailing_zeros() / 8) as usize;
         }
-        at += 16;
+        at += 8;
     }
     while let Some(&byte) = data.get(at) {
         if byte == b'"' || byte == b'\\' || byte < 0x20 {
@@ -47,15 +59,16 @@ pub(crate) fn skip_space(data: &[u8], mut at: usize) -> usize {
 pub(crate) fn container_end(data: &[u8], at: usize) -> Option<usize> {
     let mut state = Walk { at, depth: 0, in_text: false };
     while let Some(block) = data.get(state.at..).and_then(<[u8]>::first_chunk::<64>) {
-        let masks = Masks::of(block);
-        if masks.backslashes != 0 {
+        if contains(block, b'\\') {
             if let Some(end) = state.walk(data, state.at + 64) {
                 return Some(end);
             }
             continue;
         }
-        let within = prefix_xor(masks.quotes) ^ if state.in_text { u64::MAX } else { 0 };
-        let (opens, closes) = (masks.opens & !within, masks.closes & !within);
+        let within = prefix_xor(equal(block, 0, b'"')) ^ if state.in_text { u64::MAX } else { 0 };
+        // `[` and `{` differ in one bit, and so do `]` and `}`.
+        let opens = equal(block, 0x20, b'{') & !within;
+        let closes = equal(block, 0x20, b'}') & !within;
         let closing = closes.count_ones() as usize;
         if closing >= state.depth
             && let Some(place) = end_in_block(state.depth, opens, closes)
@@ -92,31 +105,6 @@ fn prefix_xor(mut bits: u64) -> u64 {
         bits ^= bits << shift;
     }
     bits
-}
-
-/// Where certain bytes are in a block of 64.
-struct Masks {
-    quotes: u64,
-    backslashes: u64,
-    opens: u64,
-    closes: u64,
-}
-
-impl Masks {
-    #[inline]
-    fn of(block: &[u8; 64]) -> Masks {
-        let mut masks = Masks { quotes: 0, backslashes: 0, opens: 0, closes: 0 };
-        let (chunks, _) = block.as_chunks::<16>();
-        for (position, chunk) in chunks.iter().enumerate() {
-            let lanes = Lanes::new(chunk);
-            let shift = position * 16;
-            masks.quotes |= lanes.equal(b'"') << shift;
-            masks.backslashes |= lanes.equal(b'\\') << shift;
-            masks.opens |= lanes.folded().equal(b'{') << shift;
-            masks.closes |= lanes.folded().equal(b'}') << shift;
-        }
-        masks
-    }
 }
 
 /// A walk byte by byte.
@@ -175,7 +163,11 @@ mod tests {
         let check = |text: &str, expected: Option<usize>| {
             for padding in [0, 1, 50, 63, 64, 130] {
                 let padded = format!("{}{text}{}", "x".repeat(padding), "}".repeat(padding));
-                assert_eq!(container_end(padded.as_bytes(), padding), expected.map(|it| it + padding), "{text}");
+                assert_eq!(
+                    container_end(padded.as_bytes(), padding),
+                    expected.map(|it| it + padding),
+                    "{text}"
+                );
             }
         };
         check("{}", Some(2));

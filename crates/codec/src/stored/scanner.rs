@@ -145,11 +145,13 @@ impl<'d> Scanner<'d> {
                 self.skip_text()
             }
             Some(b'{' | b'[') => {
-                self.at = container_end(self.data, self.at).ok_or(StoredError::Malformed { offset: self.data.len() })?;
+                self.at = container_end(self.data, self.at)
+                    .ok_or(StoredError::Malformed { offset: self.data.len() })?;
                 Ok(())
             }
             Some(b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
-                while let Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E') = self.data.get(self.at) {
+                while let Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E') = self.data.get(self.at)
+                {
                     self.at += 1;
                 }
                 Ok(())

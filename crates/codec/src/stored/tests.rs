@@ -11,7 +11,8 @@ use crate::json;
 use crate::json::properties::{any_map, any_text, any_value};
 
 fn frozen(stored: &str, fields: &[SelectableField]) -> Frozen {
-    decode(&Bytes::copy_from_slice(stored.as_bytes()), 7, fields).unwrap_or_else(|error| panic!("{stored}: {error}"))
+    decode(&Bytes::copy_from_slice(stored.as_bytes()), 7, fields)
+        .unwrap_or_else(|error| panic!("{stored}: {error}"))
 }
 
 /// What `stored` becomes at revision 7, and which part of that is its metadata.
@@ -40,9 +41,18 @@ fn the_resource_version_stands_where_metadata_has_it() {
     check("{}", r#"{"resourceVersion":"7"}"#);
     check(r#"{"generation":3}"#, r#"{"resourceVersion":"7","generation":3}"#);
     check(r#"{"name":"a"}"#, r#"{"name":"a","resourceVersion":"7"}"#);
-    check(r#"{"generateName":"a-","generation":1}"#, r#"{"generateName":"a-","resourceVersion":"7","generation":1}"#);
-    check(r#"{"name":"a","resourceVersion":"1234","generation":1}"#, r#"{"name":"a","resourceVersion":"7","generation":1}"#);
-    check(r#"{"name":"a","resourceVersion":"","uid":"u"}"#, r#"{"name":"a","resourceVersion":"7","uid":"u"}"#);
+    check(
+        r#"{"generateName":"a-","generation":1}"#,
+        r#"{"generateName":"a-","resourceVersion":"7","generation":1}"#,
+    );
+    check(
+        r#"{"name":"a","resourceVersion":"1234","generation":1}"#,
+        r#"{"name":"a","resourceVersion":"7","generation":1}"#,
+    );
+    check(
+        r#"{"name":"a","resourceVersion":"","uid":"u"}"#,
+        r#"{"name":"a","resourceVersion":"7","uid":"u"}"#,
+    );
     check(
         r#"{"creationTimestamp":null,"name":"a","selfLink":"x"}"#,
         r#"{"creationTimestamp":null,"name":"a","resourceVersion":"7","selfLink":"x"}"#,
@@ -67,9 +77,17 @@ fn members_may_stand_in_any_order() {
         r#""a":[1,2],"b":2,"metadata":{"name":"a","resourceVersion":"7"},"z":-1.5e+7}"#,
         metadata,
     );
-    check(r#"{"metadata":{"name":"a"},"kind":"K","apiVersion":"v1"}"#, r#""metadata":{"name":"a","resourceVersion":"7"}}"#, metadata);
+    check(
+        r#"{"metadata":{"name":"a"},"kind":"K","apiVersion":"v1"}"#,
+        r#""metadata":{"name":"a","resourceVersion":"7"}}"#,
+        metadata,
+    );
     check(r#"{"metadata":{"name":"a"}}"#, r#""metadata":{"name":"a","resourceVersion":"7"}}"#, metadata);
-    check("{\"kind\":\"K\",\"metadata\":{\"name\":\"a\"}}\n", r#""metadata":{"name":"a","resourceVersion":"7"}}"#, metadata);
+    check(
+        "{\"kind\":\"K\",\"metadata\":{\"name\":\"a\"}}\n",
+        r#""metadata":{"name":"a","resourceVersion":"7"}}"#,
+        metadata,
+    );
 }
 
 #[test]
@@ -183,7 +201,8 @@ fn full_meta() -> ObjectMeta {
 
 #[test]
 fn metadata_is_written_as_its_tree_says() {
-    for meta in [full_meta(), ObjectMeta::default(), ObjectMeta { name: "n".into(), ..ObjectMeta::default() }] {
+    for meta in [full_meta(), ObjectMeta::default(), ObjectMeta { name: "n".into(), ..ObjectMeta::default() }]
+    {
         let object = Object { kind: "K".into(), api_version: "v1".into(), meta, fields: Map::new() };
         let mut expected = b"{\"kind\":\"K\",\"apiVersion\":\"v1\",\"metadata\":".to_vec();
         json::write_map(&object.meta.to_map(), &mut expected);
@@ -215,14 +234,18 @@ fn any_meta() -> impl Strategy<Value = ObjectMeta> {
 }
 
 fn any_object() -> impl Strategy<Value = Object> {
-    (any_meta(), any_text(), any_text(), any_map(any_value())).prop_map(|(meta, kind, api_version, mut fields)| {
-        fields.retain(|key, _| !matches!(key, "kind" | "apiVersion" | "metadata"));
-        // Floats without fraction come back as ints: one trip makes the rest exact.
-        let mut text = Vec::new();
-        json::write_map(&fields, &mut text);
-        let Value::Map(fields) = json::read(&text).unwrap().value else { unreachable!("a map was written") };
-        Object { api_version: api_version.into(), kind: kind.into(), meta, fields }
-    })
+    (any_meta(), any_text(), any_text(), any_map(any_value())).prop_map(
+        |(meta, kind, api_version, mut fields)| {
+            fields.retain(|key, _| !matches!(key, "kind" | "apiVersion" | "metadata"));
+            // Floats without fraction come back as ints: one trip makes the rest exact.
+            let mut text = Vec::new();
+            json::write_map(&fields, &mut text);
+            let Value::Map(fields) = json::read(&text).unwrap().value else {
+                unreachable!("a map was written")
+            };
+            Object { api_version: api_version.into(), kind: kind.into(), meta, fields }
+        },
+    )
 }
 
 proptest! {

@@ -75,7 +75,8 @@ impl Anchors {
 
     fn check(&self) -> Result<(), Error> {
         let (made, aliased) = (self.made as f64, self.made_for_aliases as f64);
-        let is_bomb = self.made_for_aliases > 100 && self.made > 1000 && aliased / made > allowed_ratio(self.made);
+        let is_bomb =
+            self.made_for_aliases > 100 && self.made > 1000 && aliased / made > allowed_ratio(self.made);
         if is_bomb || self.made > MAX_YAML_NODES { Err(Error::ExcessiveAliasing) } else { Ok(()) }
     }
 }

@@ -97,7 +97,9 @@ impl Error {
         };
         let (problem, is_scanner) = match problem {
             "expected ',' or ']'" => ("did not find expected ',' or ']'", false),
-            "unexpected end of plain scalar" | "unexpected eof" => ("did not find expected node content", false),
+            "unexpected end of plain scalar" | "unexpected eof" => {
+                ("did not find expected node content", false)
+            }
             "recursion limit exceeded" => ("exceeded max depth of 10000", true),
             "simple key expect ':'" | "simple key expected" => ("could not find expected ':'", true),
             "the handle wasn't declared" => ("found undefined tag handle", false),
@@ -111,11 +113,15 @@ impl Error {
             _ if problem.starts_with("unexpected character: ") => {
                 ("found character that cannot start any token", true)
             }
-            _ if problem.starts_with("did not find expected ") && !info.starts_with("while scanning") => (problem, false),
+            _ if problem.starts_with("did not find expected ") && !info.starts_with("while scanning") => {
+                (problem, false)
+            }
             _ => (problem, true),
         };
         let from_zero = match problem {
-            "found unexpected end of stream" => source.lines().count().saturating_sub(usize::from(!source.ends_with('\n'))),
+            "found unexpected end of stream" => {
+                source.lines().count().saturating_sub(usize::from(!source.ends_with('\n')))
+            }
             _ => error.marker().line().saturating_sub(1),
         };
         let line = (from_zero > 0).then_some(if is_scanner { from_zero + 1 } else { from_zero });
@@ -143,7 +149,8 @@ pub(super) fn go_syntax(value: &Value) -> String {
         }
         Value::Map(map) => {
             let pairs = map.iter().take(10);
-            let pairs: Vec<String> = pairs.map(|(key, value)| format!("{}:{}", quote(key), go_syntax(value))).collect();
+            let pairs: Vec<String> =
+                pairs.map(|(key, value)| format!("{}:{}", quote(key), go_syntax(value))).collect();
             format!("map[interface {{}}]interface {{}}{{{}}}", pairs.join(", "))
         }
     }

@@ -66,7 +66,7 @@ pub fn read(data: &[u8]) -> Result<Document, Error> {
             Err(error) => latest = error,
         }
     }
-    Err(Error::from_scan(&latest, source))
+    Err(Error::from_scan(&latest, repair.text()))
 }
 
 /// Reads the first document; the outer error is one of syntax. Upstream parses to the end before it looks at what it
@@ -182,7 +182,7 @@ struct Frame {
     /// The key whose value comes next; maps only.
     key: Option<Key>,
     /// Where the pairs of a large map are. Small maps are searched.
-    index: Option<Box<HashMap<SmolStr, usize>>>,
+    index: Option<HashMap<SmolStr, usize>>,
     anchor: usize,
     line: usize,
     /// How many nodes had been made before it.
@@ -192,9 +192,15 @@ struct Frame {
 
 enum Key {
     Merge,
-    Field { text: SmolStr, sort: KeyType },
+    Field {
+        text: SmolStr,
+        sort: KeyType,
+    },
     /// A key that has no text form: its type and itself, as Go prints them.
-    NoText { type_name: &'static str, shown: String },
+    NoText {
+        type_name: &'static str,
+        shown: String,
+    },
 }
 
 /// Of keys with the same text only those of the same type are duplicates.
@@ -237,7 +243,11 @@ impl<'s> Reader<'s> {
                 let tag = tag.as_deref().map(short_tag).unwrap_or_default();
                 let is_plain = style == ScalarStyle::Plain;
                 let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                let text = if is_block && self.is_at_end(span) { text.strip_suffix('\n').unwrap_or(&text) } else { &text };
+                let text = if is_block && self.is_at_end(span) {
+                    text.strip_suffix('\n').unwrap_or(&text)
+                } else {
+                    &text
+                };
                 self.scalar(&Node { text, tag, is_plain }, anchor, span)
             }
             Event::SequenceStart(anchor, _) => self.open(Sort::List, anchor, span),
@@ -315,7 +325,9 @@ impl<'s> Reader<'s> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         let value = match frame.sort {
             Sort::List => Value::List(self.items.drain(frame.start..).collect()),
-            Sort::Map => Value::Map(self.pairs.drain(frame.start..).map(|(key, _, value)| (key, value)).collect()),
+            Sort::Map => {
+                Value::Map(self.pairs.drain(frame.start..).map(|(key, _, value)| (key, value)).collect())
+            }
         };
         let height = frame.height + 1;
         if frame.anchor > 0 {
@@ -368,7 +380,8 @@ impl<'s> Reader<'s> {
             }
             Some(Key::Merge) => self.merge(complete),
             Some(Key::NoText { type_name, shown }) => {
-                let value = if complete.value.is_null() { "<nil>".to_owned() } else { go_syntax(&complete.value) };
+                let value =
+                    if complete.value.is_null() { "<nil>".to_owned() } else { go_syntax(&complete.value) };
                 self.later.get_or_insert(Error::KeyType { type_name, shown, value });
                 Ok(())
             }
@@ -400,7 +413,7 @@ impl<'s> Reader<'s> {
         }
         let start = frame.start;
         let index = frame.index.get_or_insert_with(|| {
-            Box::new(own.iter().enumerate().map(|(at, (key, ..))| (key.clone(), start + at)).collect())
+            own.iter().enumerate().map(|(at, (key, ..))| (key.clone(), start + at)).collect()
         });
         match index.entry(text.clone()) {
             std::collections::hash_map::Entry::Occupied(there) => Some(*there.get()),
@@ -455,7 +468,9 @@ fn key(scalar: Scalar, node: &Node<'_>) -> Result<Key, Error> {
         Scalar::Float(number) => (SmolStr::new(float::general_32(number)), KeyType::Float),
         Scalar::Bool(truth) => (SmolStr::new_static(if truth { "true" } else { "false" }), KeyType::Bool),
         Scalar::Null => return Ok(null_key()),
-        Scalar::Uint(number) => return Ok(Key::NoText { type_name: "uint64", shown: format!("{number:#x}") }),
+        Scalar::Uint(number) => {
+            return Ok(Key::NoText { type_name: "uint64", shown: format!("{number:#x}") });
+        }
     };
     Ok(Key::Field { text, sort })
 }

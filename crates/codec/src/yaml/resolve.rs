@@ -63,16 +63,22 @@ pub(super) fn resolve_tagged(tag: &str, text: &str) -> Result<Scalar, Error> {
     match (tag, found) {
         ("!!float", Scalar::Int(number)) => Ok(Scalar::Float(number as f64)),
         (_, found) if found.tag() == tag => Ok(found),
-        (_, found) => {
-            Err(Error::Tag { found: found.tag(), text: text.chars().take(200).collect(), wanted: tag.to_owned() })
-        }
+        (_, found) => Err(Error::Tag {
+            found: found.tag(),
+            text: text.chars().take(200).collect(),
+            wanted: tag.to_owned(),
+        }),
     }
 }
 
 fn word(text: &str) -> Scalar {
     match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Scalar::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Scalar::Bool(false)
+        }
         "~" | "null" | "Null" | "NULL" => Scalar::Null,
         ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
@@ -164,7 +170,10 @@ mod tests {
         for text in ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"] {
             check(text, Scalar::Bool(false));
         }
-        for text in ["yEs", "nULL", "tRUE", "none", "x", "<<", "1:30", "0b2", "0x", "08x", "--1", "+-1", "1e", "1e999", "."] {
+        for text in [
+            "yEs", "nULL", "tRUE", "none", "x", "<<", "1:30", "0b2", "0x", "08x", "--1", "+-1", "1e",
+            "1e999", ".",
+        ] {
             check(text, Scalar::Text);
         }
         check("0", Scalar::Int(0));

@@ -90,7 +90,9 @@ fn has_indicator(text: &str) -> bool {
     let mut characters = text.chars().peekable();
     let first = match characters.next() {
         None => return false,
-        Some('#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`') => {
+        Some(
+            '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`',
+        ) => {
             return true;
         }
         Some('?' | ':' | '-') if is_blank(characters.peek().copied()) => return true,
@@ -133,11 +135,7 @@ fn is_sexagesimal(text: &str) -> bool {
             }
             _ => part,
         };
-        all_fit &= match part.as_bytes() {
-            [b'0'..=b'9'] => true,
-            [b'0'..=b'5', b'0'..=b'9'] => true,
-            _ => false,
-        };
+        all_fit &= matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
     }
     is_number && count > 0 && all_fit
 }

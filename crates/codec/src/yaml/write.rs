@@ -14,8 +14,13 @@ use super::style::{Place, Style, is_break, is_printable, is_simple_key, style_of
 
 /// The value as a document, with a line end.
 pub fn to_text(value: &Value) -> String {
-    let mut writer =
-        Writer { out: String::with_capacity(1024), column: 0, is_blank: true, is_indented: true, open: Vec::new() };
+    let mut writer = Writer {
+        out: String::with_capacity(1024),
+        column: 0,
+        is_blank: true,
+        is_indented: true,
+        open: Vec::new(),
+    };
     writer.begin(value, Context::Root, None);
     writer.finish();
     writer.write_indent(0);

@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::request_info::RequestInfo;
 
 /// Proof that `user` may do what `info` says. Only [`authorize`] makes one, and no route can be called without it.
-pub struct Granted<'r> {
+pub(crate) struct Granted<'r> {
     /// Who asks.
-    pub user: &'r Arc<User>,
+    pub(crate) user: &'r Arc<User>,
     /// What they may do.
-    pub info: &'r RequestInfo,
+    pub(crate) info: &'r RequestInfo,
     _proof: Proof,
 }
 

@@ -14,7 +14,7 @@ use crate::response::{Body, JSON, Response, with_type};
 
 /// Whether the client reads gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gzip {
+pub(crate) enum Gzip {
     /// It does.
     Yes,
     /// It does not, or did not say.
@@ -23,7 +23,7 @@ pub enum Gzip {
 
 impl Gzip {
     /// What the client says.
-    pub fn of(headers: &HeaderMap) -> Gzip {
+    pub(crate) fn of(headers: &HeaderMap) -> Gzip {
         let accepted = text(headers, header::ACCEPT_ENCODING);
         if accepted.split(',').any(|it| it.trim() == "gzip") { Gzip::Yes } else { Gzip::No }
     }
@@ -33,7 +33,7 @@ impl Gzip {
 const LEVEL: u32 = 1;
 
 /// Compresses an answer that is all there, if it is long.
-pub fn whole(response: Response, gzip: Gzip) -> Response {
+pub(crate) fn whole(response: Response, gzip: Gzip) -> Response {
     let is_long = response.body().len().is_some_and(|size| size > COMPRESS_FROM as u64);
     if gzip == Gzip::No || !is_long {
         return response;

@@ -9,7 +9,7 @@ use super::object::write_object;
 use crate::negotiate::MetaVersion;
 
 /// As it stands in `type`.
-pub fn type_name(kind: EventKind) -> &'static str {
+pub(crate) fn type_name(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Added => "ADDED",
         EventKind::Modified => "MODIFIED",
@@ -18,22 +18,22 @@ pub fn type_name(kind: EventKind) -> &'static str {
 }
 
 /// An object that was added, modified or deleted.
-pub fn object(kind: EventKind, head: &[u8], object: &Frozen) -> Bytes {
+pub(crate) fn object(kind: EventKind, head: &[u8], object: &Frozen) -> Bytes {
     frame(type_name(kind), object.json().len() + head.len(), |out| write_object(out, head, object))
 }
 
 /// The metadata of an object that was added, modified or deleted.
-pub fn metadata(kind: EventKind, version: MetaVersion, object: &Frozen) -> Bytes {
+pub(crate) fn metadata(kind: EventKind, version: MetaVersion, object: &Frozen) -> Bytes {
     frame(type_name(kind), object.metadata_json().len() + 64, |out| write_metadata(out, version, object))
 }
 
 /// Anything that is already JSON.
-pub fn raw(type_name: &str, object: &[u8]) -> Bytes {
+pub(crate) fn raw(type_name: &str, object: &[u8]) -> Bytes {
     frame(type_name, object.len(), |out| out.extend_from_slice(object))
 }
 
 /// Everything up to `revision` was told. `head` is that of the resource.
-pub fn bookmark(head: &[u8], revision: u64, is_initial_end: InitialEnd) -> Bytes {
+pub(crate) fn bookmark(head: &[u8], revision: u64, is_initial_end: InitialEnd) -> Bytes {
     let annotations = match is_initial_end {
         InitialEnd::Yes => ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}",
         InitialEnd::No => "",
@@ -49,7 +49,7 @@ pub fn bookmark(head: &[u8], revision: u64, is_initial_end: InitialEnd) -> Bytes
 
 /// Whether a bookmark marks the end of the state that a watch begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InitialEnd {
+pub(crate) enum InitialEnd {
     /// It does.
     Yes,
     /// It does not.

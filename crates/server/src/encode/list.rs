@@ -13,18 +13,18 @@ use crate::negotiate::MetaVersion;
 
 /// What a list says about itself.
 #[derive(Clone, Debug, Default)]
-pub struct ListMeta {
+pub(crate) struct ListMeta {
     /// The revision of which it is a list.
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// How to get the next page; empty after the last one.
-    pub continue_token: String,
+    pub(crate) continue_token: String,
     /// How many come after this page, if that is known.
-    pub remaining: Option<u64>,
+    pub(crate) remaining: Option<u64>,
 }
 
 /// How an item is written.
 #[derive(Clone, Debug)]
-pub enum Item {
+pub(crate) enum Item {
     /// Without kind and apiVersion.
     Bare,
     /// With this head.
@@ -34,7 +34,7 @@ pub enum Item {
 }
 
 /// `"metadata":{"resourceVersion":"7",…}`
-pub fn write_list_meta(out: &mut BytesMut, meta: &ListMeta) {
+pub(crate) fn write_list_meta(out: &mut BytesMut, meta: &ListMeta) {
     let mut number = itoa::Buffer::new();
     out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
     out.extend_from_slice(number.format(meta.revision).as_bytes());
@@ -52,15 +52,15 @@ pub fn write_list_meta(out: &mut BytesMut, meta: &ListMeta) {
 
 /// The kind of list a list of `kind` is, and the version it is in.
 #[derive(Clone, Debug)]
-pub struct ListHead {
+pub(crate) struct ListHead {
     /// `DeploymentList`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// `apps/v1`.
-    pub api_version: SmolStr,
+    pub(crate) api_version: SmolStr,
 }
 
 /// The pieces of a list.
-pub fn list(
+pub(crate) fn list(
     head: &ListHead,
     meta: &ListMeta,
     items: Vec<Arc<Frozen>>,

@@ -6,7 +6,7 @@ use keelson_object::Frozen;
 use crate::negotiate::MetaVersion;
 
 /// `as=PartialObjectMetadata`.
-pub fn write_metadata(out: &mut BytesMut, version: MetaVersion, object: &Frozen) {
+pub(crate) fn write_metadata(out: &mut BytesMut, version: MetaVersion, object: &Frozen) {
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.extend_from_slice(version.api_version().as_bytes());
     out.extend_from_slice(b"\",\"metadata\":");

@@ -5,7 +5,7 @@ use keelson_object::Frozen;
 
 /// GET, watch events and items of custom lists carry kind and apiVersion. `head` is
 /// `"kind":"…","apiVersion":"…",`.
-pub fn write_object(out: &mut BytesMut, head: &[u8], object: &Frozen) {
+pub(crate) fn write_object(out: &mut BytesMut, head: &[u8], object: &Frozen) {
     out.reserve(1 + head.len() + object.json().len());
     out.put_u8(b'{');
     out.extend_from_slice(head);
@@ -13,14 +13,14 @@ pub fn write_object(out: &mut BytesMut, head: &[u8], object: &Frozen) {
 }
 
 /// The items of a built-in list do not.
-pub fn write_item(out: &mut BytesMut, object: &Frozen) {
+pub(crate) fn write_item(out: &mut BytesMut, object: &Frozen) {
     out.reserve(1 + object.json().len());
     out.put_u8(b'{');
     out.extend_from_slice(object.json());
 }
 
 /// An object as one text.
-pub fn whole(head: &[u8], object: &Frozen) -> Bytes {
+pub(crate) fn whole(head: &[u8], object: &Frozen) -> Bytes {
     let mut out = BytesMut::with_capacity(2 + head.len() + object.json().len());
     write_object(&mut out, head, object);
     out.freeze()

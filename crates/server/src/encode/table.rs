@@ -18,20 +18,20 @@ use crate::params::table::IncludeObject;
 
 /// How to make a table.
 #[derive(Clone)]
-pub struct Table {
+pub(crate) struct Table {
     /// Of what, and in which version.
-    pub found: Found,
+    pub(crate) found: Found,
     /// Which version of Table.
-    pub version: MetaVersion,
+    pub(crate) version: MetaVersion,
     /// What rows carry besides their cells.
-    pub include: IncludeObject,
+    pub(crate) include: IncludeObject,
     /// Ages are as of now.
-    pub now: Time,
+    pub(crate) now: Time,
 }
 
 /// Whether the columns are described; in a watch only the first event does that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Headings {
+pub(crate) enum Headings {
     /// They are.
     Shown,
     /// They are not.
@@ -40,7 +40,7 @@ pub enum Headings {
 
 impl Table {
     /// The pieces of a table.
-    pub fn pieces(&self, meta: &ListMeta, items: Vec<Arc<Frozen>>) -> impl Iterator<Item = Bytes> + Send + use<> {
+    pub(crate) fn pieces(&self, meta: &ListMeta, items: Vec<Arc<Frozen>>) -> impl Iterator<Item = Bytes> + Send + use<> {
         let mut start = BytesMut::with_capacity(4 << 10);
         self.write_start(&mut start, meta, Headings::Shown);
         let table = self.clone();
@@ -48,7 +48,7 @@ impl Table {
     }
 
     /// A table of one object, as a text.
-    pub fn of_one(&self, object: &Frozen, headings: Headings) -> Bytes {
+    pub(crate) fn of_one(&self, object: &Frozen, headings: Headings) -> Bytes {
         let mut out = BytesMut::with_capacity(4 << 10);
         let meta = ListMeta { revision: object.revision(), ..ListMeta::default() };
         self.write_start(&mut out, &meta, headings);
@@ -107,6 +107,10 @@ impl Table {
             Cell::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes()),
             Cell::Bool(truth) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
             Cell::Age(then) => json::write_text(&human_age(*then, self.now), out),
+            Cell::Since(text, then) => {
+                let age = human_age(Some(*then), self.now);
+                json::write_text(&format!("{text} ({age} ago)"), out);
+            }
         }
     }
 }

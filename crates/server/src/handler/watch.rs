@@ -9,11 +9,11 @@ use rand::RngExt as _;
 
 use super::Call;
 use crate::encode;
+use crate::encode::table::Headings;
 use crate::error::{Error, Result};
 use crate::metrics::Series;
 use crate::negotiate::{self, Encoding, Shape};
 use crate::params::list;
-use crate::params::list::WatchParams;
 use crate::respond;
 use crate::response::{Body, Response, with_type};
 use crate::stream::watch::{Beginning, Frames, Look, frames};
@@ -24,14 +24,15 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
     }
-    let WatchParams { options, timeout } = list::watch(call.query, &call.info.name)?;
+    let mut options = list::watch(call.query, &call.info.name)?;
     let look = match output.shape {
         Shape::Object => Look::Object,
         Shape::Metadata(version) | Shape::MetadataList(version) => Look::Metadata(version),
-        Shape::Table(version) => Look::Table(Box::new(call.table(version)?)),
+        Shape::Table(version) => Look::Table(Box::new(call.table(version)?), Headings::Shown),
     };
     let server = call.facts.server;
-    let timeout = timeout.unwrap_or_else(|| draw_timeout(server.settings.min_request_timeout));
+    let timeout = options.lives.unwrap_or_else(|| draw_timeout(server.settings.min_request_timeout));
+    options.lives = Some(timeout);
     let beginning = match operation::watch(live, call.namespace(), &options).await {
         Ok(watch) => Beginning::Watch(Box::new(watch)),
         // The client learns within the stream where it must begin again.

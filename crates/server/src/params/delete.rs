@@ -14,13 +14,13 @@ use crate::query::Query;
 
 /// How to delete.
 #[derive(Clone, Debug, Default)]
-pub struct DeleteParams {
+pub(crate) struct DeleteParams {
     /// How to delete.
-    pub options: DeleteOptions,
+    pub(crate) options: DeleteOptions,
     /// Whether anything is written.
-    pub dry_run: DryRun,
+    pub(crate) dry_run: DryRun,
     /// The old way to ask for propagation; `Some(false)` changes the code of the answer.
-    pub orphan_dependents: Option<bool>,
+    pub(crate) orphan_dependents: Option<bool>,
 }
 
 /// What was asked for, read but not yet judged.
@@ -34,7 +34,7 @@ struct Raw {
 }
 
 /// The options of a delete without a body.
-pub fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
+pub(crate) fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
     judge(Raw {
         grace_seconds: number(query, "gracePeriodSeconds")?,
         orphan_dependents: query.switch("orphanDependents"),
@@ -45,7 +45,7 @@ pub fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
 }
 
 /// The options of a delete with a body; the query then counts for nothing.
-pub fn from_body(body: &Value) -> Result<DeleteParams> {
+pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
     let wrong = |field: &str, value: &Value, wanted: &str| {
         Error::BadRequest(format!(
             "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {wanted}",

@@ -13,15 +13,6 @@ use super::{number, refuse_if_any, revision};
 use crate::error::{Error, Result};
 use crate::query::Query;
 
-/// How to watch, and for how long.
-#[derive(Clone, Debug)]
-pub struct WatchParams {
-    /// How to watch.
-    pub options: WatchOptions,
-    /// When the watch ends; `None` leaves it to the server.
-    pub timeout: Option<Duration>,
-}
-
 /// The parameters that lists and watches share, read but not yet judged.
 struct Raw<'q> {
     selection: Selection,
@@ -35,7 +26,7 @@ struct Raw<'q> {
 }
 
 /// How to list. `name` is the object that the address or the selector names; empty for none.
-pub fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
+pub(crate) fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
     let raw = read(query)?;
     refuse_if_any("ListOptions", list_errors(&raw))?;
     let revision = revision(raw.revision)
@@ -49,8 +40,8 @@ pub fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
     })
 }
 
-/// How to watch. `name` as for [`list`].
-pub fn watch(query: &Query<'_>, name: &str) -> Result<WatchParams> {
+/// How to watch; `lives` is `None` where the client leaves it to the server. `name` as for [`list`].
+pub(crate) fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
     let mut raw = read(query)?;
     // The old way to ask for the state first means the same, without the mark at its end.
     let is_marked = raw.send_initial_events;
@@ -70,11 +61,10 @@ pub fn watch(query: &Query<'_>, name: &str) -> Result<WatchParams> {
         selection: with_name(raw.selection, name)?,
         bookmarks: raw.bookmarks,
         initial_events: if is_marked == Some(true) { InitialEvents::Marked } else { InitialEvents::Unmarked },
+        // A negative time is over before it begins.
+        lives: raw.timeout_seconds.filter(|it| *it != 0).map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0))),
     };
-    let timeout = raw.timeout_seconds.filter(|it| *it != 0);
-    // A negative time is over before it begins.
-    let timeout = timeout.map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0)));
-    Ok(WatchParams { options, timeout })
+    Ok(options)
 }
 
 fn read<'q>(query: &'q Query<'_>) -> Result<Raw<'q>> {
@@ -198,8 +188,7 @@ mod tests {
     #[track_caller]
     fn check_watch(query: &str, expected: &str) {
         let found = watch(&Query::parse(query), "").map_or_else(text, |it| {
-            let options = it.options;
-            format!("{:?} {:?} bookmarks={} {:?}", options.from, options.initial_events, options.bookmarks, it.timeout)
+            format!("{:?} {:?} bookmarks={} {:?}", it.from, it.initial_events, it.bookmarks, it.lives)
         });
         assert_eq!(found, expected, "{query}");
     }

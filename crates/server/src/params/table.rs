@@ -7,7 +7,7 @@ use crate::query::Query;
 
 /// What stands in `rows[].object`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IncludeObject {
+pub(crate) enum IncludeObject {
     /// The metadata.
     #[default]
     Metadata,
@@ -18,7 +18,7 @@ pub enum IncludeObject {
 }
 
 /// Reads `includeObject`.
-pub fn include_object(query: &Query<'_>) -> Result<IncludeObject> {
+pub(crate) fn include_object(query: &Query<'_>) -> Result<IncludeObject> {
     match query.get("includeObject").unwrap_or_default() {
         "" | "Metadata" => Ok(IncludeObject::Metadata),
         "Object" => Ok(IncludeObject::Object),

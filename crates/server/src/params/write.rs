@@ -1,4 +1,4 @@
-//! How to create, update and patch.
+//! How to create and update.
 //!
 //! Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go (v1.36.4).
 
@@ -12,24 +12,22 @@ use crate::query::Query;
 
 /// How to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteParams {
+pub(crate) struct WriteParams {
     /// Whether anything is written.
-    pub dry_run: DryRun,
+    pub(crate) dry_run: DryRun,
     /// What to do about unknown and duplicate fields.
-    pub validation: FieldValidation,
+    pub(crate) validation: FieldValidation,
     /// Under which name fields are managed; empty leaves it to the user agent.
-    pub field_manager: SmolStr,
+    pub(crate) field_manager: SmolStr,
 }
 
 /// Which verb the options are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writing {
+pub(crate) enum Writing {
     /// `CreateOptions`.
     Create,
     /// `UpdateOptions`.
     Update,
-    /// `PatchOptions`.
-    Patch,
 }
 
 impl Writing {
@@ -37,7 +35,6 @@ impl Writing {
         match self {
             Writing::Create => "CreateOptions",
             Writing::Update => "UpdateOptions",
-            Writing::Patch => "PatchOptions",
         }
     }
 }
@@ -46,7 +43,7 @@ impl Writing {
 const FIELD_MANAGER_BYTES: usize = 128;
 
 /// Reads and judges the options of a write.
-pub fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
+pub(crate) fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
     let field_manager = query.get("fieldManager").unwrap_or_default();
     let mut errors = FieldErrors::default();
     check_field_manager(field_manager, &mut errors);
@@ -59,7 +56,7 @@ pub fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
 /// The name under which fields are managed: what the client says, or the first word of its user agent.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent (v1.36.4).
-pub fn field_manager(given: &str, user_agent: &str) -> SmolStr {
+pub(crate) fn field_manager(given: &str, user_agent: &str) -> SmolStr {
     if !given.is_empty() {
         return given.into();
     }
@@ -78,7 +75,7 @@ pub(super) fn dry_run<'v>(values: impl Iterator<Item = &'v str>, errors: &mut Fi
     let values: Vec<&str> = values.collect();
     if values.iter().any(|it| *it != "All") {
         let shown = Value::List(values.iter().map(|it| Value::String(SmolStr::new(it))).collect());
-        errors.not_supported(&Path::root("dryRun"), shown, &["All"]);
+        errors.not_supported(&Path::root("dryRun"), &shown, &["All"]);
     }
     if values.is_empty() { DryRun::Off } else { DryRun::All }
 }

@@ -1,17 +1,21 @@
-//! The stream of a watch: one frame per change, as many as there are in one write.
+//! The stream of a watch: one frame per change; what is ready goes out in one write.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, Stream};
 use keelson_object::Frozen;
-use keelson_registry::Found;
+use keelson_object::scalar::Time;
 use keelson_registry::operation::{Change, Watch};
+use keelson_registry::{Error as RegistryError, Found};
+use keelson_stdx::clock::Clock;
 use keelson_status::Status;
 use keelson_watch_cache::EventKind;
 use rand::RngExt as _;
+use tracing::debug;
 
 use crate::builder::Server;
 use crate::encode::CHUNK;
@@ -22,49 +26,53 @@ use crate::negotiate::MetaVersion;
 use crate::respond;
 use crate::shutdown::Pass;
 
-/// How objects look in the frames.
-pub(crate) enum Look {
-    Object,
-    Metadata(MetaVersion),
-    Table(Box<Table>),
-}
-
-/// How the stream begins.
-pub(crate) enum Beginning {
-    Watch(Box<Watch>),
-    /// With an ERROR frame, which is also its end.
-    Failed(Box<Status>),
-}
-
 /// What a stream is made of.
 pub(crate) struct Frames {
     pub(crate) server: Arc<Server>,
     pub(crate) found: Found,
     pub(crate) beginning: Beginning,
     pub(crate) look: Look,
+    /// How long it lasts.
     pub(crate) timeout: Duration,
     pub(crate) series: Arc<Series>,
+}
+
+/// How the stream begins.
+pub(crate) enum Beginning {
+    /// With what happens.
+    Watch(Box<Watch>),
+    /// With an ERROR frame, which is also its end.
+    Failed(Box<Status>),
+}
+
+/// How objects look in the frames.
+pub(crate) enum Look {
+    /// As they are.
+    Object,
+    /// Their metadata alone.
+    Metadata(MetaVersion),
+    /// As rows. The first frame describes the columns.
+    Table(Box<Table>, Headings),
 }
 
 /// The frames, until the time is up, the server ends, or the watch does.
 pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     let Frames { server, found, beginning, look, timeout, series } = setup;
-    let clock = server.clock.clone();
-    let end = async move {
-        tokio::select! {
-            () = clock.sleep(timeout) => {}
-            () = server_ends(&server) => {}
-        }
-    };
     let (watch, failed) = match beginning {
         Beginning::Watch(watch) => (Some(watch), None),
         Beginning::Failed(status) => (None, Some(status)),
     };
     let state = State {
         watch,
-        writer: Writer { look, counts: Counts::new(&setup_metrics(&found, &series)), found },
-        end: Box::pin(end),
         failed,
+        writer: Writer { counts: Counts::new(&server, &found), clock: server.clock.clone(), found, look },
+        _counted: Counted::new(&server, &series),
+        end: Box::pin(async move {
+            tokio::select! {
+                () = server.clock.sleep(timeout) => {}
+                () = server_ends(&server) => {}
+            }
+        }),
     };
     futures_util::stream::unfold(state, |mut state| async move {
         let chunk = state.next_chunk().await?;
@@ -72,6 +80,165 @@ pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + S
     })
 }
 
-fn setup_metrics<'s>(found: &'s Found, series: &'s Arc<Series>) -> (&'s Found, &'s Arc<Series>) {
-    (found, series)
+struct State {
+    watch: Option<Box<Watch>>,
+    failed: Option<Box<Status>>,
+    writer: Writer,
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _counted: Counted,
+}
+
+impl State {
+    /// Waits for a change, then takes all that are ready, up to a chunk.
+    async fn next_chunk(&mut self) -> Option<Bytes> {
+        if let Some(status) = self.failed.take() {
+            return Some(frame::raw("ERROR", &status.to_json()));
+        }
+        let first = {
+            let watch = self.watch.as_mut()?;
+            tokio::select! {
+                biased;
+                () = &mut self.end => None,
+                change = watch.next() => change,
+            }
+        };
+        let first = self.frame(first)?;
+        let mut more = BytesMut::new();
+        while first.len() + more.len() < CHUNK {
+            let Some(ready) = self.watch.as_mut().and_then(|watch| watch.next().now_or_never()) else { break };
+            let Some(frame) = self.frame(ready) else { break };
+            if more.is_empty() {
+                more.extend_from_slice(&first);
+            }
+            more.extend_from_slice(&frame);
+        }
+        Some(if more.is_empty() { first } else { more.freeze() })
+    }
+
+    /// The frame of a change; `None` when the watch is over.
+    fn frame(&mut self, change: Option<keelson_registry::Result<Change>>) -> Option<Bytes> {
+        match change {
+            Some(Ok(change)) => Some(self.writer.frame(change)),
+            Some(Err(error)) => {
+                self.watch = None;
+                match error {
+                    error @ RegistryError::Expired { .. } => {
+                        Some(frame::raw("ERROR", &respond::watch_error(error).to_json()))
+                    }
+                    // The client goes on from the last revision it saw.
+                    error => {
+                        debug!(%error, "a watch ends early");
+                        None
+                    }
+                }
+            }
+            None => {
+                self.watch = None;
+                None
+            }
+        }
+    }
+}
+
+struct Writer {
+    found: Found,
+    look: Look,
+    counts: Counts,
+    clock: Clock,
+}
+
+impl Writer {
+    fn frame(&mut self, change: Change) -> Bytes {
+        let frame = match change {
+            Change::Shared(event) if self.is_shareable() => {
+                let head = &self.found.version().head;
+                event.frame(|| frame::object(event.kind(), head, event.object())).clone()
+            }
+            Change::Shared(event) => self.own(event.kind(), event.object()),
+            Change::Own { kind, object } => self.own(kind, &object),
+            Change::Bookmark(revision) => self.bookmark(revision, InitialEnd::No),
+            Change::InitialEventsEnd(revision) => self.bookmark(revision, InitialEnd::Yes),
+        };
+        self.counts.events.inc();
+        self.counts.sizes.observe(frame.len() as f64);
+        frame
+    }
+
+    /// All who watch whole objects in the stored version get the same bytes.
+    fn is_shareable(&self) -> bool {
+        matches!(self.look, Look::Object) && self.found.version().stored
+    }
+
+    fn own(&mut self, kind: EventKind, object: &Frozen) -> Bytes {
+        match &mut self.look {
+            Look::Object => frame::object(kind, &self.found.version().head, object),
+            Look::Metadata(version) => frame::metadata(kind, *version, object),
+            Look::Table(table, headings) => {
+                table.now = Time::from_unix(i64::try_from(self.clock.unix_seconds()).unwrap_or(i64::MAX));
+                let rows = table.of_one(object, std::mem::replace(headings, Headings::Left));
+                frame::raw(frame::type_name(kind), &rows)
+            }
+        }
+    }
+
+    fn bookmark(&self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
+        match &self.look {
+            Look::Object => frame::bookmark(&self.found.version().head, revision, is_initial_end),
+            Look::Metadata(version) => frame::bookmark(&metadata_head(*version), revision, is_initial_end),
+            Look::Table(table, _) => frame::bookmark(&table_head(table), revision, is_initial_end),
+        }
+    }
+}
+
+fn metadata_head(version: MetaVersion) -> Vec<u8> {
+    format!("\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"{}\",", version.api_version()).into_bytes()
+}
+
+fn table_head(table: &Table) -> Vec<u8> {
+    format!("\"kind\":\"Table\",\"apiVersion\":\"{}\",", table.version.api_version()).into_bytes()
+}
+
+/// Told to stop, watches end one after the other within the grace period, at least 200 in a second.
+async fn server_ends(server: &Server) {
+    server.moments.not_accepting_new_request.wait().await;
+    let grace = server.settings.watch_termination_grace;
+    if !grace.is_zero() {
+        let quick = Duration::from_millis(server.watches.count().saturating_mul(5));
+        let delay = grace.min(quick).mul_f64(rand::rng().random_range(0.0..1.0));
+        server.clock.sleep(delay).await;
+    }
+}
+
+/// What is counted about the events.
+struct Counts {
+    events: Arc<Counter>,
+    sizes: Arc<Histogram>,
+}
+
+impl Counts {
+    fn new(server: &Server, found: &Found) -> Counts {
+        let resource = &found.live.resource;
+        let labels = [&*resource.group, &*found.version().name, &*resource.plural];
+        let metrics = &server.metrics;
+        Counts { events: metrics.watch_events.with(&labels), sizes: metrics.watch_event_sizes.with(&labels) }
+    }
+}
+
+/// A watch that is under way.
+struct Counted {
+    long_running: Arc<Gauge>,
+    _pass: Option<Pass>,
+}
+
+impl Counted {
+    fn new(server: &Server, series: &Series) -> Counted {
+        series.long_running().inc();
+        Counted { long_running: Arc::clone(series.long_running()), _pass: server.watches.enter() }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.long_running.dec();
+    }
 }

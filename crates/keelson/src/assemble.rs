@@ -1,0 +1,203 @@
+//! The one place where everything meets: from a config to a server that answers until it is told to stop.
+
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::{BoxFuture, try_join_all};
+use keelson_housekeeping::{namespace_emptier, system_namespaces};
+use keelson_registry::catalog::ServedGroup;
+use keelson_registry::live::Ground;
+use keelson_registry::{Catalog, CatalogHandle, Group, Live};
+use keelson_server::{
+    CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource, Protocols, Server,
+    Settings, Sharing, TlsSettings, bind,
+};
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task::Tasks;
+use keelson_store::{Layout, MemoryStore, Store};
+use keelson_store_mvcc::{MvccStore, Options};
+use regex::Regex;
+use tokio::net::TcpListener;
+
+use crate::access::{Authn, authorizer};
+use crate::config::{Config, StoreChoice};
+use crate::error::Error;
+use crate::flags::Face;
+use crate::pki::CertificateFiles;
+use crate::reload;
+use crate::start::Prepared;
+
+/// How long background loops have to end.
+const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// A server that is ready to serve, and what belongs to it.
+pub struct Assembly {
+    server: Arc<Server>,
+    listener: TcpListener,
+    address: SocketAddr,
+    storage: Storage,
+    loops: Tasks,
+    clock: Clock,
+}
+
+impl Assembly {
+    /// Puts everything together. The port is bound and the objects are loaded when this returns.
+    pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
+        let wanted = config.socket_address();
+        let unusable = |source| Error::Listen { address: wanted, source };
+        let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
+        let storage = Storage::open(config, clock).await?;
+        let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
+        let settings = keelson_apis::Settings { event_ttl: config.event_ttl };
+        let catalog = CatalogHandle::new(catalog(keelson_apis::groups(&settings), &ground).await?);
+        let loops = Tasks::new();
+        let namespaces_made = Arc::new(AtomicBool::new(false));
+        start_housekeeping(config.face, &catalog, clock, &loops, &namespaces_made);
+        let authn = Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
+        let server = Server::builder()
+            .clock(clock.clone())
+            .catalog(catalog)
+            .authenticator(authn.authenticator.clone())
+            .authorizer(authorizer(&config.authorization_modes))
+            .settings(server_settings(config, address)?)
+            .tls(tls(config, &prepared.certificate, &authn))
+            .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
+            .boot_check(NamedCheck::new("poststarthook/start-system-namespaces-controller", move || {
+                if namespaces_made.load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
+            }))
+            .build()?;
+        Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop` is done; then everything ends in order, the store last.
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        let address = self.address;
+        let served = self.server.serve(self.listener, stop).await;
+        self.loops.end(&self.clock, LAST_CALL).await;
+        self.storage.close().await;
+        served.map_err(|source| Error::Listen { address, source })
+    }
+}
+
+/// Where objects are kept, and how to close it.
+enum Storage {
+    Embedded(Arc<MvccStore>),
+    Memory(Arc<MemoryStore>),
+}
+
+impl Storage {
+    async fn open(config: &Config, clock: &Clock) -> Result<Storage, Error> {
+        match config.store {
+            StoreChoice::Memory => Ok(Storage::Memory(Arc::new(MemoryStore::new(clock.clone())))),
+            StoreChoice::Embedded => {
+                let options = Options::new(config.data_dir.join("store"), clock.clone());
+                Ok(Storage::Embedded(Arc::new(MvccStore::open(options).await?)))
+            }
+        }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Storage::Embedded(store) => store.clone(),
+            Storage::Memory(store) => store.clone(),
+        }
+    }
+
+    async fn close(&self) {
+        if let Storage::Embedded(store) = self {
+            store.close().await;
+        }
+    }
+}
+
+/// Loads the objects of every resource; all of them at once, because each mostly waits for the disk.
+async fn catalog(groups: Vec<Group>, ground: &Ground) -> Result<Catalog, Error> {
+    let load = |group: Group| async move {
+        let versions = group.versions();
+        let resources = group.resources.into_iter().map(|resource| Live::start(resource, ground));
+        let resources = try_join_all(resources).await?;
+        Ok::<_, Error>(ServedGroup { name: group.name, versions, resources })
+    };
+    Ok(Catalog::new(try_join_all(groups.into_iter().map(load)).await?))
+}
+
+fn start_housekeeping(
+    face: Face,
+    catalog: &CatalogHandle,
+    clock: &Clock,
+    loops: &Tasks,
+    namespaces_made: &Arc<AtomicBool>,
+) {
+    let (handle, time, made) = (catalog.clone(), clock.clone(), namespaces_made.clone());
+    loops.spawn("system namespaces", async move {
+        system_namespaces::run(&handle, &time, || made.store(true, Ordering::Release)).await;
+    });
+    // Beside a kube-apiserver a controller manager is expected, which does this.
+    if face == Face::Standalone {
+        loops.spawn("namespace emptier", namespace_emptier::run(catalog.clone(), clock.clone()));
+    }
+}
+
+/// The store says itself whether it works.
+struct StoreCheck(Arc<dyn Store>);
+
+impl Check for StoreCheck {
+    fn check(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { self.0.health().await.map_err(|error| error.to_string()) })
+    }
+}
+
+fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {
+    let named = config.sni.iter().map(|pair| NamedCertificate {
+        source: CertificateSource::files(&pair.cert_file, &pair.key_file),
+        names: pair.names.clone(),
+    });
+    TlsSettings {
+        named: named.collect(),
+        client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
+        ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
+    }
+}
+
+fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
+    let requests = &config.requests;
+    let origins = requests.cors_allowed_origins.iter().map(|it| Regex::new(it));
+    let origins = origins.collect::<Result<_, _>>().map_err(|error| Error::Invalid(vec![error.to_string()]))?;
+    let late_clients =
+        if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
+    Ok(Settings {
+        limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
+        max_body: requests.max_body_bytes,
+        request_timeout: requests.timeout,
+        min_request_timeout: requests.min_watch,
+        max_read_only: requests.max_in_flight.unwrap_or_default(),
+        max_mutating: requests.max_mutating_in_flight.unwrap_or_default(),
+        shutdown_delay: config.shutdown.delay,
+        late_clients,
+        watch_termination_grace: config.shutdown.watch_grace_period,
+        livez_grace: config.livez_grace_period,
+        goaway_chance: requests.goaway_chance,
+        cors_allowed_origins: origins,
+        hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
+        external_address: external_address(config, address.port()),
+        ..Settings::default()
+    })
+}
+
+/// `host:port`, with brackets around what has colons of its own.
+fn external_address(config: &Config, port: u16) -> String {
+    match config.external_host.parse::<IpAddr>() {
+        Ok(address) => SocketAddr::new(address, port).to_string(),
+        Err(_) => format!("{}:{port}", config.external_host),
+    }
+}

@@ -1,0 +1,42 @@
+//! Files that change while the server runs. (Serving certificates are the server's own business.)
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use keelson_stdx::clock::Clock;
+
+use crate::access::{self, Authn};
+
+/// How often files are looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Follows the authorities of client certificates; a file that is no longer usable changes nothing.
+pub fn client_authorities(authn: &Authn, clock: Clock) -> impl Future<Output = ()> + Send + use<> {
+    let (x509, files) = (authn.x509.clone(), authn.client_ca_files.clone());
+    async move {
+        let Some(x509) = x509 else { return };
+        let mut seen = contents(files.clone()).await;
+        loop {
+            clock.sleep(INTERVAL).await;
+            let now = contents(files.clone()).await;
+            if now == seen {
+                continue;
+            }
+            match access::client_authorities(&files) {
+                Ok(bundle) => {
+                    x509.replace_bundle(bundle);
+                    tracing::info!("client authorities were read again");
+                }
+                Err(error) => tracing::warn!(%error, "client authorities stay as they were"),
+            }
+            seen = now;
+        }
+    }
+}
+
+/// What is in the files; small, and read off the runtime's threads.
+async fn contents(files: Vec<PathBuf>) -> Vec<Option<Vec<u8>>> {
+    let read = move || files.iter().map(|path| std::fs::read(path).ok()).collect();
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
+}

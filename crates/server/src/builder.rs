@@ -1,0 +1,279 @@
+//! Server: what was put together, and how to put it together.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use http::Request;
+use hyper::body::Incoming;
+use keelson_authn::Authenticator;
+use keelson_authz::Authorizer;
+use keelson_registry::CatalogHandle;
+use keelson_stdx::clock::Clock;
+use parking_lot::Mutex;
+
+use crate::body::RequestBody;
+use crate::chain;
+use crate::chain::in_flight::Seats;
+use crate::discovery::aggregated::Aggregated;
+use crate::endpoint::health::{Health, HealthSettings, NamedCheck};
+use crate::listen::certificates::CertificateError;
+use crate::listen::connection::{Handler, Peer};
+use crate::listen::tls::{Tls, TlsSettings};
+use crate::metrics::{Computed, Kind, Metrics, Registry, Sample};
+use crate::plain::Mounted;
+use crate::response::Response;
+use crate::run::Hook;
+use crate::settings::Settings;
+use crate::shutdown::{Moments, UnderWay};
+
+/// An API server. Made by [`Server::builder`], run by [`Server::serve`].
+pub struct Server {
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) catalog: CatalogHandle,
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) endpoints: Vec<Mounted>,
+    pub(crate) health: Health,
+    pub(crate) metrics: Metrics,
+    pub(crate) moments: Moments,
+    pub(crate) seats: Seats,
+    /// Requests that the end of the server waits for.
+    pub(crate) under_way: UnderWay,
+    /// Watches that are open.
+    pub(crate) watches: UnderWay,
+    pub(crate) discovery: Aggregated,
+    pub(crate) hooks: Mutex<Vec<Hook>>,
+}
+
+impl Server {
+    /// Begins to put a server together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Answers one request. Nothing is listened on: this is how tests and in-process callers ask.
+    pub async fn answer(self: &Arc<Server>, request: Request<RequestBody>, peer: Arc<Peer>) -> Response {
+        chain::serve(Arc::clone(self), request, peer).await
+    }
+
+    /// The moments of this server, for those who wait for them.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// What is counted; others may add theirs.
+    pub fn metrics(&self) -> &Registry {
+        &self.metrics.registry
+    }
+
+    /// TLS as it is now.
+    pub fn tls(&self) -> Option<&Arc<Tls>> {
+        self.tls.as_ref()
+    }
+
+    /// Brings gauges up to date that nobody keeps.
+    pub(crate) fn update_gauges(&self) {
+        self.metrics.requests.read_only_in_flight.set(self.seats.read_only.peak());
+        self.metrics.requests.mutating_in_flight.set(self.seats.mutating.peak());
+    }
+}
+
+impl Handler for Server {
+    fn handle(self: Arc<Self>, request: Request<Incoming>, peer: Arc<Peer>) -> BoxFuture<'static, Response> {
+        Box::pin(chain::serve(self, request.map(RequestBody::Wire), peer))
+    }
+
+    fn handshake_failed(&self) {
+        self.metrics.tls_handshake_errors.inc();
+    }
+}
+
+/// Why a server cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Something that every server needs was not given.
+    #[error("a server needs {0}")]
+    Missing(&'static str),
+    /// The certificates cannot be used.
+    #[error("TLS is not usable")]
+    Tls(#[from] CertificateError),
+}
+
+/// What a server is put together from. Everything is a value.
+#[derive(Default)]
+pub struct Builder {
+    settings: Settings,
+    clock: Option<Clock>,
+    catalog: Option<CatalogHandle>,
+    authenticator: Option<Arc<dyn Authenticator>>,
+    authorizer: Option<Arc<dyn Authorizer>>,
+    tls: Option<TlsSettings>,
+    endpoints: Vec<Mounted>,
+    checks: Vec<NamedCheck>,
+    boot_checks: Vec<NamedCheck>,
+    readyz_checks: Vec<NamedCheck>,
+    hooks: Vec<Hook>,
+    moments: Moments,
+}
+
+impl Builder {
+    /// Limits, timeouts, and what else has a default.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Builder {
+        self.settings = settings;
+        self
+    }
+
+    /// Time; the machine's unless said otherwise.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Builder {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// What is served. Required.
+    #[must_use]
+    pub fn catalog(mut self, catalog: CatalogHandle) -> Builder {
+        self.catalog = Some(catalog);
+        self
+    }
+
+    /// Who finds out who asks. Required.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Builder {
+        self.authenticator = Some(authenticator);
+        self
+    }
+
+    /// Who decides whether they may. Required.
+    #[must_use]
+    pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Builder {
+        self.authorizer = Some(authorizer);
+        self
+    }
+
+    /// Certificates. Required by [`Server::serve`].
+    #[must_use]
+    pub fn tls(mut self, tls: TlsSettings) -> Builder {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Something that is served at a path of its own.
+    #[must_use]
+    pub fn endpoint(mut self, mounted: Mounted) -> Builder {
+        self.endpoints.push(mounted);
+        self
+    }
+
+    /// A check of `/healthz`, `/livez` and `/readyz`.
+    #[must_use]
+    pub fn check(mut self, check: NamedCheck) -> Builder {
+        self.checks.push(check);
+        self
+    }
+
+    /// A check of the start: `/livez` ignores it during the grace period.
+    #[must_use]
+    pub fn boot_check(mut self, check: NamedCheck) -> Builder {
+        self.boot_checks.push(check);
+        self
+    }
+
+    /// A check of `/readyz` alone.
+    #[must_use]
+    pub fn readyz_check(mut self, check: NamedCheck) -> Builder {
+        self.readyz_checks.push(check);
+        self
+    }
+
+    /// Something that is done between the stop signal and the last request.
+    #[must_use]
+    pub fn pre_shutdown_hook(mut self, hook: Hook) -> Builder {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// The moments of the server that will be, for checks and hooks that refer to them.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// The server.
+    pub fn build(self) -> Result<Arc<Server>, BuildError> {
+        let clock = self.clock.unwrap_or_else(Clock::real);
+        let catalog = self.catalog.ok_or(BuildError::Missing("a catalog"))?;
+        let metrics = Metrics::new(&self.settings.version);
+        add_object_counts(&metrics.registry, &catalog);
+        let mut checks = vec![NamedCheck::ping()];
+        checks.extend(self.checks);
+        let mut readyz_only = self.readyz_checks;
+        let shutdown = self.moments.shutdown_initiated.clone();
+        readyz_only.push(NamedCheck::before("shutdown", shutdown, "process is shutting down"));
+        let health = Health::new(HealthSettings {
+            clock: clock.clone(),
+            checks,
+            boot_checks: self.boot_checks,
+            livez_grace: self.settings.livez_grace,
+            readyz_only,
+            ready: self.moments.has_been_ready.clone(),
+            counts: Arc::clone(&metrics.health_checks),
+        });
+        Ok(Arc::new(Server {
+            authenticator: self.authenticator.ok_or(BuildError::Missing("an authenticator"))?,
+            authorizer: self.authorizer.ok_or(BuildError::Missing("an authorizer"))?,
+            tls: self.tls.map(Tls::new).transpose()?.map(Arc::new),
+            seats: Seats::new(self.settings.max_read_only, self.settings.max_mutating),
+            settings: self.settings,
+            clock,
+            catalog,
+            endpoints: self.endpoints,
+            health,
+            metrics,
+            moments: self.moments,
+            under_way: UnderWay::default(),
+            watches: UnderWay::default(),
+            discovery: Aggregated::default(),
+            hooks: Mutex::new(self.hooks),
+        }))
+    }
+}
+
+/// How many objects there are of each resource, under its old and its new name.
+fn add_object_counts(registry: &Registry, catalog: &CatalogHandle) {
+    let count = |catalog: CatalogHandle, labels: fn(&str, &str) -> Vec<String>| {
+        move || {
+            let catalog = catalog.load();
+            let live = catalog.groups().iter().flat_map(|group| &group.resources);
+            live.map(|live| Sample {
+                labels: labels(&live.resource.group, &live.resource.plural),
+                value: live.cache().snapshot().len() as f64,
+            })
+            .collect()
+        }
+    };
+    let dotted = |group: &str, plural: &str| {
+        vec![if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }]
+    };
+    let apart = |group: &str, plural: &str| vec![group.to_owned(), plural.to_owned()];
+    registry.add(Arc::new(
+        Computed::new(
+            "apiserver_storage_objects",
+            "[STABLE] Stored objects, by resource.",
+            Kind::Gauge,
+            count(catalog.clone(), dotted),
+        )
+        .labels(&["resource"]),
+    ));
+    registry.add(Arc::new(
+        Computed::new(
+            "apiserver_resource_objects",
+            "[ALPHA] Stored objects, by group and resource.",
+            Kind::Gauge,
+            count(catalog.clone(), apart),
+        )
+        .labels(&["group", "resource"]),
+    ));
+}

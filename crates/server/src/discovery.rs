@@ -1,0 +1,132 @@
+//! What is served: `/api`, `/apis` and below, derived from the catalog and therefore never at odds with routing.
+
+pub(crate) mod aggregated;
+pub(crate) mod legacy;
+
+use http::request::Parts;
+use http::{Method, StatusCode};
+use keelson_codec::media_type::{MediaType, parse_accept};
+use keelson_registry::{Catalog, Resource, Verb, Version};
+
+use crate::chain::Facts;
+use crate::encode;
+use crate::encode::compress::{Gzip, whole};
+use crate::error::{Error, Result};
+use crate::negotiate;
+use crate::query::Query;
+use crate::request_info::RequestInfo;
+use crate::response::Response;
+
+/// The answer to a discovery path; `None` for any other.
+pub(crate) fn answer(
+    facts: &Facts<'_>,
+    catalog: &Catalog,
+    info: &RequestInfo,
+    parts: &Parts,
+) -> Result<Option<Response>> {
+    let path = info.path.strip_suffix('/').unwrap_or(&info.path);
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    if path.starts_with("//") {
+        return Ok(None);
+    }
+    let compact = match segments[..] {
+        ["api"] if wants_aggregated(parts) => {
+            return Ok(Some(facts.server.discovery.core(catalog).answer(parts)));
+        }
+        ["apis"] if wants_aggregated(parts) => {
+            return Ok(Some(facts.server.discovery.named(catalog).answer(parts)));
+        }
+        ["api"] => legacy::core_versions(catalog, &facts.server.settings.external_address),
+        ["apis"] => legacy::group_list(catalog),
+        ["api", version] => resources(catalog, "", version)?,
+        ["apis", group] => {
+            let group = catalog.group(group).filter(|it| !it.name.is_empty()).ok_or(Error::NoSuchPath)?;
+            legacy::group(group)
+        }
+        ["apis", group, version] if !group.is_empty() => resources(catalog, group, version)?,
+        _ => return Ok(None),
+    };
+    if parts.method != Method::GET {
+        return Err(Error::MethodNotAllowed);
+    }
+    let query = Query::of(&parts.uri);
+    let output = negotiate::plain(&parts.headers, &query).ok_or_else(negotiate::nothing_acceptable)?;
+    let response = encode::document(StatusCode::OK, compact.as_bytes(), output);
+    Ok(Some(whole(response, Gzip::of(&parts.headers))))
+}
+
+fn resources(catalog: &Catalog, group: &str, version: &str) -> Result<String> {
+    let served = catalog.group(group).filter(|it| it.versions.iter().any(|it| it == version));
+    served.map(|group| legacy::resource_list(group, version)).ok_or(Error::NoSuchPath)
+}
+
+/// The paths below which something is served.
+pub(crate) fn paths(catalog: &Catalog) -> Vec<String> {
+    let mut paths = vec!["/api".to_owned(), "/apis".to_owned(), "/apis/".to_owned()];
+    for group in catalog.groups() {
+        let root = if group.name.is_empty() { "/api".to_owned() } else { format!("/apis/{}", group.name) };
+        paths.extend(group.versions.iter().map(|version| format!("{root}/{version}")));
+        paths.push(root);
+    }
+    paths
+}
+
+/// Whether the first thing the client takes is the document that has everything in it.
+fn wants_aggregated(parts: &Parts) -> bool {
+    let accepted = negotiate::text(&parts.headers, http::header::ACCEPT);
+    for accept in parse_accept(accepted) {
+        if !accept.takes(MediaType::Json) {
+            continue;
+        }
+        match accept.conversion() {
+            None => return false,
+            Some(wanted) => {
+                if (&*wanted.kind, &*wanted.group, &*wanted.version)
+                    == ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")
+                {
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}
+
+/// A subresource as discovery shows it.
+struct Subresource<'r> {
+    name: &'static str,
+    kind: &'r str,
+    /// Group and version, where they are not those of the resource.
+    foreign: Option<(&'static str, &'static str)>,
+    verbs: &'static [&'static str],
+}
+
+/// In the order of their names.
+fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
+    let verbs = &["get", "patch", "update"];
+    let mut found = Vec::new();
+    if resource.scale.is_some() {
+        found.push(Subresource { name: "scale", kind: "Scale", foreign: Some(("autoscaling", "v1")), verbs });
+    }
+    if resource.has_status {
+        found.push(Subresource { name: "status", kind: &resource.kind, foreign: None, verbs });
+    }
+    found
+}
+
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    let mut verbs: Vec<Verb> = resource.verbs.clone();
+    verbs.sort_unstable();
+    verbs.iter().map(|it| it.as_str()).collect()
+}
+
+/// The resources of a group that are served in a version, in the order of their names.
+fn served<'g>(
+    resources: impl IntoIterator<Item = &'g Resource>,
+    version: &str,
+) -> Vec<(&'g Resource, &'g Version)> {
+    let mut found: Vec<_> =
+        resources.into_iter().filter_map(|it| Some((it, it.served_version(version)?))).collect();
+    found.sort_by(|(a, _), (b, _)| a.plural.cmp(&b.plural));
+    found
+}

@@ -1,0 +1,152 @@
+//! One document with everything in it, and a tag by which clients know that it has not changed.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use aws_lc_rs::digest;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use keelson_registry::catalog::ServedGroup;
+use keelson_registry::{Catalog, Resource, Scope};
+
+use super::legacy::strings;
+use super::{served, subresources, verbs};
+use crate::encode::compress::{Gzip, whole};
+use crate::response::{Body, Response, with_type};
+
+/// The documents of the catalog, made once per generation of it.
+#[derive(Default)]
+pub(crate) struct Aggregated {
+    core: ArcSwapOption<Document>,
+    named: ArcSwapOption<Document>,
+}
+
+impl Aggregated {
+    /// The core group.
+    pub(crate) fn core(&self, catalog: &Catalog) -> Arc<Document> {
+        Document::cached(&self.core, catalog, |group| group.name.is_empty())
+    }
+
+    /// All named groups.
+    pub(crate) fn named(&self, catalog: &Catalog) -> Arc<Document> {
+        Document::cached(&self.named, catalog, |group| !group.name.is_empty())
+    }
+}
+
+/// A document and its tag.
+pub(crate) struct Document {
+    generation: u64,
+    json: Bytes,
+    tag: HeaderValue,
+}
+
+impl Document {
+    fn cached(
+        slot: &ArcSwapOption<Document>,
+        catalog: &Catalog,
+        wanted: impl Fn(&ServedGroup) -> bool,
+    ) -> Arc<Document> {
+        if let Some(document) = slot.load_full()
+            && document.generation == catalog.generation()
+        {
+            return document;
+        }
+        let document = Arc::new(Document::new(catalog, wanted));
+        slot.store(Some(Arc::clone(&document)));
+        document
+    }
+
+    fn new(catalog: &Catalog, wanted: impl Fn(&ServedGroup) -> bool) -> Document {
+        let items: Vec<String> = catalog.groups().iter().filter(|it| wanted(it)).map(item).collect();
+        let json = format!(
+            "{{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{{}},\
+             \"items\":[{}]}}\n",
+            items.join(",")
+        );
+        let hash = digest::digest(&digest::SHA512, json.as_bytes());
+        let tag = hash.as_ref().iter().fold(String::from("\""), |mut tag, byte| {
+            let _ = write!(tag, "{byte:02X}");
+            tag
+        });
+        let tag = HeaderValue::from_str(&format!("{tag}\"")).expect("hexadecimal digits are header text");
+        Document { generation: catalog.generation(), json: Bytes::from(json), tag }
+    }
+
+    /// The document, or the word that the client has it already.
+    pub(crate) fn answer(&self, parts: &Parts) -> Response {
+        let media_type =
+            HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+        let is_known = parts.headers.get(header::IF_NONE_MATCH) == Some(&self.tag);
+        let mut response = if is_known {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            let response = with_type(StatusCode::OK, media_type, Body::full(self.json.clone()));
+            whole(response, Gzip::of(&parts.headers))
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::ETAG, self.tag.clone());
+        headers.append(header::VARY, HeaderValue::from_static("Accept"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+        response
+    }
+}
+
+fn item(group: &ServedGroup) -> String {
+    let metadata = match &*group.name {
+        "" => String::new(),
+        name => format!("\"name\":\"{name}\""),
+    };
+    let versions: Vec<String> = group.versions.iter().map(|it| version(group, it)).collect();
+    format!("{{\"metadata\":{{{metadata}}},\"versions\":[{}]}}", versions.join(","))
+}
+
+fn version(group: &ServedGroup, name: &str) -> String {
+    let resources: Vec<String> =
+        served(group.resources.iter().map(|it| &it.resource), name).iter().map(|(it, _)| resource(it)).collect();
+    format!("{{\"version\":\"{name}\",\"resources\":[{}],\"freshness\":\"Current\"}}", resources.join(","))
+}
+
+fn resource(resource: &Resource) -> String {
+    let scope = match resource.scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
+    };
+    let mut out = format!(
+        "{{\"resource\":\"{}\",\"responseKind\":{},\"scope\":\"{scope}\",\"singularResource\":\"{}\",\"verbs\":{}",
+        resource.plural,
+        response_kind(("", ""), &resource.kind),
+        resource.singular,
+        strings(verbs(resource)),
+    );
+    if !resource.short_names.is_empty() {
+        let _ = write!(out, ",\"shortNames\":{}", strings(resource.short_names.iter().map(|it| &**it)));
+    }
+    if !resource.categories.is_empty() {
+        let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
+    }
+    let below: Vec<String> = subresources(resource)
+        .iter()
+        .map(|sub| {
+            format!(
+                "{{\"subresource\":\"{}\",\"responseKind\":{},\"verbs\":{}}}",
+                sub.name,
+                response_kind(sub.foreign.unwrap_or_default(), sub.kind),
+                strings(sub.verbs.iter().copied())
+            )
+        })
+        .collect();
+    if !below.is_empty() {
+        let _ = write!(out, ",\"subresources\":[{}]", below.join(","));
+    }
+    out.push('}');
+    out
+}
+
+/// Group and version are left empty where they are those of the resource.
+fn response_kind((group, version): (&str, &str), kind: &str) -> String {
+    format!("{{\"group\":\"{group}\",\"version\":\"{version}\",\"kind\":\"{kind}\"}}")
+}

@@ -1,0 +1,50 @@
+//! OpenAPI: what is served, described for machines. `/openapi/v2` is one document, `/openapi/v3` an index and one
+//! document per group version.
+//!
+//! Documents are functions of the catalog. They are made when they are first asked for and kept until the catalog
+//! changes; the index makes all of them, for their hashes, and keeps the hashes alone.
+
+mod document;
+mod media;
+mod operation_id;
+mod protobuf;
+mod resource;
+mod route;
+mod serve;
+mod v2;
+mod v3;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use keelson_schema::openapi::Enums;
+pub use serve::{Ask, OpenApi};
+
+/// What documents say beyond the catalog.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The version of the server, as in `gitVersion`: `v1.36.4`.
+    pub version: String,
+    /// What is switched on.
+    pub features: Features,
+}
+
+/// What is switched on, as far as documents show it. The default is upstream's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Features {
+    /// Whether the values of enumerations are listed: the gate `OpenAPIEnums`.
+    pub enums: Enums,
+    /// Whether CBOR is offered: the gate `CBORServingAndStorage`.
+    pub cbor: Offered,
+}
+
+/// Whether something is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offered {
+    /// It is not.
+    #[default]
+    No,
+    /// It is.
+    Yes,
+}

@@ -1,0 +1,158 @@
+//! Which documents there are, and the routes that each describes.
+
+use keelson_object::SmolStr;
+use keelson_registry::{Catalog, Resource};
+use keelson_schema::openapi::{Components, Form, Home};
+
+use super::media::{self, Origin};
+use super::route::{Method, Route};
+use super::{Settings, resource, v2, v3};
+
+/// A group as documents see it.
+pub(super) struct Served<'c> {
+    group: &'c str,
+    versions: Vec<SmolStr>,
+    resources: Vec<&'c Resource>,
+}
+
+impl<'c> Served<'c> {
+    /// Everything that a catalog serves.
+    pub(super) fn all(catalog: &'c Catalog) -> Vec<Served<'c>> {
+        let served = |group: &'c keelson_registry::catalog::ServedGroup| Served {
+            group: &group.name,
+            versions: group.versions.clone(),
+            resources: group.resources.iter().map(|live| &live.resource).collect(),
+        };
+        catalog.groups().iter().map(served).collect()
+    }
+
+    /// Groups that nobody serves yet.
+    #[cfg(test)]
+    pub(super) fn groups(groups: &'c [keelson_registry::Group]) -> Vec<Served<'c>> {
+        let served = |group: &'c keelson_registry::Group| Served {
+            group: &group.name,
+            versions: group.versions(),
+            resources: group.resources.iter().collect(),
+        };
+        groups.iter().map(served).collect()
+    }
+}
+
+/// What one v3 document is about.
+pub(super) enum Subject<'c> {
+    /// `/api`.
+    CoreVersions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/apps`.
+    Group(&'c str),
+    /// `/apis/apps/v1`, or `/api/v1`.
+    Version(&'c Served<'c>, SmolStr),
+    /// `/version`.
+    ServerVersion,
+}
+
+impl<'c> Subject<'c> {
+    /// Every document of what is served.
+    pub(super) fn all(served: &'c [Served<'c>]) -> Vec<Subject<'c>> {
+        let mut subjects = vec![Subject::Groups, Subject::ServerVersion];
+        for group in served {
+            subjects.push(if group.group.is_empty() {
+                Subject::CoreVersions
+            } else {
+                Subject::Group(group.group)
+            });
+            subjects.extend(group.versions.iter().map(|version| Subject::Version(group, version.clone())));
+        }
+        subjects
+    }
+
+    /// The path of the document below `/openapi/v3/`, which is that of what it describes.
+    pub(super) fn path(&self) -> String {
+        match self {
+            Subject::CoreVersions => "api".to_owned(),
+            Subject::Groups => "apis".to_owned(),
+            Subject::Group(group) => format!("apis/{group}"),
+            Subject::Version(served, version) if served.group.is_empty() => format!("api/{version}"),
+            Subject::Version(served, version) => format!("apis/{}/{version}", served.group),
+            Subject::ServerVersion => "version".to_owned(),
+        }
+    }
+
+    /// The v3 document.
+    pub(super) fn v3(&self, settings: &Settings) -> Vec<u8> {
+        let home = match self {
+            Subject::Version(served, version) => Some(Home { group: served.group, version }),
+            _ => None,
+        };
+        let mut components = Components::new(Form::V3, settings.features.enums, home);
+        let routes = self.routes(&mut components, settings);
+        v3::write(&routes, &components, settings)
+    }
+
+    fn routes(&self, components: &mut Components<'_>, settings: &Settings) -> Vec<Route> {
+        let features = settings.features;
+        let place = Place { path: format!("/{}/", self.path()), types: media::discovery() };
+        match self {
+            Subject::CoreVersions => {
+                vec![place.read("APIVersions", "get available API versions", components.meta("APIVersions"))]
+            }
+            Subject::Groups => {
+                vec![place.read("APIVersions", "get available API versions", components.meta("APIGroupList"))]
+            }
+            Subject::Group(_) => {
+                vec![place.read("APIGroup", "get information of a group", components.meta("APIGroup"))]
+            }
+            Subject::ServerVersion => {
+                let place = Place { types: media::plain(), ..place };
+                let description = "get the version information for this server";
+                vec![place.read("CodeVersion", description, components.version())]
+            }
+            Subject::Version(served, version) => {
+                let base = format!("/{}", self.path());
+                let place = Place { types: media::objects(Origin::Builtin, features), ..place };
+                let model = components.meta("APIResourceList");
+                let mut routes = vec![place.read("APIResources", "get available resources", model)];
+                for one in &served.resources {
+                    if let Some(version) = one.served_version(version) {
+                        routes.extend(resource::routes(&base, one, version, components, features));
+                    }
+                }
+                routes
+            }
+        }
+    }
+}
+
+/// The v2 document, which is about everything.
+pub(super) fn v2(served: &[Served<'_>], settings: &Settings) -> Vec<u8> {
+    let mut components = Components::new(Form::V2, settings.features.enums, None);
+    let subjects = Subject::all(served);
+    let routes: Vec<Route> = subjects.iter().flat_map(|it| it.routes(&mut components, settings)).collect();
+    v2::write(&routes, &components, settings)
+}
+
+/// A path that is no resource.
+struct Place {
+    path: String,
+    types: Vec<&'static str>,
+}
+
+impl Place {
+    fn read(self, rest: &str, description: &str, model: String) -> Route {
+        Route {
+            path: self.path,
+            method: Method::Get,
+            action: "",
+            verb: "get",
+            rest: rest.to_owned(),
+            description: description.to_owned(),
+            kind: None,
+            parameters: Vec::new(),
+            body: None,
+            answers: vec![(200, model)],
+            consumes: self.types.clone(),
+            produces: self.types,
+        }
+    }
+}

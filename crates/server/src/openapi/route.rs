@@ -1,0 +1,143 @@
+//! Route: one method of one path, in words that both forms of OpenAPI are made from.
+
+use keelson_object::SmolStr;
+use keelson_schema::openapi;
+
+/// One operation.
+pub(super) struct Route {
+    /// `/api/v1/namespaces/{namespace}/things`.
+    pub(super) path: String,
+    pub(super) method: Method,
+    /// What happens, as `x-kubernetes-action` says it; empty for what is no resource.
+    pub(super) action: &'static str,
+    /// The first word of the operation's name: `read`.
+    pub(super) verb: &'static str,
+    /// The rest of it: `NamespacedThing`.
+    pub(super) rest: String,
+    /// What it does, in a sentence.
+    pub(super) description: String,
+    /// Group, version and kind of what is sent or comes back.
+    pub(super) kind: Option<[SmolStr; 3]>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: Option<Body>,
+    /// Status codes of success, and what comes with them.
+    pub(super) answers: Vec<(u16, Model)>,
+    /// Media types of requests.
+    pub(super) consumes: Vec<&'static str>,
+    /// Media types of answers.
+    pub(super) produces: Vec<&'static str>,
+}
+
+/// How a path is called. The order is that of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Method {
+    Delete,
+    Get,
+    Patch,
+    Post,
+    Put,
+}
+
+impl Method {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Method::Delete => "delete",
+            Method::Get => "get",
+            Method::Patch => "patch",
+            Method::Post => "post",
+            Method::Put => "put",
+        }
+    }
+}
+
+/// What is sent or comes back: the name of a schema.
+pub(super) type Model = String;
+
+/// What is sent.
+pub(super) struct Body {
+    pub(super) model: Model,
+    pub(super) is_required: bool,
+}
+
+/// Where a parameter stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+}
+
+impl Place {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Place::Path => "path",
+            Place::Query => "query",
+        }
+    }
+}
+
+/// A part of the path, or of the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) name: SmolStr,
+    pub(super) place: Place,
+    pub(super) ty: &'static str,
+}
+
+impl Parameter {
+    pub(super) fn path(name: &'static str) -> Parameter {
+        Parameter { name: SmolStr::new_static(name), place: Place::Path, ty: "string" }
+    }
+
+    pub(super) fn query(name: &'static str) -> Parameter {
+        Parameter { name: SmolStr::new_static(name), place: Place::Query, ty: "string" }
+    }
+}
+
+/// The parameters that some options allow.
+pub(super) fn options(kind: &str) -> Vec<Parameter> {
+    let query = |it: openapi::Parameter| Parameter { name: it.name, place: Place::Query, ty: it.ty };
+    openapi::options(kind).into_iter().map(query).collect()
+}
+
+/// The routes of one path: what all of them take is said once.
+pub(super) struct PathRoutes<'r> {
+    pub(super) path: &'r str,
+    pub(super) routes: Vec<&'r Route>,
+}
+
+impl<'r> PathRoutes<'r> {
+    /// Routes by path, both in order.
+    pub(super) fn group(routes: &'r [Route]) -> Vec<PathRoutes<'r>> {
+        let mut sorted: Vec<&Route> = routes.iter().collect();
+        sorted.sort_by(|a, b| a.path.cmp(&b.path).then(a.method.cmp(&b.method)));
+        let same_path = |a: &&Route, b: &&Route| a.path == b.path;
+        sorted.chunk_by(same_path).map(|it| PathRoutes { path: &it[0].path, routes: it.to_vec() }).collect()
+    }
+
+    /// The parameters that every route takes, by name.
+    pub(super) fn common(&self) -> Vec<&'r Parameter> {
+        let (first, others) = self.routes.split_first().expect("a path has a route");
+        let everywhere = |it: &&Parameter| others.iter().all(|route| route.parameters.contains(it));
+        by_name(first.parameters.iter().filter(everywhere).collect())
+    }
+
+    /// The parameters that `route` takes and another does not, by name.
+    pub(super) fn own(&self, route: &'r Route) -> Vec<&'r Parameter> {
+        let common = self.common();
+        by_name(route.parameters.iter().filter(|it| !common.contains(it)).collect())
+    }
+}
+
+fn by_name(mut parameters: Vec<&Parameter>) -> Vec<&Parameter> {
+    parameters.sort_by(|a, b| a.name.cmp(&b.name));
+    parameters
+}
+
+/// What a status code of success is called.
+pub(super) fn reason(code: u16) -> &'static str {
+    match code {
+        201 => "Created",
+        202 => "Accepted",
+        _ => "OK",
+    }
+}

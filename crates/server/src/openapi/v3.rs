@@ -1,0 +1,85 @@
+//! OpenAPI 3.0: one document per group version.
+//!
+//! Upstream: kube-openapi/pkg/builder3/openapi.go (v1.36.4).
+
+use keelson_codec::json;
+use keelson_object::{Map, Value};
+use keelson_schema::openapi::{Components, Form};
+
+use super::Settings;
+use super::route::{Parameter, PathRoutes, Place, Route, reason};
+use super::write::{Members, about, bearer_token, describe, map, schemas};
+
+/// The document that describes `routes`.
+pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut document = Members::open(&mut out);
+    document.set("openapi", "3.0.0");
+    document.set("info", about(&settings.version));
+    let mut paths = Members::open(document.key("paths"));
+    for path in PathRoutes::group(routes) {
+        json::write_map(&path_item(&path), paths.key(path.path));
+    }
+    paths.close();
+    let mut parts = Members::open(document.key("components"));
+    schemas(components, parts.key("schemas"));
+    parts.set("securitySchemes", bearer_token());
+    parts.close();
+    document.close();
+    out
+}
+
+fn path_item(path: &PathRoutes<'_>) -> Map {
+    let mut item = Map::new();
+    for route in &path.routes {
+        let mut operation = Map::new();
+        describe(&mut operation, route);
+        set_parameters(&mut operation, &path.own(route));
+        if let Some(body) = &route.body {
+            let mut request = map([("content", content(&route.consumes, &body.model).into())]);
+            if body.is_required {
+                request.push_new("required", true);
+            }
+            operation.push_new("requestBody", request);
+        }
+        operation.push_new("responses", responses(route));
+        item.push_new(route.method.as_str(), operation);
+    }
+    set_parameters(&mut item, &path.common());
+    item
+}
+
+fn set_parameters(map: &mut Map, parameters: &[&Parameter]) {
+    if !parameters.is_empty() {
+        let parameters: Vec<Value> = parameters.iter().map(|it| parameter(it).into()).collect();
+        map.push_new("parameters", parameters);
+    }
+}
+
+fn parameter(parameter: &Parameter) -> Map {
+    let schema = map([("type", Value::from(parameter.ty)), ("uniqueItems", Value::Bool(true))]);
+    let mut out =
+        map([("in", Value::from(parameter.place.as_str())), ("name", Value::from(parameter.name.clone()))]);
+    if parameter.place == Place::Path {
+        out.push_new("required", true);
+    }
+    out.push_new("schema", schema);
+    out
+}
+
+fn content(types: &[&'static str], model: &str) -> Map {
+    let media =
+        |ty: &&'static str| ((*ty).into(), map([("schema", Form::V3.reference(model).into())]).into());
+    types.iter().map(media).collect()
+}
+
+fn responses(route: &Route) -> Map {
+    let mut responses = Map::new();
+    for (code, model) in &route.answers {
+        let mut response = map([("description", Value::from(reason(*code)))]);
+        response.push_new("content", content(&route.produces, model));
+        responses.push_new(itoa::Buffer::new().format(*code), response);
+    }
+    responses.push_new("401", map([("description", Value::from("Unauthorized"))]));
+    responses
+}

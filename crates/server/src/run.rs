@@ -1,0 +1,135 @@
+//! Running a server: from the first connection to the last byte.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use keelson_stdx::task::Tasks;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use crate::builder::Server;
+use crate::listen::connection::{self, Shared};
+use crate::listen::tcp;
+use crate::settings::LateClients;
+
+/// Something that is done between the stop signal and the last request: leaving a list of servers, for instance.
+pub struct Hook {
+    /// What it is called in logs.
+    pub name: &'static str,
+    /// What is done. Requests are still answered meanwhile.
+    pub work: BoxFuture<'static, Result<(), String>>,
+}
+
+/// How long connections have to close when late clients were told to come back.
+const SHORT_SHUTDOWN: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// Answers whoever connects to `listener` until `stop` is done, then ends in order.
+    pub async fn serve(self: Arc<Server>, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let tls = self.tls.clone().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no certificates"))?;
+        let address = listener.local_addr()?;
+        let background = Tasks::new();
+        background.spawn("certificates", {
+            let (tls, clock, interval) = (Arc::clone(&tls), self.clock.clone(), self.settings.certificate_poll);
+            async move { tls.watch(&clock, interval).await }
+        });
+        let shared = Arc::new(Shared {
+            handler: Arc::clone(&self),
+            tls,
+            limits: self.settings.limits,
+            clock: self.clock.clone(),
+            draining: CancellationToken::new(),
+        });
+        info!("Serving securely on {address}");
+        self.moments.mux_and_discovery_complete.happen();
+        tokio::join!(self.listen(listener, shared), self.end(stop));
+        background.end(&self.clock, SHORT_SHUTDOWN).await;
+        info!("[graceful-termination] apiserver is exiting");
+        Ok(())
+    }
+
+    /// Takes connections as long as the door is open, then waits for those that are left.
+    async fn listen(&self, listener: TcpListener, shared: Arc<Shared<Server>>) {
+        let connections = Tasks::new();
+        let accept = async {
+            loop {
+                let (stream, peer) = tcp::accept(&listener).await;
+                connections.spawn("connection", connection::serve(Arc::clone(&shared), stream, peer));
+            }
+        };
+        let moments = &self.moments;
+        let (door, patience) = match self.settings.late_clients {
+            LateClients::NotLetIn => (&moments.not_accepting_new_request, self.settings.request_timeout),
+            LateClients::ToldToComeBack => {
+                info!(timeout = ?SHORT_SHUTDOWN, "[graceful-termination] using HTTP Server shutdown timeout");
+                (&moments.in_flight_requests_drained, SHORT_SHUTDOWN)
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            () = door.wait() => {}
+        }
+        drop(listener);
+        moments.http_server_stopped_listening.announce();
+        shared.draining.cancel();
+        if !connections.wait(&self.clock, patience).await {
+            error!("failed to shut down all connections in time");
+            connections.end(&self.clock, SHORT_SHUTDOWN).await;
+        }
+    }
+
+    /// The sequence drawn on top of `shutdown.rs`.
+    async fn end(&self, stop: impl Future<Output = ()>) {
+        let moments = &self.moments;
+        info!("[graceful-termination] waiting for shutdown to be initiated");
+        stop.await;
+        moments.shutdown_initiated.announce();
+        let delay = async {
+            self.clock.sleep(self.settings.shutdown_delay).await;
+            moments.after_shutdown_delay.announce();
+        };
+        let hooks = async {
+            self.run_hooks().await;
+            moments.pre_shutdown_hooks_stopped.happen();
+            let name = moments.pre_shutdown_hooks_stopped.name();
+            info!(name, "[graceful-termination] pre-shutdown hooks completed");
+        };
+        tokio::join!(delay, hooks);
+        moments.not_accepting_new_request.announce();
+        tokio::join!(self.drain_requests(), self.drain_watches());
+        moments.in_flight_requests_drained.announce();
+    }
+
+    async fn run_hooks(&self) {
+        let hooks = std::mem::take(&mut *self.hooks.lock());
+        for hook in hooks {
+            if let Err(problem) = hook.work.await {
+                error!(hook = hook.name, problem, "a pre-shutdown hook failed");
+            }
+        }
+    }
+
+    /// Requests have a deadline, so this has one.
+    async fn drain_requests(&self) {
+        let drained = self.clock.timeout(self.settings.request_timeout, self.under_way.drained()).await;
+        match drained {
+            Some(()) => info!("[graceful-termination] in-flight non long-running request(s) have drained"),
+            None => error!(left = self.under_way.count(), "in-flight requests did not drain in time"),
+        }
+    }
+
+    async fn drain_watches(&self) {
+        let grace = self.settings.watch_termination_grace;
+        if grace.is_zero() {
+            info!("[graceful-termination] not going to wait for active watch request(s) to drain");
+            return;
+        }
+        let before = self.watches.count();
+        let _ = self.clock.timeout(grace, self.watches.drained()).await;
+        let after = self.watches.count();
+        info!(duration = ?grace, before, after, "[graceful-termination] active watch request(s) have drained");
+    }
+}

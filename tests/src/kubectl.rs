@@ -1,0 +1,146 @@
+//! The real kubectl against a place.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use keelson_testkit::tool::{Tool, skip};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+use crate::Place;
+
+/// Longer than any command takes that comes to an end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// kubectl for the administrator in the place's namespace.
+pub struct Kubectl {
+    program: PathBuf,
+    place: Place,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    /// Whether it ended with 0.
+    pub success: bool,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// A command that runs until it is dropped.
+pub struct Running {
+    lines: Lines<BufReader<ChildStdout>>,
+    _child: Child,
+}
+
+impl Kubectl {
+    /// A namespace and a kubectl, or a note that `test` cannot run.
+    pub async fn for_test(test: &str) -> Option<Kubectl> {
+        let program = Tool::Kubectl.path_for(test)?;
+        let place = Place::new(&test.replace('_', "-").chars().take(60).collect::<String>()).await;
+        Some(Kubectl { program, place })
+    }
+
+    /// Where it works.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Whether the server serves what `test` needs: a verb of config maps; else notes that it cannot run.
+    pub async fn has_verb(&self, verb: &str, test: &str) -> bool {
+        let core = self.place.client.get("/api/v1").await.expect(200);
+        let mut resources = core["resources"].as_array().into_iter().flatten();
+        let served = resources.any(|resource| {
+            resource["name"] == "configmaps"
+                && resource["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|it| *it == verb))
+        });
+        if !served {
+            skip(test, &format!("the verb {verb} is not served"));
+        }
+        served
+    }
+
+    /// Whether the server publishes what kubectl checks manifests with; else notes that `test` cannot run.
+    pub async fn has_openapi(&self, test: &str) -> bool {
+        let served = self.place.client.get("/openapi/v3").await.status == 200;
+        if !served {
+            skip(test, "OpenAPI is not served");
+        }
+        served
+    }
+
+    /// A file with a manifest.
+    pub fn manifest(&self, name: &str, text: &str) -> String {
+        let path = self.place.server.scratch().join(format!("{}-{name}", self.place.namespace));
+        std::fs::write(&path, text).expect("a scratch file");
+        path.display().to_string()
+    }
+
+    /// Runs a command, its arguments separated by spaces, and gives everything it said.
+    pub async fn run(&self, arguments: &str) -> Said {
+        let output = timeout(PATIENCE, self.command(arguments).output()).await;
+        let output = output.unwrap_or_else(|_| panic!("kubectl {arguments} does not end"));
+        let output = output.expect("kubectl runs");
+        Said {
+            success: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs a command that must succeed, and gives its output.
+    pub async fn ok(&self, arguments: &str) -> String {
+        let said = self.run(arguments).await;
+        assert!(said.success, "kubectl {arguments}: {said:?}");
+        said.stdout
+    }
+
+    /// Runs a command that must fail, and gives what it complains about.
+    pub async fn fails(&self, arguments: &str) -> String {
+        let said = self.run(arguments).await;
+        assert!(!said.success, "kubectl {arguments}: {said:?}");
+        said.stderr
+    }
+
+    /// Starts a command that does not end by itself.
+    pub fn start(&self, arguments: &str) -> Running {
+        let mut command = self.command(arguments);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("kubectl runs");
+        let stdout = child.stdout.take().expect("it is piped");
+        Running { lines: BufReader::new(stdout).lines(), _child: child }
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        let scratch = self.place.server.scratch();
+        command
+            .arg("--kubeconfig")
+            .arg(self.place.server.kubeconfig())
+            .arg("--cache-dir")
+            .arg(scratch.join("kubectl-cache"))
+            .args(["--namespace", &self.place.namespace])
+            .args(arguments.split_whitespace())
+            .env("HOME", scratch)
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+}
+
+impl Running {
+    /// The next line it prints.
+    pub async fn line(&mut self) -> String {
+        let line = timeout(PATIENCE, self.lines.next_line()).await;
+        let line = line.expect("kubectl prints a line in time").expect("its output can be read");
+        line.expect("kubectl goes on")
+    }
+}
+
+/// The lines of a table without the header, as words.
+pub fn rows(table: &str) -> Vec<Vec<&str>> {
+    table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
+}

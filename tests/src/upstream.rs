@@ -1,0 +1,160 @@
+//! The real kube-apiserver with the real etcd, on loopback, to compare with.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use keelson_stdx::clock::Clock;
+use keelson_testkit::pki::{self, Authority};
+use keelson_testkit::tool::Tool;
+use keelson_testkit::{Client, Credentials, Identity, Protocol, free_port};
+use tempfile::TempDir;
+
+const READY_WITHIN: Duration = Duration::from_secs(90);
+
+/// Two processes that end when this is dropped.
+pub struct Upstream {
+    client: Client,
+    processes: Vec<Child>,
+    _folder: TempDir,
+}
+
+impl Upstream {
+    /// Starts both and waits until the server is ready, or notes that `test` cannot run.
+    pub async fn for_test(test: &str) -> Option<Upstream> {
+        let etcd = Tool::Etcd.path_for(test)?;
+        let server = Tool::KubeApiserver.path_for(test)?;
+        match Upstream::start(&etcd, &server).await {
+            Ok(upstream) => Some(upstream),
+            Err(error) => panic!("upstream's server does not start: {error:#}"),
+        }
+    }
+
+    /// Its administrator.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    async fn start(etcd: &Path, server: &Path) -> Result<Upstream> {
+        let folder = tempfile::tempdir()?;
+        let (etcd_port, peer_port, port) = (free_port()?, free_port()?, free_port()?);
+        let files = Files::write(folder.path())?;
+        let mut upstream = Upstream {
+            client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
+            processes: Vec::new(),
+            _folder: folder,
+        };
+        upstream.spawn(etcd, &files.etcd_arguments(etcd_port, peer_port), &files.path("etcd.log"))?;
+        upstream.spawn(server, &files.server_arguments(etcd_port, port), &files.path("server.log"))?;
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + READY_WITHIN;
+        loop {
+            let answer = upstream.client.call("GET", "/readyz").try_send().await;
+            if answer.is_ok_and(|answer| answer.status == 200) {
+                return Ok(upstream);
+            }
+            for process in &mut upstream.processes {
+                if let Some(status) = process.try_wait()? {
+                    let log = fs::read_to_string(files.path("server.log")).unwrap_or_default();
+                    bail!("ended with {status}:\n{log}");
+                }
+            }
+            if clock.monotonic() > deadline {
+                bail!("not ready after {READY_WITHIN:?}");
+            }
+            clock.sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn spawn(&mut self, program: &Path, arguments: &[String], log: &Path) -> Result<()> {
+        let log = File::create(log)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("{} does not start", program.display()))?;
+        self.processes.push(child);
+        Ok(())
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        for process in self.processes.iter_mut().rev() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// What the two need on disk.
+struct Files {
+    folder: PathBuf,
+    credentials: Credentials,
+}
+
+impl Files {
+    fn write(folder: &Path) -> Result<Files> {
+        let authority = Authority::new("kubernetes")?;
+        let files = Files {
+            folder: folder.to_owned(),
+            credentials: Credentials {
+                ca: Some(authority.certificate().to_owned()),
+                identity: Some(authority.client("kubernetes-admin", &["system:masters"])?),
+                token: None,
+            },
+        };
+        let Identity { certificate, key } =
+            authority.server(&["localhost", "kubernetes", "127.0.0.1", "10.96.0.1"])?;
+        for (name, text) in [
+            ("ca.crt", authority.certificate()),
+            ("server.crt", &certificate),
+            ("server.key", &key),
+            ("sa.key", &pki::private_key()?),
+        ] {
+            fs::write(files.path(name), text)?;
+        }
+        Ok(files)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn etcd_arguments(&self, port: u16, peer_port: u16) -> Vec<String> {
+        let (client, peer) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer_port}"));
+        vec![
+            format!("--data-dir={}", self.path("etcd").display()),
+            format!("--listen-client-urls={client}"),
+            format!("--advertise-client-urls={client}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=default={peer}"),
+            String::from("--unsafe-no-fsync"),
+        ]
+    }
+
+    fn server_arguments(&self, etcd_port: u16, port: u16) -> Vec<String> {
+        let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
+        vec![
+            format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
+            format!("--secure-port={port}"),
+            String::from("--bind-address=127.0.0.1"),
+            String::from("--advertise-address=198.51.100.1"),
+            String::from("--authorization-mode=Node,RBAC"),
+            // Nobody makes the service accounts that this plugin wants; we have no admission yet either.
+            String::from("--disable-admission-plugins=ServiceAccount"),
+            String::from("--service-cluster-ip-range=10.96.0.0/16"),
+            String::from("--service-account-issuer=https://kubernetes.default.svc.cluster.local"),
+            file("service-account-key-file", "sa.key"),
+            file("service-account-signing-key-file", "sa.key"),
+            file("client-ca-file", "ca.crt"),
+            file("tls-cert-file", "server.crt"),
+            file("tls-private-key-file", "server.key"),
+        ]
+    }
+}

@@ -1,0 +1,56 @@
+//! The same dialogues with us and with the real kube-apiserver.
+
+use keelson_testkit::{Options, RunningServer};
+use keelson_tests::scenario::{Scenario, Seen};
+use keelson_tests::upstream::Upstream;
+
+/// The statuses in the files are what we answer.
+#[tokio::test]
+async fn every_scenario_gives_the_status_it_says() {
+    let server = RunningServer::start(Options::default()).await;
+    let mut wrong = Vec::new();
+    for scenario in Scenario::all().expect("the scenarios can be read") {
+        let seen = scenario.run(&server.client()).await.expect("the server answers");
+        for (step, seen) in scenario.steps.iter().zip(seen) {
+            let expected = step.ours.unwrap_or(step.status);
+            if seen.status != expected {
+                wrong.push(format!(
+                    "{}: {}: {} and not {expected}: {}",
+                    scenario.name, step.ask, seen.status, seen.body
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Needs upstream's server; runs in the long tier.
+#[tokio::test]
+async fn every_scenario_is_answered_as_upstream_does() {
+    let Some(upstream) = Upstream::for_test("every_scenario_is_answered_as_upstream_does").await else {
+        return;
+    };
+    let server = RunningServer::start(Options::default()).await;
+    let mut differences = Vec::new();
+    let mut compared = 0;
+    for scenario in Scenario::all().expect("the scenarios can be read") {
+        let theirs = scenario.run(upstream.client()).await.expect("upstream answers");
+        let ours = scenario.run(&server.client()).await.expect("we answer");
+        for (step, (theirs, ours)) in scenario.steps.iter().zip(theirs.iter().zip(&ours)) {
+            compared += 1;
+            if theirs.status != step.status {
+                differences.push(format!("{}: {}: upstream says {}", scenario.name, step.ask, theirs.status));
+            }
+            if step.ours.is_none() && theirs != ours {
+                differences.push(difference(&format!("{}: {}", scenario.name, step.ask), theirs, ours));
+            }
+        }
+    }
+    println!("{compared} answers compared");
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+}
+
+fn difference(at: &str, theirs: &Seen, ours: &Seen) -> String {
+    let line = |seen: &Seen| format!("{} {} {}", seen.status, seen.media_type, seen.body);
+    format!("{at}\n  upstream {}\n  ours     {}", line(theirs), line(ours))
+}
