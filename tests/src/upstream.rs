@@ -110,11 +110,13 @@ impl Files {
         };
         let Identity { certificate, key } =
             authority.server(&["localhost", "kubernetes", "127.0.0.1", "10.96.0.1"])?;
+        let (private, public) = pki::key_pair()?;
         for (name, text) in [
             ("ca.crt", authority.certificate()),
             ("server.crt", &certificate),
             ("server.key", &key),
-            ("sa.key", &pki::private_key()?),
+            ("sa.key", &private),
+            ("sa.pub", &public),
         ] {
             fs::write(files.path(name), text)?;
         }
@@ -150,7 +152,7 @@ impl Files {
             String::from("--disable-admission-plugins=ServiceAccount"),
             String::from("--service-cluster-ip-range=10.96.0.0/16"),
             String::from("--service-account-issuer=https://kubernetes.default.svc.cluster.local"),
-            file("service-account-key-file", "sa.key"),
+            file("service-account-key-file", "sa.pub"),
             file("service-account-signing-key-file", "sa.key"),
             file("client-ca-file", "ca.crt"),
             file("tls-cert-file", "server.crt"),

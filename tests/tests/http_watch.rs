@@ -39,7 +39,6 @@ async fn changes_arrive_in_order() {
             assert_eq!(event["object"], changed, "an event carries what GET gives");
         }
     }
-    assert_eq!(revision(&changed), revision(&a) + 2);
 }
 
 #[tokio::test]

@@ -152,7 +152,8 @@ async fn wait_waits() {
     assert_eq!(text, "configmap/a condition met\n");
     let waits = kubectl.ok("wait configmap/a --for=delete --timeout=20s");
     let (waited, deleted) = tokio::join!(waits, kubectl.ok("delete configmap a --wait=false"));
-    assert_eq!(waited, "configmap/a condition met\n");
+    // Silent if the deletion was quicker.
+    assert!(["", "configmap/a condition met\n"].contains(&waited.as_str()), "{waited}");
     assert!(deleted.starts_with("configmap \"a\" deleted"), "{deleted}");
     let said = kubectl.fails("wait configmap/none --for=jsonpath={.data.key}=value --timeout=1s").await;
     assert!(said.contains("configmaps \"none\" not found"), "{said}");

@@ -1,6 +1,7 @@
 //! From a decoded document to an object of a kind: strictness, shape, defaults.
 
 use keelson_object::{Object, Value};
+use keelson_schema::Schema;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -26,20 +27,49 @@ pub fn object(
     draft: Draft,
     validation: FieldValidation,
 ) -> Result<Object> {
-    let Draft { mut value, duplicates } = draft;
-    check_kind(resource, version, &value)?;
-    let mut complaints: Vec<String> =
-        duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
-    if let Some(schema) = &version.schema {
-        let unknown = schema.conform(&mut value).map_err(|error| wrong_shape(resource, version, &error))?;
-        complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
-    }
-    report(context, resource, version, complaints, validation)?;
-    let mut object = Object::from_value(value).map_err(|error| wrong_shape(resource, version, &error))?;
+    check_kind(resource, version, &draft.value)?;
+    let shape = Shape { kind: &resource.kind, version: &version.name, schema: version.schema.as_ref() };
+    let mut object = shape.read(context, draft, validation)?;
     object.kind = resource.kind.clone();
     object.api_version = version.api_version.clone();
     resource.strategy.default(&mut object);
     Ok(object)
+}
+
+/// What a document must look like, apart from any resource.
+pub struct Shape<'s> {
+    /// `Deployment`.
+    pub kind: &'s str,
+    /// `v1`.
+    pub version: &'s str,
+    /// What it may contain; `None` admits anything.
+    pub schema: Option<&'s Schema>,
+}
+
+impl Shape<'_> {
+    /// The object that `draft` describes, without defaults.
+    pub fn read(&self, context: &Context, draft: Draft, validation: FieldValidation) -> Result<Object> {
+        let Draft { mut value, duplicates } = draft;
+        let mut complaints: Vec<String> =
+            duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+        if let Some(schema) = self.schema {
+            let unknown = schema.conform(&mut value).map_err(|error| self.wrong(&error))?;
+            complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+        }
+        match validation {
+            FieldValidation::Strict if !complaints.is_empty() => {
+                return Err(self.wrong(&format!("strict decoding error: {}", complaints.join(", "))));
+            }
+            FieldValidation::Warn => complaints.into_iter().for_each(|complaint| context.warn(complaint)),
+            FieldValidation::Strict | FieldValidation::Ignore => {}
+        }
+        Object::from_value(value).map_err(|error| self.wrong(&error))
+    }
+
+    fn wrong(&self, error: &dyn std::fmt::Display) -> Error {
+        let kind = self.kind;
+        Error::BadRequest(format!("{kind} in version {:?} cannot be handled as a {kind}: {error}", self.version))
+    }
 }
 
 fn check_kind(resource: &Resource, version: &Version, value: &Value) -> Result<()> {
@@ -68,30 +98,4 @@ fn check_kind(resource: &Resource, version: &Version, value: &Value) -> Result<(
         resource.kind,
         resource.kind,
     )))
-}
-
-fn wrong_shape(resource: &Resource, version: &Version, error: &dyn std::fmt::Display) -> Error {
-    let kind = &resource.kind;
-    Error::BadRequest(format!("{kind} in version {:?} cannot be handled as a {kind}: {error}", version.name))
-}
-
-fn report(
-    context: &Context,
-    resource: &Resource,
-    version: &Version,
-    complaints: Vec<String>,
-    validation: FieldValidation,
-) -> Result<()> {
-    match validation {
-        _ if complaints.is_empty() => Ok(()),
-        FieldValidation::Ignore => Ok(()),
-        FieldValidation::Warn => {
-            complaints.into_iter().for_each(|complaint| context.warn(complaint));
-            Ok(())
-        }
-        FieldValidation::Strict => {
-            let text = format!("strict decoding error: {}", complaints.join(", "));
-            Err(wrong_shape(resource, version, &text))
-        }
-    }
 }

@@ -16,6 +16,7 @@ pub mod live;
 pub mod operation;
 pub mod options;
 pub mod resource;
+pub mod scale;
 pub mod strategy;
 
 mod commit;

@@ -5,6 +5,8 @@ pub(crate) mod delete;
 pub(crate) mod delete_collection;
 pub(crate) mod get;
 pub(crate) mod list;
+pub(crate) mod patch;
+pub(crate) mod scale;
 pub(crate) mod update;
 pub(crate) mod watch;
 

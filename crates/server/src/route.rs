@@ -5,7 +5,7 @@ use http::request::Parts;
 use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;
 use keelson_registry::options::Part;
-use keelson_registry::{Catalog, Found, Scope, Verb};
+use keelson_registry::{Catalog, Found, Scale, Scope, Verb};
 
 use crate::body::RequestBody;
 use crate::chain::{Facts, Granted};
@@ -48,6 +48,12 @@ pub(crate) async fn route(
         Operation::Watch => handler::watch::watch(&call, &series).await,
         Operation::Create => Box::pin(handler::create::create(&call, body)).await,
         Operation::Update(part) => Box::pin(handler::update::update(&call, part, body)).await,
+        Operation::Patch(part) => Box::pin(handler::patch::patch(&call, part, body)).await,
+        Operation::Scale(step, at) => match step {
+            ScaleStep::Get => handler::scale::get(&call, &at).await,
+            ScaleStep::Update => Box::pin(handler::scale::update(&call, &at, body)).await,
+            ScaleStep::Patch => Box::pin(handler::scale::patch(&call, &at, body)).await,
+        },
         Operation::Delete => Box::pin(handler::delete::delete(&call, body)).await,
         Operation::DeleteCollection => Box::pin(handler::delete_collection::delete_collection(&call, body)).await,
     };
@@ -63,18 +69,29 @@ enum Operation {
     Watch,
     Create,
     Update(Part),
+    Patch(Part),
+    Scale(ScaleStep, Scale),
     Delete,
     DeleteCollection,
+}
+
+/// What is done to the scale of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ScaleStep {
+    Get,
+    Update,
+    Patch,
 }
 
 impl Operation {
     fn verb(self) -> Verb {
         match self {
-            Operation::Get => Verb::Get,
+            Operation::Get | Operation::Scale(ScaleStep::Get, _) => Verb::Get,
             Operation::List => Verb::List,
             Operation::Watch => Verb::Watch,
             Operation::Create => Verb::Create,
-            Operation::Update(_) => Verb::Update,
+            Operation::Update(_) | Operation::Scale(ScaleStep::Update, _) => Verb::Update,
+            Operation::Patch(_) | Operation::Scale(ScaleStep::Patch, _) => Verb::Patch,
             Operation::Delete => Verb::Delete,
             Operation::DeleteCollection => Verb::DeleteCollection,
         }
@@ -111,6 +128,7 @@ enum Address {
     Collection,
     Item,
     Status,
+    Scale,
     Other,
 }
 
@@ -119,6 +137,7 @@ fn place(info: &RequestInfo) -> Address {
         [_] => Address::Collection,
         [_, _] => Address::Item,
         [_, _, subresource] if subresource == "status" => Address::Status,
+        [_, _, subresource] if subresource == "scale" => Address::Scale,
         _ => Address::Other,
     }
 }
@@ -146,18 +165,35 @@ fn operation(found: &Found, info: &RequestInfo, place: Address, method: &Method)
         (Address::Item, &Method::GET) => Ok(Operation::Get),
         (Address::Item, &Method::PUT) => Ok(Operation::Update(Part::Main)),
         (Address::Item, &Method::DELETE) => Ok(Operation::Delete),
-        (Address::Item, &Method::PATCH) => Err(patch_not_supported(found)),
+        (Address::Item, &Method::PATCH) => Ok(Operation::Patch(Part::Main)),
         (Address::Status, _) if !resource.has_status => Err(Error::NoSuchResource),
         (Address::Status, &Method::GET) => Ok(Operation::Get),
         (Address::Status, &Method::PUT) => Ok(Operation::Update(Part::Status)),
-        (Address::Status, &Method::PATCH) => Err(patch_not_supported(found)),
-        (Address::Other, _) => Err(Error::NoSuchResource),
+        (Address::Status, &Method::PATCH) => Ok(Operation::Patch(Part::Status)),
+        (Address::Scale, _) => scale(found, method),
+        (Address::Other, _) => match (part(found, info), method) {
+            (Some(part), &Method::PUT) => Ok(Operation::Update(Part::Named(part))),
+            (Some(_), _) => Err(Error::MethodNotAllowed),
+            (None, _) => Err(Error::NoSuchResource),
+        },
         (Address::Collection | Address::Item | Address::Status, _) => Err(Error::MethodNotAllowed),
     }
 }
 
-fn patch_not_supported(found: &Found) -> Error {
-    Error::VerbNotSupported { resource: found.live.resource.group_resource(), verb: "patch" }
+fn scale(found: &Found, method: &Method) -> Result<Operation> {
+    let at = found.live.resource.scale.ok_or(Error::NoSuchResource)?;
+    match *method {
+        Method::GET => Ok(Operation::Scale(ScaleStep::Get, at)),
+        Method::PUT => Ok(Operation::Scale(ScaleStep::Update, at)),
+        Method::PATCH => Ok(Operation::Scale(ScaleStep::Patch, at)),
+        _ => Err(Error::MethodNotAllowed),
+    }
+}
+
+/// A subresource that only the kind knows.
+fn part(found: &Found, info: &RequestInfo) -> Option<&'static str> {
+    let [_, _, subresource] = &info.parts[..] else { return None };
+    found.live.resource.parts.iter().copied().find(|part| part == subresource)
 }
 
 /// The namespace of the address. A namespace itself is at the cluster scope, though its path names it twice.

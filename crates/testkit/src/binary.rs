@@ -48,9 +48,7 @@ fn profile_folder(program: &Path) -> Result<PathBuf> {
 fn build(profile_folder: &Path) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command
-        .args(["build", "--quiet", "--package", "keelson"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.args(["build", "--quiet", "--package", "keelson"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     if profile_folder.ends_with("release") {
         command.arg("--release");
     }

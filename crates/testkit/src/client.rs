@@ -162,25 +162,16 @@ impl Call {
     /// The same for a test that expects connections to break.
     pub async fn try_send(self) -> Result<Answer> {
         let client = self.client.clone();
-        let (response, connection) = timeout(PATIENCE, self.begin())
-            .await
-            .context("no answer in time")??;
+        let (response, connection) = timeout(PATIENCE, self.begin()).await.context("no answer in time")??;
         let (parts, body) = response.into_parts();
-        let body = timeout(PATIENCE, body.collect())
-            .await
-            .context("the answer does not end")??
-            .to_bytes();
+        let body = timeout(PATIENCE, body.collect()).await.context("the answer does not end")??.to_bytes();
         if let Some(mut connection) = connection {
             // A connection that the server closes never becomes ready; it is not kept.
             if connection.ready().await.is_ok() {
                 client.idle.http1.lock().await.push(connection);
             }
         }
-        Ok(Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        })
+        Ok(Answer { status: parts.status, headers: parts.headers, body })
     }
 
     /// Sends it and gives the body line by line.
@@ -208,9 +199,7 @@ impl Call {
                 let mut connection = client.http1().await?;
                 let authority = client.connector.authority().to_owned();
                 let mut request = self.request(String::new())?;
-                request
-                    .headers_mut()
-                    .insert("host", HeaderValue::from_str(&authority)?);
+                request.headers_mut().insert("host", HeaderValue::from_str(&authority)?);
                 let response = connection.send_request(request).await?;
                 Ok((response, Some(connection)))
             }
@@ -274,10 +263,7 @@ impl Answer {
 
     /// A header, or "".
     pub fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("")
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
     }
 
     /// The body as JSON, if the status is as expected.
@@ -292,11 +278,7 @@ impl Answer {
     pub fn refused(&self, code: u16, reason: &str) -> Value {
         let status = self.expect(code);
         let said = (&status["kind"], &status["status"], &status["code"]);
-        assert_eq!(
-            said,
-            (&"Status".into(), &"Failure".into(), &code.into()),
-            "{status}"
-        );
+        assert_eq!(said, (&"Status".into(), &"Failure".into(), &code.into()), "{status}");
         assert_eq!(status["reason"].as_str().unwrap_or(""), reason, "{status}");
         status
     }
@@ -335,9 +317,7 @@ impl Stream {
     pub async fn try_event(&mut self, time: Duration) -> Result<Option<Value>> {
         match timeout(time, self.line()).await {
             Ok(line) => match line? {
-                Some(line) => Ok(Some(
-                    serde_json::from_slice(&line).context("a line that is not JSON")?,
-                )),
+                Some(line) => Ok(Some(serde_json::from_slice(&line).context("a line that is not JSON")?)),
                 None => Ok(None),
             },
             Err(_) => bail!("nothing came within {time:?}"),

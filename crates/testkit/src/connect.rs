@@ -56,29 +56,19 @@ impl Credentials {
     /// The same trust without a name.
     #[must_use]
     pub fn anonymous(&self) -> Credentials {
-        Credentials {
-            ca: self.ca.clone(),
-            identity: None,
-            token: None,
-        }
+        Credentials { ca: self.ca.clone(), identity: None, token: None }
     }
 
     /// The same trust with another certificate.
     #[must_use]
     pub fn with_identity(&self, identity: Identity) -> Credentials {
-        Credentials {
-            identity: Some(identity),
-            ..self.anonymous()
-        }
+        Credentials { identity: Some(identity), ..self.anonymous() }
     }
 
     /// The same trust with a token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Credentials {
-        Credentials {
-            token: Some(token.to_owned()),
-            ..self.anonymous()
-        }
+        Credentials { token: Some(token.to_owned()), ..self.anonymous() }
     }
 }
 
@@ -171,9 +161,7 @@ fn client_config(credentials: &Credentials, protocol: Protocol) -> Result<Client
             }
             builder.with_root_certificates(roots)
         }
-        None => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(BelieveAnybody(provider))),
+        None => builder.dangerous().with_custom_certificate_verifier(Arc::new(BelieveAnybody(provider))),
     };
     let mut config = match &credentials.identity {
         Some(identity) => {
@@ -217,12 +205,7 @@ impl ServerCertVerifier for BelieveAnybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -231,12 +214,7 @@ impl ServerCertVerifier for BelieveAnybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -63,9 +63,7 @@ impl Fields<'_> {
     fn pem(&self, name: &str) -> Result<Option<String>> {
         if let Some(data) = self.text(&format!("{name}-data")) {
             let bytes = STANDARD.decode(data).with_context(|| format!("{name}-data"))?;
-            return Ok(Some(
-                String::from_utf8(bytes).with_context(|| format!("{name}-data"))?,
-            ));
+            return Ok(Some(String::from_utf8(bytes).with_context(|| format!("{name}-data"))?));
         }
         let Some(path) = self.text(name).map(PathBuf::from) else {
             return Ok(None);

@@ -33,9 +33,7 @@ fn status_field(pid: u32, name: &str) -> Result<u64> {
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = line.and_then(|line| line.split_whitespace().next());
-    let kilobytes: u64 = kilobytes
-        .with_context(|| format!("{path} has no {name}"))?
-        .parse()?;
+    let kilobytes: u64 = kilobytes.with_context(|| format!("{path} has no {name}"))?.parse()?;
     Ok(kilobytes * 1024)
 }
 

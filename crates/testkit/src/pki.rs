@@ -20,11 +20,8 @@ impl Authority {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name = distinguished_name(name, &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::DigitalSignature,
-            KeyUsagePurpose::CrlSign,
-        ];
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate()?;
         let certificate = params.self_signed(&key)?.pem();
         let issuer = Issuer::new(params, key);
@@ -35,10 +32,7 @@ impl Authority {
     pub fn load(certificate: &str, key: &str) -> Result<Authority> {
         let key = KeyPair::from_pem(key).context("the authority's key")?;
         let issuer = Issuer::from_ca_cert_pem(certificate, key).context("the authority's certificate")?;
-        Ok(Authority {
-            certificate: certificate.to_owned(),
-            issuer,
-        })
+        Ok(Authority { certificate: certificate.to_owned(), issuer })
     }
 
     /// Its certificate in PEM.
@@ -64,22 +58,17 @@ impl Authority {
     }
 
     fn issue(&self, mut params: CertificateParams) -> Result<Identity> {
-        params.key_usages = vec![
-            KeyUsagePurpose::DigitalSignature,
-            KeyUsagePurpose::KeyEncipherment,
-        ];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?.pem();
-        Ok(Identity {
-            certificate,
-            key: key.serialize_pem(),
-        })
+        Ok(Identity { certificate, key: key.serialize_pem() })
     }
 }
 
-/// A private key in PEM, for service account tokens.
-pub fn private_key() -> Result<String> {
-    Ok(KeyPair::generate()?.serialize_pem())
+/// A private and its public key in PEM, for service account tokens.
+pub fn key_pair() -> Result<(String, String)> {
+    let key = KeyPair::generate()?;
+    Ok((key.serialize_pem(), key.public_key_pem()))
 }
 
 fn distinguished_name(common_name: &str, organizations: &[&str]) -> DistinguishedName {

@@ -87,10 +87,7 @@ impl RunningServer {
             folder,
             port: 0,
             child: None,
-            kubeconfig: Kubeconfig {
-                server: String::new(),
-                credentials: Credentials::default(),
-            },
+            kubeconfig: Kubeconfig { server: String::new(), credentials: Credentials::default() },
             started_in: Duration::ZERO,
         };
         let mut attempt = 1;
@@ -272,10 +269,7 @@ impl RunningServer {
             }
             if clock.monotonic() > started + STARTS_WITHIN {
                 self.kill();
-                bail!(
-                    "the server is not ready after {STARTS_WITHIN:?}\n{}",
-                    self.log_tail()
-                );
+                bail!("the server is not ready after {STARTS_WITHIN:?}\n{}", self.log_tail());
             }
             clock.sleep(Duration::from_millis(2)).await;
         }
@@ -283,10 +277,7 @@ impl RunningServer {
 
     async fn is_ready(&mut self) -> bool {
         // Nobody listens while the files are being made; a whole one is there before the port opens.
-        if tokio::net::TcpStream::connect(("127.0.0.1", self.port))
-            .await
-            .is_err()
-        {
+        if tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             return false;
         }
         let Ok(kubeconfig) = Kubeconfig::load(&self.kubeconfig()) else {

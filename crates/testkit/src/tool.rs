@@ -23,10 +23,7 @@ impl Tool {
         }
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
         let versions = fs::read_dir(tools).ok()?;
-        versions
-            .flatten()
-            .map(|version| version.path().join(self.name()))
-            .find(|path| path.is_file())
+        versions.flatten().map(|version| version.path().join(self.name())).find(|path| path.is_file())
     }
 
     /// The same, or notes that `test` cannot run.

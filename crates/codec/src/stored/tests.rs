@@ -249,6 +249,8 @@ fn any_object() -> impl Strategy<Value = Object> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
     #[test]
     fn an_object_survives_being_stored(object in any_object(), revision in 1u64..) {
         let stored = encode(&object);

@@ -16,12 +16,16 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Response> {
         let message = "the export parameter, deprecated since v1.14, is no longer supported";
         return Err(Error::BadRequest(message.to_owned()));
     }
+    let object = operation::get(&call.found.live, &call.place(), freshness(call)?).await?;
+    call.answer(StatusCode::OK, &object, output)
+}
+
+/// How new the answer must be.
+pub(super) fn freshness(call: &Call<'_>) -> Result<Freshness> {
     let revision = params::revision(call.query.get("resourceVersion").unwrap_or_default());
-    let freshness = match revision.map_err(Error::BadRevision)? {
+    Ok(match revision.map_err(Error::BadRevision)? {
         None => Freshness::Latest,
         Some(0) => Freshness::Any,
         Some(revision) => Freshness::AtLeast(revision),
-    };
-    let object = operation::get(&call.found.live, &call.place(), freshness).await?;
-    call.answer(StatusCode::OK, &object, output)
+    })
 }

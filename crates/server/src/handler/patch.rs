@@ -8,6 +8,7 @@ use keelson_object::{Object, Value};
 use keelson_registry::decode::Draft;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::{Context, Error as RegistryError, decode, operation};
+use keelson_schema::Schema;
 use keelson_status::{ServerResponse, Status};
 
 use super::Call;
@@ -24,15 +25,16 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
     let params = write(call.query, Writing::Patch)?;
     let patch = Patch::read(form, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
+    let place = call.place();
     let edit = |old: &Object| patch.apply(call, &context, params.validation, old);
-    let work = operation::patch(&call.found.live, &context, &call.place(), part, edit);
+    let work = operation::patch(&call.found.live, &context, &place, part, edit);
     let updated = call.run(&context, work).await?;
     call.answer(StatusCode::OK, &updated.object, output)
 }
 
 /// What kind of patch a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Json,
     Merge,
     Strategic,
@@ -45,7 +47,7 @@ const FORMS: [(&str, Form); 3] = [
 ];
 
 impl Form {
-    fn of(headers: &HeaderMap) -> Result<Form> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Form> {
         let header = negotiate::text(headers, header::CONTENT_TYPE);
         let name = header.split(';').next().unwrap_or_default().trim();
         let form = FORMS.iter().find(|(media_type, _)| media_type.eq_ignore_ascii_case(name));
@@ -60,14 +62,14 @@ impl Form {
 }
 
 /// A patch that has been read; it may be applied more than once.
-enum Patch {
+pub(super) enum Patch {
     Json(JsonPatch),
     Merge(Document),
     Strategic(Document),
 }
 
 impl Patch {
-    fn read(form: Form, body: &Bytes) -> Result<Patch> {
+    pub(super) fn read(form: Form, body: &Bytes) -> Result<Patch> {
         let document = json::read(body).map_err(|error| Error::BadRequest(error.to_string()))?;
         Ok(match form {
             Form::Json => Patch::Json(JsonPatch::from_value(document.value).map_err(refusal)?),
@@ -85,24 +87,27 @@ impl Patch {
     ) -> keelson_registry::Result<Object> {
         let (resource, version) = (&call.found.live.resource, call.found.version());
         let mut value = Object { api_version: version.api_version.clone(), ..old.clone() }.into_value();
-        let duplicates = self.merge_into(call, &mut value).map_err(refusal)?;
+        let duplicates = self.merge_into(version.schema.as_ref(), &mut value)?;
         decode::object(context, resource, version, Draft { value, duplicates }, validation)
     }
 
     /// Paths of keys that stand twice in the patch.
-    fn merge_into(&self, call: &Call<'_>, value: &mut Value) -> std::result::Result<Vec<String>, keelson_merge::Error> {
+    pub(super) fn merge_into(
+        &self,
+        schema: Option<&Schema>,
+        value: &mut Value,
+    ) -> keelson_registry::Result<Vec<String>> {
         match self {
-            Patch::Json(patch) => patch.apply(value).map(|()| Vec::new()),
+            Patch::Json(patch) => patch.apply(value).map(|()| Vec::new()).map_err(refusal),
             Patch::Merge(patch) => {
                 merge_patch::merge(value, patch.value.clone());
                 Ok(patch.duplicates.clone())
             }
-            Patch::Strategic(patch) => match &call.found.version().schema {
-                Some(schema) => {
-                    strategic::merge(value, patch.value.clone(), schema).map(|()| patch.duplicates.clone())
-                }
-                None => Err(keelson_merge::Error::Malformed("the kind has no schema to merge by".to_owned())),
-            },
+            Patch::Strategic(patch) => {
+                let missing = || RegistryError::BadRequest("the kind has no schema to merge by".to_owned());
+                strategic::merge(value, patch.value.clone(), schema.ok_or_else(missing)?).map_err(refusal)?;
+                Ok(patch.duplicates.clone())
+            }
         }
     }
 }

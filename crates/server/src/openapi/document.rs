@@ -126,10 +126,21 @@ impl<'c> Subject<'c> {
 
 /// The v2 document, which is about everything.
 pub(super) fn v2(served: &[Served<'_>], settings: &Settings) -> Vec<u8> {
+    let (routes, components) = everything(served, settings);
+    v2::write(&routes, &components, settings)
+}
+
+/// The v2 document in protobuf.
+pub(super) fn v2_protobuf(served: &[Served<'_>], settings: &Settings) -> Vec<u8> {
+    let (routes, components) = everything(served, settings);
+    v2::write_protobuf(&routes, &components, settings)
+}
+
+fn everything(served: &[Served<'_>], settings: &Settings) -> (Vec<Route>, Components<'static>) {
     let mut components = Components::new(Form::V2, settings.features.enums, None);
     let subjects = Subject::all(served);
-    let routes: Vec<Route> = subjects.iter().flat_map(|it| it.routes(&mut components, settings)).collect();
-    v2::write(&routes, &components, settings)
+    let routes = subjects.iter().flat_map(|it| it.routes(&mut components, settings)).collect();
+    (routes, components)
 }
 
 /// A path that is no resource.

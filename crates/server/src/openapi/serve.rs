@@ -18,9 +18,9 @@ use keelson_registry::{Catalog, CatalogHandle};
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
+use super::Settings;
 use super::document::{self, Served, Subject};
 use super::write::Members;
-use super::{Settings, protobuf};
 use crate::plain::{Endpoint, Mounted};
 use crate::response::{Body, Response};
 
@@ -73,6 +73,9 @@ enum Encoding {
 /// A year: a document that is named with its hash never changes.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// The second is what it was called once, and what client-go asks for to this day.
+const V2_SUBTYPES: [&str; 2] =
+    ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
 const V3: &str = "/openapi/v3";
 
 impl OpenApi {
@@ -106,24 +109,23 @@ impl OpenApi {
     }
 
     fn v2(&self, memo: &mut Memo, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
-        let protobuf = [
-            "com.github.proto-openapi.spec.v2@v1.0+protobuf",
-            "com.github.proto-openapi.spec.v2.v1.0+protobuf",
-        ];
-        let Some(encoding) = negotiate(ask.headers, &protobuf) else {
+        let Some(encoding) = negotiate(ask.headers, &V2_SUBTYPES) else {
             return empty(StatusCode::NOT_ACCEPTABLE, vary());
         };
-        let document =
-            memo.v2.get_or_insert_with(|| self.made(document::v2(&Served::all(catalog), &self.settings)));
+        let served = Served::all(catalog);
         let (media_type, document) = match encoding {
-            Encoding::Json => ("application/json", &*document),
+            Encoding::Json => {
+                let make = || self.made(document::v2(&served, &self.settings));
+                ("application/json", &*memo.v2.get_or_insert_with(make))
+            }
             Encoding::Protobuf => {
-                let json = &*document;
-                let made = memo.v2_protobuf.get_or_insert_with(|| Document {
-                    body: protobuf::v2(&json.body).into(),
-                    ..json.clone()
-                });
-                (V2_PROTOBUF, &*made)
+                let json = memo.v2.clone();
+                // Both encodings have the hash of the JSON.
+                let make = || Document {
+                    body: document::v2_protobuf(&served, &self.settings).into(),
+                    ..json.unwrap_or_else(|| self.made(document::v2(&served, &self.settings)))
+                };
+                (V2_PROTOBUF, &*memo.v2_protobuf.get_or_insert_with(make))
             }
         };
         let mut headers = vary();
@@ -291,4 +293,135 @@ fn date(time: SystemTime) -> HeaderValue {
     let text =
         jiff::Timestamp::try_from(time).ok().and_then(|it| printer.timestamp_to_rfc9110_string(&it).ok());
     HeaderValue::try_from(text.unwrap_or_default()).expect("a date is fit for a header")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderName, HeaderValue};
+    use keelson_registry::{Catalog, CatalogHandle};
+    use keelson_stdx::clock::Clock;
+
+    use super::{Ask, OpenApi};
+    use crate::openapi::{Features, Settings};
+
+    struct Client(OpenApi);
+
+    impl Client {
+        fn new() -> Client {
+            let settings = Settings { version: "v1.36.4".to_owned(), features: Features::default() };
+            let catalog = CatalogHandle::new(Catalog::new(Vec::new()));
+            Client(OpenApi::new(settings, catalog, Clock::manual().0))
+        }
+
+        /// The answer to a GET with one header: status, one of the answer's headers, body.
+        fn get(&self, address: &str, header: (&str, &str), wanted: &str) -> (u16, String, String) {
+            let (path, query) = address.split_once('?').unwrap_or((address, ""));
+            let name = HeaderName::try_from(header.0).expect("a name");
+            let headers = HeaderMap::from_iter([(name, HeaderValue::try_from(header.1).expect("a value"))]);
+            let answer = self.0.answer(Ask { path, query, headers: &headers }).expect("an OpenAPI path");
+            let found = answer.headers().get(wanted).map(|it| it.to_str().expect("text").to_owned());
+            let body = String::from_utf8_lossy(answer.body()).into_owned();
+            (answer.status().as_u16(), found.unwrap_or_default(), body)
+        }
+
+        fn hash(&self, document: &str) -> String {
+            let (_, etag, _) = self.get(&format!("/openapi/v3/{document}"), ("accept", "*/*"), "etag");
+            etag.trim_matches('"').to_owned()
+        }
+    }
+
+    #[test]
+    fn the_index_names_every_document_with_its_hash() {
+        let client = Client::new();
+        let (code, media_type, body) =
+            client.get("/openapi/v3", ("accept", "application/json"), "content-type");
+        assert_eq!((code, media_type.as_str()), (200, "text/plain; charset=utf-8"));
+        let (apis, version) = (client.hash("apis"), client.hash("version"));
+        assert_eq!(apis.len(), 128);
+        let entry = |name: &str, hash: &str| {
+            format!("\"{name}\":{{\"serverRelativeURL\":\"/openapi/v3/{name}?hash={hash}\"}}")
+        };
+        let expected = format!("{{\"paths\":{{{},{}}}}}", entry("apis", &apis), entry("version", &version));
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_document_with_its_hash_is_kept_for_ever() {
+        let client = Client::new();
+        let address = format!("/openapi/v3/apis?hash={}", client.hash("apis"));
+        let check = |wanted: &str, expected: &str| {
+            let (code, found, _) = client.get(&address, ("accept", "application/json"), wanted);
+            assert_eq!((code, found.as_str()), (200, expected), "{wanted}");
+        };
+        check("cache-control", "public, immutable");
+        check("expires", "Fri, 01 Jan 2027 00:00:00 GMT");
+        check("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT");
+        check("vary", "Accept");
+        check("content-type", "application/json");
+    }
+
+    #[test]
+    fn a_stale_hash_leads_to_the_document_of_today() {
+        let client = Client::new();
+        let (code, location, body) = client.get("/openapi/v3/apis?hash=OLD", ("accept", "*/*"), "location");
+        let expected = format!("/openapi/v3/apis?hash={}", client.hash("apis"));
+        assert_eq!((code, location, body), (301, expected, String::new()));
+    }
+
+    #[test]
+    fn what_the_client_has_is_not_sent_again() {
+        let client = Client::new();
+        let etag = format!("\"{}\"", client.hash("version"));
+        let check = |value: &str, expected: u16| {
+            let (code, found, body) = client.get("/openapi/v3/version", ("if-none-match", value), "etag");
+            assert_eq!((code, body.is_empty(), found.as_str()), (expected, expected == 304, etag.as_str()));
+        };
+        check(&etag, 304);
+        check(&format!("W/{etag}"), 304);
+        check(&format!("\"x\", {etag}"), 304);
+        check("*", 304);
+        check("\"x\"", 200);
+    }
+
+    #[test]
+    fn the_client_chooses_the_encoding() {
+        let client = Client::new();
+        let check = |path: &str, accept: &str, code: u16, expected: &str| {
+            let (found, media_type, _) = client.get(path, ("accept", accept), "content-type");
+            assert_eq!((found, media_type.as_str()), (code, expected), "{path} {accept}");
+        };
+        let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        check("/openapi/v2", "", 200, "application/json");
+        check("/openapi/v2", "*/*", 200, "application/json");
+        check("/openapi/v2", protobuf, 200, protobuf);
+        check("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 200, protobuf);
+        check("/openapi/v2", &format!("application/json;q=0.5, {protobuf}"), 200, protobuf);
+        check("/openapi/v2", "text/html", 406, "");
+        check("/openapi/v3/apis", "application/json, text/html", 200, "application/json");
+        check("/openapi/v3/apis", "text/html", 406, "");
+        check("/openapi/v3/nowhere", "*/*", 404, "");
+    }
+
+    #[test]
+    fn both_encodings_have_one_hash() {
+        let client = Client::new();
+        let etag = |accept: &str| client.get("/openapi/v2", ("accept", accept), "etag").1;
+        let protobuf = etag("application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+        assert_eq!(protobuf, etag("application/json"));
+    }
+
+    #[test]
+    fn a_new_catalog_makes_new_documents() {
+        let client = Client::new();
+        let before = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
+        let group = keelson_registry::catalog::ServedGroup {
+            name: "stable.example.com".into(),
+            versions: vec!["v1".into()],
+            resources: Vec::new(),
+        };
+        client.0.catalog.swap(Catalog::new(vec![group]));
+        let after = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
+        assert!(!before.contains("stable.example.com"));
+        assert!(after.contains("\"apis/stable.example.com/v1\""), "{after}");
+    }
 }

@@ -49,6 +49,29 @@ fn the_v2_document_is_that_of_upstream() {
     compare("v2", &ours, &theirs, "definitions", |document| references(document.get("paths"), document));
 }
 
+/// Writes the v2 document in both encodings into a folder, for other programs to compare.
+#[test]
+fn zz_dump() {
+    if let Some(folder) = std::env::var_os("OADUMP") {
+        let folder = PathBuf::from(folder);
+        let groups = groups();
+        let served = Served::groups(&groups);
+        let mut settings = settings();
+        std::fs::write(folder.join("v2.json"), document::v2(&served, &settings)).unwrap();
+        std::fs::write(folder.join("v2.pb"), document::v2_protobuf(&served, &settings)).unwrap();
+        settings.features = Features::default();
+        for subject in Subject::all(&served) {
+            let begun = std::time::SystemTime::UNIX_EPOCH;
+            let _ = begun;
+            std::fs::write(
+                folder.join(format!("v3_{}.json", subject.path().replace('/', "__"))),
+                subject.v3(&settings),
+            )
+            .unwrap();
+        }
+    }
+}
+
 /// Compares paths, and the schemas that these lead to.
 fn compare(name: &str, ours: &Map, theirs: &Map, place: &str, used: impl Fn(&Map) -> BTreeSet<String>) {
     let mut wrong = String::new();

@@ -7,9 +7,9 @@ use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_schema::openapi::{Components, Form};
 
-use super::Settings;
 use super::route::{Parameter, PathRoutes, Place, Route, reason};
 use super::write::{Members, about, bearer_token, describe, map, schemas, texts};
+use super::{Settings, protobuf};
 
 /// The document that describes `routes`.
 pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
@@ -27,6 +27,18 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
     document.set("security", vec![Value::from(map([("BearerToken", Value::List(Vec::new()))]))]);
     document.close();
     out
+}
+
+/// The same in protobuf.
+pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+    let mut document = protobuf::Document::default();
+    for path in PathRoutes::group(routes) {
+        document.path(path.path, &path_item(&path));
+    }
+    for (name, schema) in components.schemas() {
+        document.definition(name, &schema);
+    }
+    document.finish(&about(&settings.version), &bearer_token())
 }
 
 fn path_item(path: &PathRoutes<'_>) -> Map {

@@ -28,6 +28,8 @@ pub(crate) enum Writing {
     Create,
     /// `UpdateOptions`.
     Update,
+    /// `PatchOptions`.
+    Patch,
 }
 
 impl Writing {
@@ -35,6 +37,7 @@ impl Writing {
         match self {
             Writing::Create => "CreateOptions",
             Writing::Update => "UpdateOptions",
+            Writing::Patch => "PatchOptions",
         }
     }
 }

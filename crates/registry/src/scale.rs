@@ -1,0 +1,115 @@
+//! Scale: the one number that autoscalers turn, in the same shape for every kind.
+//!
+//! Upstream: pkg/registry/apps/deployment/storage/storage.go, scaleFromDeployment and scaleUpdatedObjectInfo (v1.36.4).
+
+use keelson_object::selector::label::Selector;
+use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, Value};
+
+use crate::error::{Error, Result};
+use crate::resource::Scale;
+
+/// The kind and version in which scales are spoken of.
+pub const KIND: &str = "Scale";
+/// See [`KIND`].
+pub const API_VERSION: &str = "autoscaling/v1";
+
+/// The scale of `object`.
+pub fn of(object: &Object, at: &Scale) -> Object {
+    let number = |path: &str| object.fields.at(path).and_then(Value::as_int).unwrap_or_default();
+    let mut spec = Map::new();
+    if number(at.replicas) != 0 {
+        spec.push_new("replicas", number(at.replicas));
+    }
+    let mut status = Map::new();
+    status.push_new("replicas", number(at.current));
+    if let Some(selector) = selector(object, at.selector) {
+        status.push_new("selector", selector);
+    }
+    let meta = ObjectMeta {
+        name: object.meta.name.clone(),
+        namespace: object.meta.namespace.clone(),
+        uid: object.meta.uid.clone(),
+        resource_version: object.meta.resource_version.clone(),
+        creation_timestamp: object.meta.creation_timestamp,
+        ..ObjectMeta::default()
+    };
+    let mut fields = Map::new();
+    fields.push_new("spec", spec);
+    fields.push_new("status", status);
+    Object { kind: KIND.into(), api_version: API_VERSION.into(), meta, fields }
+}
+
+/// `old` with the number that `scale` asks for.
+pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
+    let wanted = scale.fields.at("spec.replicas").and_then(Value::as_int).unwrap_or_default();
+    if wanted < 0 {
+        let mut errors = FieldErrors::default();
+        errors.non_negative(&Path::root("spec").key("replicas"), Some(wanted));
+        let kind = keelson_object::GroupKind { group: "autoscaling".into(), kind: KIND.into() };
+        return Err(Error::Invalid { kind, name: scale.meta.name.to_string(), errors });
+    }
+    let mut object = old.clone();
+    let (parents, field) = at.replicas.rsplit_once('.').unwrap_or(("", at.replicas));
+    let mut map = &mut object.fields;
+    for parent in parents.split('.').filter(|it| !it.is_empty()) {
+        map = map.map_mut(parent);
+    }
+    map.set(field, wanted);
+    if !scale.meta.resource_version.is_empty() {
+        object.meta.resource_version = scale.meta.resource_version.clone();
+    }
+    if !scale.meta.uid.is_empty() {
+        object.meta.uid = scale.meta.uid.clone();
+    }
+    Ok(object)
+}
+
+/// A selector as text, whether the kind keeps it as a tree or as text.
+fn selector(object: &Object, path: &str) -> Option<String> {
+    match object.fields.at(path)? {
+        Value::String(text) => Some(text.to_string()),
+        Value::Map(map) => Selector::from_label_selector(map).ok().map(|it| it.to_string()),
+        _ => None,
+    }
+    .filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{apply, of};
+    use crate::resource::Scale;
+    use keelson_object::{Object, Value};
+
+    const AT: Scale = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
+
+    fn deployment() -> Object {
+        let mut object = Object::default();
+        object.meta.name = "web".into();
+        object.meta.resource_version = "7".into();
+        let spec = object.fields.map_mut("spec");
+        spec.set("replicas", 3);
+        spec.map_mut("selector").map_mut("matchLabels").set("app", "web");
+        object.fields.map_mut("status").set("replicas", 2);
+        object
+    }
+
+    #[test]
+    fn a_scale_shows_wanted_and_current_replicas() {
+        let scale = of(&deployment(), &AT);
+        let number = |path: &str| scale.fields.at(path).and_then(Value::as_int);
+        assert_eq!((number("spec.replicas"), number("status.replicas")), (Some(3), Some(2)));
+        assert_eq!(scale.fields.at("status.selector").and_then(Value::as_str), Some("app=web"));
+        assert_eq!((scale.meta.name.as_str(), scale.meta.resource_version.as_str()), ("web", "7"));
+    }
+
+    #[test]
+    fn a_scale_changes_one_number() {
+        let (old, mut scale) = (deployment(), of(&deployment(), &AT));
+        scale.fields.map_mut("spec").set("replicas", 5);
+        let new = apply(&old, &scale, &AT).unwrap();
+        assert_eq!(new.fields.at("spec.replicas").and_then(Value::as_int), Some(5));
+        assert_eq!(new.fields.at("spec.selector"), old.fields.at("spec.selector"));
+        scale.fields.map_mut("spec").set("replicas", -1);
+        assert!(apply(&old, &scale, &AT).is_err());
+    }
+}

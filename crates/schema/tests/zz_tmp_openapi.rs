@@ -1,0 +1,113 @@
+//! Every schema that upstream publishes, without its descriptions, is what the tables give.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use keelson_codec::json;
+use keelson_object::{Map, Value};
+use keelson_schema::openapi::{Components, Enums, Form, Home};
+
+#[test]
+fn the_schemas_of_every_group_version_are_those_of_v3() {
+    let Some(folder) = yardstick() else { return };
+    let mut checked = 0;
+    for entry in std::fs::read_dir(folder.join("openapi/v3")).expect("the folder of documents") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let parts: Vec<&str> = name.trim_end_matches("_openapi.json").split("__").collect();
+        let home = match parts[..] {
+            ["api", version] => Some(Home { group: "", version }),
+            ["apis", group, version] => Some(Home { group, version }),
+            _ => None,
+        };
+        let published = document(&path);
+        let Some(schemas) = published.at("components.schemas").and_then(Value::as_map) else { continue };
+        checked += check(Components::new(Form::V3, Enums::Listed, home), schemas, &name);
+    }
+    assert!(checked > 300, "only {checked} schemas");
+}
+
+#[test]
+fn the_schemas_are_those_of_v2() {
+    let Some(folder) = yardstick() else { return };
+    let published = document(&folder.join("openapi/swagger.json"));
+    let schemas = published.map("definitions").expect("definitions");
+    let checked = check(Components::new(Form::V2, Enums::Listed, None), schemas, "swagger.json");
+    assert!(checked > 300, "only {checked} schemas");
+}
+
+/// Adds the kinds among `schemas` and compares what they bring with `schemas`.
+fn check(mut components: Components<'_>, schemas: &Map, document: &str) -> usize {
+    for (name, schema) in schemas.iter() {
+        let kinds = schema.as_map().expect("a schema").list("x-kubernetes-group-version-kind");
+        match kinds.first().and_then(Value::as_map) {
+            _ if name.ends_with("meta.v1.Patch") => drop(components.meta("Patch")),
+            _ if name.ends_with("version.Info") => drop(components.version()),
+            Some(_) if name.starts_with("io.k8s.apimachinery.pkg.apis.meta.v1.") => {
+                components.meta(name.rsplit('.').next().expect("a kind"));
+            }
+            Some(kind) => {
+                let text = |key: &str| kind.str(key).expect("text");
+                let added = components.builtin(text("group"), text("version"), text("kind"));
+                assert_eq!(added.as_deref(), Some(name.as_str()), "{document}");
+            }
+            None => {}
+        }
+    }
+    let ours: BTreeMap<&str, Value> = components.schemas().map(|(name, map)| (name, map.into())).collect();
+    let text = |value: Option<&Value>| value.map_or_else(Default::default, json::to_bytes);
+    let mut wrong = String::new();
+    let names: BTreeSet<&str> = ours.keys().copied().chain(schemas.iter().map(|it| it.0.as_str())).collect();
+    for name in names {
+        let (ours, theirs) = (ours.get(name), schemas.get(name));
+        if ours != theirs {
+            let (ours, theirs) = (text(ours), text(theirs));
+            let _ = writeln!(
+                wrong,
+                "{name}\n  ours   {}\n  theirs {}",
+                ours.escape_ascii(),
+                theirs.escape_ascii()
+            );
+        }
+    }
+    print!("{document}\n{wrong}");
+    ours.len()
+}
+
+/// A document without descriptions.
+fn document(path: &Path) -> Map {
+    let text = std::fs::read(path).expect("the document");
+    let mut value = json::read(&text).expect("JSON").value;
+    strip(&mut value);
+    match value {
+        Value::Map(map) => map,
+        _ => panic!("{} is not a document", path.display()),
+    }
+}
+
+/// Takes descriptions out; a property that is called so is no text.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Map(map) => {
+            map.retain(|key, value| key != "description" || value.as_str().is_none());
+            map.iter_mut().for_each(|(_, value)| strip(value));
+        }
+        Value::List(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// The folder of upstream's published data, or a line in the report of skipped tests.
+fn yardstick() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICK") {
+        return Some(folder.into());
+    }
+    if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
+        use std::io::Write as _;
+        let mut options = std::fs::OpenOptions::new();
+        let mut report = options.create(true).append(true).open(report).expect("the report of skipped tests");
+        writeln!(report, "schema openapi: KEELSON_YARDSTICK is not set").expect("a line in the report");
+    }
+    None
+}

@@ -1,0 +1,86 @@
+//! The scale subresource: read, replaced and patched like an object, written as one number of another.
+
+use bytes::Bytes;
+use http::StatusCode;
+use keelson_codec::json;
+use keelson_object::{Frozen, Object};
+use keelson_registry::decode::{Draft, Shape};
+use keelson_registry::options::{FieldValidation, Part};
+use keelson_registry::resource::Scale;
+use keelson_registry::{Context, operation, scale};
+use keelson_schema::Schema;
+
+use super::Call;
+use super::get::freshness;
+use super::patch::{Form, Patch};
+use crate::body::RequestBody;
+use crate::encode;
+use crate::encode::compress::Gzip;
+use crate::error::Result;
+use crate::negotiate::{self, Output};
+use crate::params::write::{Writing, write};
+use crate::response::Response;
+
+pub(crate) async fn get(call: &Call<'_>, at: &Scale) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let frozen = operation::get(&call.found.live, &call.place(), freshness(call)?).await?;
+    answer(call, &frozen, at, output)
+}
+
+pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let body = body.read(call.facts.server.settings.max_body).await?;
+    let params = write(call.query, Writing::Update)?;
+    let draft = call.draft(negotiate::input(&call.parts.headers)?, &body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let wanted = read(&context, draft, params.validation)?;
+    let edit = |old: &Object| scale::apply(old, &wanted, at);
+    write_back(call, &context, at, output, edit).await
+}
+
+pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
+    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let form = Form::of(&call.parts.headers)?;
+    let body: Bytes = body.read(call.facts.server.settings.max_body).await?;
+    let params = write(call.query, Writing::Patch)?;
+    let patch = Patch::read(form, &body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let schema = schema();
+    let edit = |old: &Object| {
+        let mut value = scale::of(old, at).into_value();
+        let duplicates = patch.merge_into(schema.as_ref(), &mut value)?;
+        let wanted = read(&context, Draft { value, duplicates }, params.validation)?;
+        scale::apply(old, &wanted, at)
+    };
+    write_back(call, &context, at, output, edit).await
+}
+
+async fn write_back(
+    call: &Call<'_>,
+    context: &Context,
+    at: &Scale,
+    output: Output,
+    edit: impl FnMut(&Object) -> keelson_registry::Result<Object>,
+) -> Result<Response> {
+    let place = call.place();
+    let work = operation::patch(&call.found.live, context, &place, Part::Main, edit);
+    let updated = call.run(context, work).await?;
+    answer(call, &updated.object, at, output)
+}
+
+fn answer(call: &Call<'_>, frozen: &Frozen, at: &Scale, output: Output) -> Result<Response> {
+    let object = call.found.live.thaw(frozen)?;
+    let compact = json::to_bytes(&scale::of(&object, at).into_value());
+    Ok(encode::pieces(StatusCode::OK, std::iter::once(compact), output, Gzip::of(&call.parts.headers)))
+}
+
+fn schema() -> Option<Schema> {
+    Schema::builtin("autoscaling", "v1", scale::KIND)
+}
+
+/// A scale that a client sent.
+fn read(context: &Context, draft: Draft, validation: FieldValidation) -> keelson_registry::Result<Object> {
+    let schema = schema();
+    let shape = Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref() };
+    shape.read(context, draft, validation)
+}
