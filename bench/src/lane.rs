@@ -53,11 +53,7 @@ impl Target {
             }
             Protocol::Http2 => format!("https://{}", connector.authority()),
         };
-        Ok(Target {
-            connector,
-            headers,
-            before_path,
-        })
+        Ok(Target { connector, headers, before_path })
     }
 
     /// `lanes` lanes. HTTP/2 puts `streams` of them on each connection.
@@ -86,10 +82,7 @@ impl Target {
     }
 
     fn lane(&self, sender: Sender) -> Lane {
-        Lane {
-            sender,
-            target: self.clone(),
-        }
+        Lane { sender, target: self.clone() }
     }
 }
 

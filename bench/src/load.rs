@@ -84,15 +84,7 @@ impl Load {
                 bail!("POST {path}: {status} {}", String::from_utf8_lossy(&body));
             }
         }
-        Ok(Load {
-            template: Template::new(&plan)?,
-            plan,
-            target,
-            namespace,
-            pid,
-            clock,
-            lanes,
-        })
+        Ok(Load { template: Template::new(&plan)?, plan, target, namespace, pid, clock, lanes })
     }
 
     /// All phases, one after the other.
@@ -116,9 +108,7 @@ impl Load {
 
     /// Reads everything at once for a time.
     pub async fn list(&mut self) -> Result<Phase> {
-        let idle = self
-            .lanes
-            .split_off(self.plan.list_lanes.clamp(1, self.lanes.len()));
+        let idle = self.lanes.split_off(self.plan.list_lanes.clamp(1, self.lanes.len()));
         let phase = self.each_lane("list", Step::List).await;
         self.lanes.extend(idle);
         phase
@@ -137,9 +127,7 @@ impl Load {
     /// Deletes all objects.
     pub async fn delete(&mut self) -> Result<Phase> {
         let phase = self.each_lane("delete", Step::Delete).await;
-        let namespace = self
-            .target
-            .uri(&format!("/api/v1/namespaces/{}", self.namespace))?;
+        let namespace = self.target.uri(&format!("/api/v1/namespaces/{}", self.namespace))?;
         if let Some(lane) = self.lanes.first_mut() {
             lane.count(Method::DELETE, namespace, Bytes::new()).await?;
         }
@@ -170,11 +158,8 @@ impl Load {
     async fn each_lane(&mut self, name: &'static str, step: Step) -> Result<Phase> {
         let work = Arc::new(Work::new(self, step)?);
         let begun = self.clock.monotonic();
-        let workers: Vec<_> = self
-            .lanes
-            .drain(..)
-            .map(|lane| task::spawn("lane", drive(Arc::clone(&work), lane)))
-            .collect();
+        let workers: Vec<_> =
+            self.lanes.drain(..).map(|lane| task::spawn("lane", drive(Arc::clone(&work), lane))).collect();
         let mut all = Tally::default();
         for worker in workers {
             let (lane, tally) = worker.await.context("a lane panicked")?;
@@ -247,11 +232,9 @@ impl Work {
     fn request(&self, number: usize) -> (Method, Uri, Bytes) {
         let object = number % self.plan.objects;
         match self.step {
-            Step::Create => (
-                Method::POST,
-                self.collection.clone(),
-                self.template.fill(&name(object), "created"),
-            ),
+            Step::Create => {
+                (Method::POST, self.collection.clone(), self.template.fill(&name(object), "created"))
+            }
             // A stride that is coprime to most counts touches all objects in no obvious order.
             Step::Get => {
                 let object = number.wrapping_mul(7919) % self.plan.objects;
@@ -260,19 +243,11 @@ impl Work {
             Step::List => (Method::GET, self.collection.clone(), Bytes::new()),
             Step::Update => {
                 let mark = format!("round {number}");
-                (
-                    Method::PUT,
-                    self.objects[object].clone(),
-                    self.template.fill(&name(object), &mark),
-                )
+                (Method::PUT, self.objects[object].clone(), self.template.fill(&name(object), &mark))
             }
             Step::Delete => {
                 let options = br#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}"#;
-                (
-                    Method::DELETE,
-                    self.objects[object].clone(),
-                    Bytes::from_static(options),
-                )
+                (Method::DELETE, self.objects[object].clone(), Bytes::from_static(options))
             }
         }
     }

@@ -42,11 +42,9 @@ fn command() -> Command {
         .subcommand(load_command())
         .subcommand(targets_command())
         .subcommand(
-            Command::new("plain").hide(true).arg(
-                Arg::new("folder")
-                    .required(true)
-                    .value_parser(value_parser!(PathBuf)),
-            ),
+            Command::new("plain")
+                .hide(true)
+                .arg(Arg::new("folder").required(true).value_parser(value_parser!(PathBuf))),
         )
 }
 
@@ -60,11 +58,7 @@ fn load_command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("How to log in"),
         )
-        .arg(
-            Arg::new("server")
-                .long("server")
-                .help("Address, if not that of the kubeconfig"),
-        )
+        .arg(Arg::new("server").long("server").help("Address, if not that of the kubeconfig"))
         .arg(
             Arg::new("kind")
                 .long("kind")
@@ -72,12 +66,7 @@ fn load_command() -> Command {
                 .default_value("pods")
                 .help("What is written and read"),
         )
-        .arg(
-            Arg::new("protocol")
-                .long("protocol")
-                .value_parser(["http1", "http2"])
-                .default_value("http1"),
-        )
+        .arg(Arg::new("protocol").long("protocol").value_parser(["http1", "http2"]).default_value("http1"))
         .arg(number("streams", "8").help("With http2: requests that share a connection"))
         .arg(number("objects", "10000").help("How many objects"))
         .arg(number("size", "7300").help("Bytes of each object's JSON"))
@@ -113,10 +102,7 @@ fn targets_command() -> Command {
 }
 
 fn number(name: &'static str, default: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .value_parser(value_parser!(usize))
-        .default_value(default)
+    Arg::new(name).long(name).value_parser(value_parser!(usize)).default_value(default)
 }
 
 fn json_file() -> Arg {
@@ -147,13 +133,8 @@ async fn load(matches: &ArgMatches) -> Result<()> {
         watchers: count(matches, "watchers"),
         watched_updates: count(matches, "watched-updates"),
     };
-    let port = server
-        .rsplit_once(':')
-        .and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
-    let pid = matches
-        .get_one::<u32>("pid")
-        .copied()
-        .or_else(|| memory::listener(port?));
+    let port = server.rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
+    let pid = matches.get_one::<u32>("pid").copied().or_else(|| memory::listener(port?));
     let target = Target::new(server, &kubeconfig.credentials, protocol)?;
     let phases = Load::prepare(target, plan, pid).await?.run().await?;
     print!("{}", measure::table(&phases));
@@ -161,10 +142,7 @@ async fn load(matches: &ArgMatches) -> Result<()> {
 }
 
 async fn targets(matches: &ArgMatches) -> Result<()> {
-    let folder = matches
-        .get_one::<PathBuf>("folder")
-        .cloned()
-        .unwrap_or_else(std::env::temp_dir);
+    let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     let settings = targets::Settings {
         objects: count(matches, "objects").max(1),
         size: count(matches, "size"),
@@ -190,10 +168,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 fn value<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> T {
-    matches
-        .get_one::<T>(name)
-        .expect("it is required or has a default")
-        .clone()
+    matches.get_one::<T>(name).expect("it is required or has a default").clone()
 }
 
 fn count(matches: &ArgMatches, name: &str) -> usize {

@@ -25,8 +25,7 @@ impl Tally {
     pub fn success(&mut self, bytes: u64, took: Duration) {
         self.done += 1;
         self.bytes += bytes;
-        self.latencies
-            .push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
+        self.latencies.push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
     }
 
     /// Notes a failure.
@@ -78,11 +77,7 @@ impl Phase {
         tally.latencies.sort_unstable();
         let at = |share: f64| {
             let last = tally.latencies.len().saturating_sub(1);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                clippy::cast_precision_loss
-            )]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             let index = (last as f64 * share).round() as usize;
             Duration::from_micros(u64::from(tally.latencies.get(index).copied().unwrap_or(0)))
         };
@@ -139,9 +134,7 @@ pub fn table(phases: &[Phase]) -> String {
         "phase", "done", "failed", "seconds", "per s", "p50", "p99", "max", "MB/s", "RSS MiB"
     );
     for phase in phases {
-        let resident = phase
-            .resident
-            .map_or(String::from("-"), |bytes| format!("{:.1}", mebibytes(bytes)));
+        let resident = phase.resident.map_or(String::from("-"), |bytes| format!("{:.1}", mebibytes(bytes)));
         let _ = writeln!(
             text,
             "{:<14} {:>9} {:>7} {:>8.2} {:>10.0} {:>10} {:>10} {:>10} {:>9.1} {:>9}",

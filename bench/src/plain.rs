@@ -47,10 +47,7 @@ impl PlainServer {
         let output = child.stdout.take().context("its output is piped")?;
         BufReader::new(output).read_line(&mut line)?;
         let port = line.trim().parse();
-        Ok(PlainServer {
-            child,
-            port: port.context("the plain server names its port")?,
-        })
+        Ok(PlainServer { child, port: port.context("the plain server names its port")? })
     }
 
     /// Where it is.
@@ -85,10 +82,7 @@ pub async fn serve(folder: PathBuf) -> Result<()> {
     println!("{}", listener.local_addr()?.port());
     loop {
         let (socket, _) = listener.accept().await?;
-        task::spawn(
-            "plain connection",
-            connection(socket, acceptor.clone(), Arc::clone(&files)),
-        );
+        task::spawn("plain connection", connection(socket, acceptor.clone(), Arc::clone(&files)));
     }
 }
 
@@ -101,9 +95,7 @@ async fn connection(socket: TcpStream, acceptor: TlsAcceptor, files: Arc<HashMap
         let response = respond(&request, &files);
         async move { Ok::<_, Infallible>(response) }
     });
-    let _ = auto::Builder::new(TokioExecutor::new())
-        .serve_connection(TokioIo::new(stream), answer)
-        .await;
+    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer).await;
 }
 
 fn respond(request: &Request<Incoming>, files: &HashMap<String, Bytes>) -> Response<Full<Bytes>> {
@@ -119,9 +111,7 @@ fn respond(request: &Request<Incoming>, files: &HashMap<String, Bytes>) -> Respo
         ("cache-control", "no-cache, private"),
         ("audit-id", "2f0c7d0e-6a5c-4a57-9f2c-0d8b6a0d7c11"),
     ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
 }

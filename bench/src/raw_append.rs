@@ -86,9 +86,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let phase = run(folder.path(), 3, 10, 100).unwrap();
         assert_eq!((phase.done, phase.failed, phase.bytes), (10, 0, 1000));
-        assert_eq!(
-            std::fs::metadata(folder.path().join("raw-append")).unwrap().len(),
-            1000
-        );
+        assert_eq!(std::fs::metadata(folder.path().join("raw-append")).unwrap().len(), 1000);
     }
 }

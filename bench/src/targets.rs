@@ -56,10 +56,8 @@ pub struct Report {
 
 /// Measures everything. Takes about a minute with the usual settings.
 pub async fn run(settings: &Settings) -> Result<Report> {
-    let mut report = Report {
-        lines: Vec::new(),
-        notes: vec![format!("binary: {}", Binary::path().display())],
-    };
+    let mut report =
+        Report { lines: Vec::new(), notes: vec![format!("binary: {}", Binary::path().display())] };
     start_up(settings, &mut report).await?;
 
     let server = start(settings).await?;
@@ -108,11 +106,7 @@ async fn start_up(settings: &Settings, report: &mut Report) -> Result<()> {
         target: format!("< {READY_WITHIN:.0} ms"),
         measured: format!("{median:.0} ms"),
         met: median < READY_WITHIN,
-        detail: format!(
-            "median of {STARTS}, {:.0} to {:.0} ms",
-            times[0],
-            times[STARTS - 1]
-        ),
+        detail: format!("median of {STARTS}, {:.0} to {:.0} ms", times[0], times[STARTS - 1]),
     });
     report.lines.push(Line {
         name: "memory at rest",
@@ -131,12 +125,7 @@ async fn creates(settings: &Settings, load: &mut Load, report: &mut Report) -> R
     let (lanes, objects, size) = (settings.lanes, settings.objects, settings.size);
     let raw = tokio::task::spawn_blocking(move || raw_append::run(folder.path(), lanes, objects, size));
     let raw = raw.await.context("raw appends panicked")??;
-    report.ratio(
-        "durable creates / raw append + fdatasync",
-        0.3,
-        (created.rate(), raw.rate()),
-        "per s",
-    );
+    report.ratio("durable creates / raw append + fdatasync", 0.3, (created.rate(), raw.rate()), "per s");
     report.note(&created);
     report.note(&raw);
     Ok(())
@@ -146,10 +135,7 @@ async fn creates(settings: &Settings, load: &mut Load, report: &mut Report) -> R
 async fn reads(settings: &Settings, plan: &Plan, load: &mut Load, report: &mut Report) -> Result<()> {
     let folder = tempfile::tempdir().context("a folder for answers")?;
     let collection = load.collection();
-    fs::write(
-        folder.path().join("object"),
-        load.fetch(&format!("{collection}/object-000000")).await?,
-    )?;
+    fs::write(folder.path().join("object"), load.fetch(&format!("{collection}/object-000000")).await?)?;
     fs::write(folder.path().join("list"), load.fetch(&collection).await?)?;
     let plain = PlainServer::start(folder.path())?;
     let plain =
@@ -165,16 +151,8 @@ async fn reads(settings: &Settings, plan: &Plan, load: &mut Load, report: &mut R
     let rates = (median(&get, Phase::rate), median(&plain_get, Phase::rate));
     report.ratio("GET / plain hyper", 0.5, rates, "per s");
     let megabytes = |phases: &[Phase]| median(phases, Phase::bandwidth) / 1e6;
-    report.ratio(
-        "LIST / plain hyper",
-        0.5,
-        (megabytes(&list), megabytes(&plain_list)),
-        "MB/s",
-    );
-    for phase in [get, plain_get, list, plain_list]
-        .iter()
-        .flat_map(|phases| phases.last())
-    {
+    report.ratio("LIST / plain hyper", 0.5, (megabytes(&list), megabytes(&plain_list)), "MB/s");
+    for phase in [get, plain_get, list, plain_list].iter().flat_map(|phases| phases.last()) {
         report.note(phase);
     }
     Ok(())
@@ -277,9 +255,8 @@ impl Report {
             0 => String::new(),
             failed => format!(", {failed} FAILED: {}", phase.complaint.as_deref().unwrap_or("")),
         };
-        let memory = phase.resident.map_or(String::new(), |bytes| {
-            format!(", server at {:.0} MiB", mebibytes(bytes))
-        });
+        let memory =
+            phase.resident.map_or(String::new(), |bytes| format!(", server at {:.0} MiB", mebibytes(bytes)));
         self.notes.push(format!(
             "{}: {:.0} per s, p50 {:.2} ms, p99 {:.2} ms, {:.1} MB/s{memory}{failed}",
             phase.name,
@@ -297,17 +274,10 @@ mod tests {
 
     #[test]
     fn a_missed_target_is_shown() {
-        let mut report = Report {
-            lines: Vec::new(),
-            notes: Vec::new(),
-        };
+        let mut report = Report { lines: Vec::new(), notes: Vec::new() };
         report.ratio("GET / plain hyper", 0.5, (4.0, 10.0), "per s");
         assert!(!report.is_met());
-        assert!(
-            report.table().starts_with("MISSED  GET / plain hyper"),
-            "{}",
-            report.table()
-        );
+        assert!(report.table().starts_with("MISSED  GET / plain hyper"), "{}", report.table());
         report.lines.clear();
         report.ratio("GET / plain hyper", 0.5, (6.0, 10.0), "per s");
         assert!(report.is_met());

@@ -16,9 +16,7 @@ impl Repo {
     pub fn find() -> Repo {
         let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = xtask.parent().expect("xtask is a folder of the workspace");
-        Repo {
-            root: root.to_owned(),
-        }
+        Repo { root: root.to_owned() }
     }
 
     pub fn root(&self) -> &Path {
@@ -70,32 +68,20 @@ fn describes_xtask(variable: &str) -> bool {
 
 /// Runs `command` to its end with our own output.
 pub fn succeed(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     ensure!(status.success(), "`{}` failed: {status}", shown(command));
     Ok(())
 }
 
 /// Runs `command` to its end and gives what it wrote to stdout.
 pub fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let output = command.output().with_context(|| format!("cannot start {}", shown(command)))?;
     let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "`{}` failed: {}",
-        shown(command),
-        errors.trim()
-    );
+    ensure!(output.status.success(), "`{}` failed: {}", shown(command), errors.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }

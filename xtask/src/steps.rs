@@ -42,11 +42,7 @@ impl Steps {
             Ok(Outcome::Skipped(reason)) => End::Skipped(reason),
             Err(error) => End::Failed(format!("{error:#}")),
         };
-        let step = Step {
-            name,
-            took: started.elapsed(),
-            end,
-        };
+        let step = Step { name, took: started.elapsed(), end };
         println!("--- {}", step.line());
         self.done.push(step);
     }
@@ -59,11 +55,7 @@ impl Steps {
     /// Prints the table. The last line is `N passed, N failed, N skipped`.
     pub fn finish(self) -> Result<()> {
         print!("\n{}", self.table());
-        let failed = self
-            .done
-            .iter()
-            .filter(|step| matches!(step.end, End::Failed(_)))
-            .count();
+        let failed = self.done.iter().filter(|step| matches!(step.end, End::Failed(_))).count();
         if failed > 0 {
             bail!("{failed} of {} steps failed", self.done.len());
         }
@@ -97,16 +89,11 @@ impl Step {
         };
         let seconds = self.took.as_secs();
         let took = format!("{}m {:02}s", seconds / 60, seconds % 60);
-        format!("{:<18} {word:<8} {took:>8}  {note}", self.name)
-            .trim_end()
-            .to_owned()
+        format!("{:<18} {word:<8} {took:>8}  {note}", self.name).trim_end().to_owned()
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "durations for people; the clock crate would bring tokio"
-)]
+#[expect(clippy::disallowed_methods, reason = "durations for people; the clock crate would bring tokio")]
 fn now() -> Instant {
     Instant::now()
 }
@@ -116,11 +103,7 @@ mod tests {
     use super::*;
 
     fn step(name: &'static str, end: End) -> Step {
-        Step {
-            name,
-            took: Duration::from_secs(63),
-            end,
-        }
+        Step { name, took: Duration::from_secs(63), end }
     }
 
     #[test]

@@ -87,10 +87,7 @@ fn static_checks(repo: &Repo, steps: &mut Steps) {
 
 /// The generators read the published API definitions, which come with Go's module cache.
 fn check_generated(repo: &Repo) -> Result<Outcome> {
-    if !tidy::files::read_all(repo.root())?
-        .iter()
-        .any(tidy::files::SourceFile::is_generated)
-    {
+    if !tidy::files::read_all(repo.root())?.iter().any(tidy::files::SourceFile::is_generated) {
         return Ok(Outcome::Skipped(String::from("nothing is generated yet")));
     }
     if !tools::go::is_there() {
@@ -105,11 +102,8 @@ fn check_generated(repo: &Repo) -> Result<Outcome> {
 /// Tests that cannot run say so in the file that `KEELSON_SKIP_REPORT` names, one line each.
 fn read_skip_report(path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut lines: Vec<String> = text
-        .lines()
-        .map(|line| line.trim_start_matches("SKIPPED: "))
-        .map(String::from)
-        .collect();
+    let mut lines: Vec<String> =
+        text.lines().map(|line| line.trim_start_matches("SKIPPED: ")).map(String::from).collect();
     lines.retain(|line| !line.is_empty());
     lines.sort();
     lines.dedup();
@@ -123,14 +117,8 @@ mod tests {
     #[test]
     fn a_skipped_test_counts_once() {
         let report = tempfile::NamedTempFile::new().expect("a scratch file");
-        std::fs::write(
-            report.path(),
-            "b: no kubectl\nSKIPPED: a: no Go\n\nb: no kubectl\n",
-        )
-        .expect("a report");
-        assert_eq!(
-            read_skip_report(report.path()).expect("a report"),
-            ["a: no Go", "b: no kubectl"]
-        );
+        std::fs::write(report.path(), "b: no kubectl\nSKIPPED: a: no Go\n\nb: no kubectl\n")
+            .expect("a report");
+        assert_eq!(read_skip_report(report.path()).expect("a report"), ["a: no Go", "b: no kubectl"]);
     }
 }

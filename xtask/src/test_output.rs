@@ -18,10 +18,7 @@ pub struct Counts {
 
 /// Runs `command` (a `cargo test`), keeps its whole output in `log`, and prints it without the tests that pass.
 pub fn run(command: &mut Command, log: &Path) -> Result<Counts> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start cargo test")?;
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut log_file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut counts = Counts::default();
@@ -46,36 +43,22 @@ impl Counts {
     fn read(&mut self, line: &str) {
         if let Some(result) = line.strip_prefix("test result: ") {
             let number = |word: &str| {
-                let part = result
-                    .split([';', '.'])
-                    .find_map(|part| part.trim().strip_suffix(word));
-                part.and_then(|number| number.trim().parse::<u64>().ok())
-                    .unwrap_or(0)
+                let part = result.split([';', '.']).find_map(|part| part.trim().strip_suffix(word));
+                part.and_then(|number| number.trim().parse::<u64>().ok()).unwrap_or(0)
             };
             self.passed += number("passed");
             self.failed += number("failed");
-        } else if let Some(name) = line
-            .strip_prefix("test ")
-            .and_then(|it| it.strip_suffix(" ... FAILED"))
-        {
+        } else if let Some(name) = line.strip_prefix("test ").and_then(|it| it.strip_suffix(" ... FAILED")) {
             self.failures.push(name.to_owned());
         }
     }
 
     fn complaint(&self, log: &Path) -> String {
         if self.failures.is_empty() {
-            return format!(
-                "cargo test failed before or beside the tests, see {}",
-                log.display()
-            );
+            return format!("cargo test failed before or beside the tests, see {}", log.display());
         }
         let names = self.failures.join(", ");
-        format!(
-            "{} tests failed, {} passed: {names}; see {}",
-            self.failed,
-            self.passed,
-            log.display()
-        )
+        format!("{} tests failed, {} passed: {names}; see {}", self.failed, self.passed, log.display())
     }
 }
 
@@ -101,14 +84,7 @@ mod tests {
         ] {
             counts.read(line);
         }
-        assert_eq!(
-            counts,
-            Counts {
-                passed: 42,
-                failed: 1,
-                failures: vec![String::from("a::c")]
-            }
-        );
+        assert_eq!(counts, Counts { passed: 42, failed: 1, failures: vec![String::from("a::c")] });
     }
 
     #[test]
@@ -118,24 +94,13 @@ mod tests {
         let script = "echo 'test a ... ok'; echo 'test b ... FAILED'; \
                       echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101";
         let error = run(Command::new("sh").args(["-c", script]), &log).expect_err("a test failed");
-        assert_eq!(
-            error.to_string(),
-            format!("1 tests failed, 1 passed: b; see {}", log.display())
-        );
+        assert_eq!(error.to_string(), format!("1 tests failed, 1 passed: b; see {}", log.display()));
         let kept = std::fs::read_to_string(&log).expect("a log");
         assert!(kept.starts_with("test a ... ok\ntest b ... FAILED\n"), "{kept}");
 
         let error = run(Command::new("sh").args(["-c", "exit 101"]), &log).expect_err("nothing was built");
-        assert!(
-            error
-                .to_string()
-                .starts_with("cargo test failed before or beside the tests"),
-            "{error}"
-        );
-        assert_eq!(
-            run(&mut Command::new("true"), &log).expect("nothing failed"),
-            Counts::default()
-        );
+        assert!(error.to_string().starts_with("cargo test failed before or beside the tests"), "{error}");
+        assert_eq!(run(&mut Command::new("true"), &log).expect("nothing failed"), Counts::default());
     }
 
     #[test]

@@ -84,11 +84,7 @@ impl Tool {
     pub fn provide(self, repo: &Repo) -> Result<Provision> {
         if let Some(path) = std::env::var_os(self.variable()).map(PathBuf::from) {
             let missing = || format!("{} names {}, which is not there", self.variable(), path.display());
-            return Ok(if path.exists() {
-                Provision::At(path)
-            } else {
-                Provision::Missing(missing())
-            });
+            return Ok(if path.exists() { Provision::At(path) } else { Provision::Missing(missing()) });
         }
         if self == Tool::Yardstick {
             return yardstick::provide(repo);
@@ -121,12 +117,7 @@ impl Tool {
         if self.is_right(&path) {
             return Provision::At(path);
         }
-        Provision::Missing(format!(
-            "{} is not {} {}",
-            path.display(),
-            self.name(),
-            self.version()
-        ))
+        Provision::Missing(format!("{} is not {} {}", path.display(), self.name(), self.version()))
     }
 
     /// Whether the program at `path` says that it is the version we want.
@@ -143,15 +134,12 @@ impl Tool {
 /// etcd leaves the `v` out.
 fn names(text: &str, version: &str) -> bool {
     let bare = version.trim_start_matches('v');
-    text.split_whitespace()
-        .any(|word| word.trim_start_matches('v') == bare)
+    text.split_whitespace().any(|word| word.trim_start_matches('v') == bare)
 }
 
 fn on_search_path(program: &str) -> Option<PathBuf> {
     let search_path = std::env::var_os("PATH")?;
-    std::env::split_paths(&search_path)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
+    std::env::split_paths(&search_path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 #[cfg(test)]
@@ -175,10 +163,6 @@ mod tests {
     #[test]
     fn the_short_tier_needs_no_upstream_server() {
         assert!(!needed(Tier::Short).contains(&Tool::KubeApiserver));
-        assert!(
-            needed(Tier::Short)
-                .iter()
-                .all(|tool| needed(Tier::Long).contains(tool))
-        );
+        assert!(needed(Tier::Short).iter().all(|tool| needed(Tier::Long).contains(tool)));
     }
 }

@@ -40,10 +40,7 @@ pub(super) async fn run(load: &mut Load) -> Result<Vec<Phase>> {
             bail!("GET {path}: {}", response.status());
         }
         let (clock, expected) = (load.clock.clone(), load.plan.watched_updates);
-        watchers.push(task::spawn(
-            "watcher",
-            watch(response.into_body(), clock, expected),
-        ));
+        watchers.push(task::spawn("watcher", watch(response.into_body(), clock, expected)));
     }
 
     let begun = load.clock.monotonic();
@@ -54,10 +51,7 @@ pub(super) async fn run(load: &mut Load) -> Result<Vec<Phase>> {
         seen.add(watcher.await.context("a watcher panicked")?);
     }
     let took = load.clock.monotonic() - begun;
-    Ok(vec![
-        load.phase("watched update", wrote_for, written),
-        load.phase("watch event", took, seen),
-    ])
+    Ok(vec![load.phase("watched update", wrote_for, written), load.phase("watch event", took, seen)])
 }
 
 async fn revision(load: &mut Load) -> Result<String> {
@@ -87,9 +81,7 @@ async fn write(load: &mut Load) -> Result<Tally> {
                 let uri = target.uri(&format!("{collection}/{}", name(object)))?;
                 let begun = clock.monotonic();
                 let mark = format!("sent {}.", begun.as_nanos());
-                let received = lane
-                    .count(Method::PUT, uri, template.fill(&name(object), &mark))
-                    .await?;
+                let received = lane.count(Method::PUT, uri, template.fill(&name(object), &mark)).await?;
                 if received.status.is_success() {
                     tally.success(received.bytes, clock.monotonic() - begun);
                 } else {

@@ -27,9 +27,7 @@ impl Template {
         // Annotations come before the name, because serde_json sorts keys.
         let (first, rest) = text.split_once(MARK_GAP).context("the mark is in the text")?;
         let (second, third) = rest.split_once(NAME_GAP).context("the name is behind the mark")?;
-        Ok(Template {
-            parts: [first, second, third].map(|part| Bytes::copy_from_slice(part.as_bytes())),
-        })
+        Ok(Template { parts: [first, second, third].map(|part| Bytes::copy_from_slice(part.as_bytes())) })
     }
 
     /// The object with a name and a mark.

@@ -8,5 +8,6 @@
 pub mod json;
 pub mod limits;
 pub mod media_type;
+pub mod protobuf;
 pub mod stored;
 pub mod yaml;

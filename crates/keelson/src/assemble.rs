@@ -10,9 +10,10 @@ use keelson_housekeeping::{namespace_emptier, system_namespaces};
 use keelson_registry::catalog::ServedGroup;
 use keelson_registry::live::Ground;
 use keelson_registry::{Catalog, CatalogHandle, Group, Live};
+use keelson_server::openapi::{self, OpenApi};
 use keelson_server::{
-    CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource, Protocols, Server,
-    Settings, Sharing, TlsSettings, bind,
+    Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
+    Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
@@ -56,9 +57,13 @@ impl Assembly {
         let loops = Tasks::new();
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config.face, &catalog, clock, &loops, &namespaces_made);
-        let authn = Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let authn =
+            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
-        let server = Server::builder()
+        let openapi =
+            OpenApi::new(openapi::Settings::new(&Version::KUBERNETES), catalog.clone(), clock.clone());
+        let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
+        let server = builder
             .clock(clock.clone())
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
@@ -172,7 +177,8 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
 fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
     let requests = &config.requests;
     let origins = requests.cors_allowed_origins.iter().map(|it| Regex::new(it));
-    let origins = origins.collect::<Result<_, _>>().map_err(|error| Error::Invalid(vec![error.to_string()]))?;
+    let origins =
+        origins.collect::<Result<_, _>>().map_err(|error| Error::Invalid(vec![error.to_string()]))?;
     let late_clients =
         if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
     Ok(Settings {

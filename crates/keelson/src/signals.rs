@@ -4,7 +4,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Done when the process is told to stop. A second signal ends the process at once.
 pub async fn stop() {
-    let (Some(mut terminate), Some(mut interrupt)) = (listen(SignalKind::terminate()), listen(SignalKind::interrupt()))
+    let (Some(mut terminate), Some(mut interrupt)) =
+        (listen(SignalKind::terminate()), listen(SignalKind::interrupt()))
     else {
         return std::future::pending().await;
     };

@@ -98,12 +98,22 @@ impl CatalogHandle {
         self.0.load_full()
     }
 
-    /// Serves something else from now on.
+    /// Serves something else from now on. There is one publisher; two would overwrite each other.
     pub fn swap(&self, mut catalog: Catalog) {
-        self.0.rcu(|current| {
-            catalog.generation = current.generation + 1;
-            let next = std::mem::take(&mut catalog);
-            Arc::new(next)
-        });
+        catalog.generation = self.0.load().generation + 1;
+        self.0.store(Arc::new(catalog));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Catalog, CatalogHandle};
+
+    #[test]
+    fn every_catalog_is_a_new_generation() {
+        let handle = CatalogHandle::new(Catalog::default());
+        let before = handle.load();
+        handle.swap(Catalog::default());
+        assert_eq!((before.generation(), handle.load().generation()), (0, 1));
     }
 }

@@ -68,7 +68,10 @@ impl Shape<'_> {
 
     fn wrong(&self, error: &dyn std::fmt::Display) -> Error {
         let kind = self.kind;
-        Error::BadRequest(format!("{kind} in version {:?} cannot be handled as a {kind}: {error}", self.version))
+        Error::BadRequest(format!(
+            "{kind} in version {:?} cannot be handled as a {kind}: {error}",
+            self.version
+        ))
     }
 }
 

@@ -59,6 +59,8 @@ pub enum InitialEvents {
     /// As `from` says, unmarked.
     #[default]
     Unmarked,
+    /// Only what happens from now on.
+    Skipped,
     /// The state first, at least as new as the revision in `from`, then a bookmark that marks its end.
     Marked,
 }

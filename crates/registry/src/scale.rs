@@ -80,7 +80,8 @@ mod tests {
     use crate::resource::Scale;
     use keelson_object::{Object, Value};
 
-    const AT: Scale = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
+    const AT: Scale =
+        Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
 
     fn deployment() -> Object {
         let mut object = Object::default();

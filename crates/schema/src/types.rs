@@ -423,3 +423,25 @@ impl fmt::Debug for StructRef {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Schema;
+
+    #[test]
+    fn protobuf_sees_members_in_the_order_of_their_numbers() {
+        let schema = Schema::builtin("", "v1", "Pod").expect("built in");
+        let volume = schema.field_at("spec.volumes").expect("a field");
+        let super::Shape::List(item) = &volume.ty.shape else { panic!("volumes are a list") };
+        let volume = item.as_struct().expect("a struct");
+        let numbered: Vec<_> = volume
+            .numbered()
+            .iter()
+            .map(|it| (it.number, volume.fields()[it.position].name.as_str(), it.embedded.is_some()))
+            .collect();
+        assert_eq!(numbered, [(1, "name", false), (2, "hostPath", true)]);
+
+        let numbers: Vec<_> = schema.root().numbered().iter().map(|it| (it.number, it.position)).collect();
+        assert_eq!(numbers, [(1, 2), (2, 3), (3, 4)], "kind and apiVersion are not in protobuf");
+    }
+}

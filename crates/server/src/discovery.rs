@@ -104,7 +104,8 @@ struct Subresource<'r> {
 /// In the order of their names.
 fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
     let verbs = &["get", "patch", "update"];
-    let part = |name: &&'static str| Subresource { name, kind: &resource.kind, foreign: None, verbs: &["update"] };
+    let part =
+        |name: &&'static str| Subresource { name, kind: &resource.kind, foreign: None, verbs: &["update"] };
     let mut found: Vec<_> = resource.parts.iter().map(part).collect();
     if resource.scale.is_some() {
         found.push(Subresource { name: "scale", kind: "Scale", foreign: Some(("autoscaling", "v1")), verbs });

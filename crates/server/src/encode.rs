@@ -47,7 +47,12 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
 }
 
 /// Objects, however many: compact JSON without the last line end, in pieces.
-pub(crate) fn pieces(code: StatusCode, mut pieces: impl Pieces, output: Output, gzip: compress::Gzip) -> Response {
+pub(crate) fn pieces(
+    code: StatusCode,
+    mut pieces: impl Pieces,
+    output: Output,
+    gzip: compress::Gzip,
+) -> Response {
     let is_plain = output.encoding == Encoding::Json && output.layout == Layout::Compact;
     if !is_plain {
         let whole: Vec<u8> = pieces.flatten().collect();

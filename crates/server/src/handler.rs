@@ -62,12 +62,17 @@ impl Call<'_> {
     fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
         let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
         context.dry_run = dry_run;
-        context.field_manager = write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
+        context.field_manager =
+            write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
         context
     }
 
     /// Runs a write, and passes on what it warns of, whether it works or not.
-    async fn run<T>(&self, context: &Context, work: impl Future<Output = keelson_registry::Result<T>>) -> Result<T> {
+    async fn run<T>(
+        &self,
+        context: &Context,
+        work: impl Future<Output = keelson_registry::Result<T>>,
+    ) -> Result<T> {
         let done = self.facts.server.clock.timeout(WRITE_TIME, work).await;
         self.facts.warnings.extend(context.take_warnings());
         Ok(done.unwrap_or(Err(RegistryError::Timeout))?)
@@ -84,8 +89,9 @@ impl Call<'_> {
         };
         match encoding {
             Encoding::Json => {
-                let document = json::read(body)
-                    .map_err(|error| unreadable(&format!("couldn't get version/kind; json parse error: {error}")))?;
+                let document = json::read(body).map_err(|error| {
+                    unreadable(&format!("couldn't get version/kind; json parse error: {error}"))
+                })?;
                 Ok(Draft { value: document.value, duplicates: document.duplicates })
             }
             Encoding::Yaml => {

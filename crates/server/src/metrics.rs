@@ -86,8 +86,9 @@ impl Metrics {
     pub fn new(version: &Version) -> Metrics {
         let registry = Registry::default();
         let counter = |name, help, labels| registry.family(Family::<Counter>::new(name, help, labels));
-        let histogram =
-            |name, help, labels, buckets| registry.family(Family::<Histogram>::with_buckets(name, help, labels, buckets));
+        let histogram = |name, help, labels, buckets| {
+            registry.family(Family::<Histogram>::with_buckets(name, help, labels, buckets))
+        };
         registry.add(Arc::new(build_info(version)));
         process::add_to(&registry);
         let watched = &["group", "version", "resource"];
@@ -100,7 +101,11 @@ impl Metrics {
             )
             .with(&[]),
             authentication: AuthenticationMetrics::new(
-                &counter("authentication_attempts", "[ALPHA] Attempts to find out who asks, by result.", &["result"]),
+                &counter(
+                    "authentication_attempts",
+                    "[ALPHA] Attempts to find out who asks, by result.",
+                    &["result"],
+                ),
                 &histogram(
                     "authentication_duration_seconds",
                     "[ALPHA] Seconds it took to find out who asks, by result.",
@@ -121,14 +126,19 @@ impl Metrics {
                     AUTH_BUCKETS,
                 ),
             ),
-            watch_events: counter("apiserver_watch_events_total", "[ALPHA] Events sent to watchers.", watched),
+            watch_events: counter(
+                "apiserver_watch_events_total",
+                "[ALPHA] Events sent to watchers.",
+                watched,
+            ),
             watch_event_sizes: histogram(
                 "apiserver_watch_events_sizes",
                 "[ALPHA] Bytes of the events sent to watchers.",
                 watched,
                 EVENT_BUCKETS,
             ),
-            panics: counter("apiserver_panics_total", "[ALPHA] Panics in handlers that were caught.", &[]).with(&[]),
+            panics: counter("apiserver_panics_total", "[ALPHA] Panics in handlers that were caught.", &[])
+                .with(&[]),
             health_checks: counter(
                 "kubernetes_healthchecks_total",
                 "[STABLE] Health checks made, by name, endpoint and status.",
@@ -168,7 +178,11 @@ pub struct AuthenticationMetrics {
 impl AuthenticationMetrics {
     fn new(attempts: &Family<Counter>, duration: &Family<Histogram>) -> AuthenticationMetrics {
         let outcome = |result| Outcome::new(attempts, duration, result);
-        AuthenticationMetrics { success: outcome("success"), failure: outcome("failure"), error: outcome("error") }
+        AuthenticationMetrics {
+            success: outcome("success"),
+            failure: outcome("failure"),
+            error: outcome("error"),
+        }
     }
 }
 
@@ -207,9 +221,12 @@ fn build_info(version: &Version) -> Computed {
     ]
     .map(str::to_owned)
     .to_vec();
-    Computed::new("kubernetes_build_info", "[ALPHA] Which version this is; always 1.", Kind::Gauge, move || {
-        vec![Sample { labels: values.clone(), value: 1.0 }]
-    })
+    Computed::new(
+        "kubernetes_build_info",
+        "[ALPHA] Which version this is; always 1.",
+        Kind::Gauge,
+        move || vec![Sample { labels: values.clone(), value: 1.0 }],
+    )
     .labels(&[
         "build_date",
         "compiler",

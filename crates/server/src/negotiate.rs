@@ -74,7 +74,8 @@ pub(crate) struct Output {
 
 impl Output {
     /// Compact JSON, as it is.
-    pub(crate) const JSON: Output = Output { encoding: Encoding::Json, shape: Shape::Object, layout: Layout::Compact };
+    pub(crate) const JSON: Output =
+        Output { encoding: Encoding::Json, shape: Shape::Object, layout: Layout::Compact };
 }
 
 /// What can be served, in order of preference, as clients read it.
@@ -140,9 +141,9 @@ fn negotiate(headers: &HeaderMap, shape: impl Fn(Option<&Conversion>) -> Option<
         return Some(Output::JSON);
     }
     parse_accept(header).iter().find_map(|accept| {
-        let encoding = [Encoding::Json, Encoding::Yaml].into_iter().find(|it| {
-            accept.takes(it.media_type()) && can_stream(accept, *it)
-        })?;
+        let encoding = [Encoding::Json, Encoding::Yaml]
+            .into_iter()
+            .find(|it| accept.takes(it.media_type()) && can_stream(accept, *it))?;
         let shape = shape(accept.conversion().as_ref())?;
         let layout = if accept.is_pretty() { Layout::Pretty } else { Layout::Compact };
         Some(Output { encoding, shape, layout })
@@ -239,7 +240,8 @@ mod tests {
             "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
             "Json Metadata(V1Beta1) Compact",
         );
-        let nothing = "not acceptable: only the following media types are accepted: application/json, application/yaml";
+        let nothing =
+            "not acceptable: only the following media types are accepted: application/json, application/yaml";
         check("text/html", nothing);
         check("application/json;as=Foo;v=v1;g=meta.k8s.io", nothing);
         check("application/json;stream=foo", nothing);
@@ -249,13 +251,17 @@ mod tests {
     fn watches_are_json() {
         assert!(stream(&headers(&[("accept", "application/json;stream=watch")])).is_ok());
         let error = stream(&headers(&[("accept", "application/yaml")])).unwrap_err();
-        let expected = "not acceptable: only the following media types are accepted: application/json;stream=watch";
+        let expected =
+            "not acceptable: only the following media types are accepted: application/json;stream=watch";
         assert_eq!(error.to_string(), expected);
     }
 
     #[test]
     fn failures_are_not_converted() {
-        assert!(plain(&headers(&[("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")]), &Query::default()).is_none());
+        assert!(
+            plain(&headers(&[("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")]), &Query::default())
+                .is_none()
+        );
         assert!(plain(&headers(&[("accept", "application/yaml")]), &Query::default()).is_some());
     }
 

@@ -21,13 +21,23 @@ mod tests;
 pub use keelson_schema::openapi::Enums;
 pub use serve::{Ask, OpenApi};
 
+use crate::endpoint::version::Version;
+
 /// What documents say beyond the catalog.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The version of the server, as in `gitVersion`: `v1.36.4`.
+    /// The level whose behaviour is shown: `1.36`.
     pub version: String,
     /// What is switched on.
     pub features: Features,
+}
+
+impl Settings {
+    /// What a server of this version says unless told otherwise.
+    pub fn new(version: &Version) -> Settings {
+        let Version { emulation_major, emulation_minor, .. } = version;
+        Settings { version: format!("{emulation_major}.{emulation_minor}"), features: Features::default() }
+    }
 }
 
 /// What is switched on, as far as documents show it. The default is upstream's.

@@ -57,7 +57,10 @@ mod tests {
         check("+1", "1");
         check("", "strconv.ParseInt: parsing \"\": invalid syntax");
         check("1x", "strconv.ParseInt: parsing \"1x\": invalid syntax");
-        check("99999999999999999999", "strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
+        check(
+            "99999999999999999999",
+            "strconv.ParseInt: parsing \"99999999999999999999\": value out of range",
+        );
     }
 
     #[test]

@@ -67,7 +67,11 @@ fn paths(facts: &Facts<'_>) -> impl Iterator<Item = String> {
     let server = facts.server;
     let own = ["/metrics", "/version"].map(str::to_owned);
     let mounted = server.endpoints.iter().map(|it| it.path.clone());
-    discovery::paths(&server.catalog.load()).into_iter().chain(own).chain(mounted).chain(server.health.paths())
+    discovery::paths(&server.catalog.load())
+        .into_iter()
+        .chain(own)
+        .chain(mounted)
+        .chain(server.health.paths())
 }
 
 fn probe_labels(path: &'static str) -> SeriesLabels<'static> {

@@ -66,11 +66,8 @@ impl RequestInfo {
     /// Reads a request line.
     pub fn parse(method: &Method, uri: &Uri) -> Result<RequestInfo, RequestInfoError> {
         let path = query::decode(uri.path(), Plus::Plus).ok_or(RequestInfoError::Malformed)?;
-        let mut info = RequestInfo {
-            path: SmolStr::new(&path),
-            verb: lower_case(method),
-            ..RequestInfo::default()
-        };
+        let mut info =
+            RequestInfo { path: SmolStr::new(&path), verb: lower_case(method), ..RequestInfo::default() };
         let trimmed = path.trim_matches('/');
         let parts: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
         let Some(rest) = info.read_group_version(&parts) else { return Ok(info) };

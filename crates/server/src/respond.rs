@@ -67,8 +67,12 @@ fn failure(error: Error) -> (Failure, Extra) {
         Error::InvalidOptions { kind, errors } => status(Status::invalid("meta.k8s.io", kind, "", &errors)),
         Error::BadRevision(message) => status(Status::unclassified(500, &message)),
         Error::NotAcceptable(message) => status(with_reason(406, Reason::NotAcceptable, message)),
-        Error::UnsupportedMediaType(message) => status(with_reason(415, Reason::UnsupportedMediaType, message)),
-        Error::BodyTooLarge { limit } => status(Status::request_entity_too_large(&format!("limit is {limit}"))),
+        Error::UnsupportedMediaType(message) => {
+            status(with_reason(415, Reason::UnsupportedMediaType, message))
+        }
+        Error::BodyTooLarge { limit } => {
+            status(Status::request_entity_too_large(&format!("limit is {limit}")))
+        }
         Error::BodyBroken(cause) => status(Status::unclassified(500, &cause.to_string())),
         Error::Unauthorized => status(Status::unauthorized("Unauthorized")),
         Error::Forbidden { resource, name, message } => {
@@ -94,9 +98,7 @@ fn failure(error: Error) -> (Failure, Extra) {
             ),
             vec![(header::RETRY_AFTER, HeaderValue::from_static("1"))],
         ),
-        Error::Timeout => {
-            status(Status::timeout("request did not complete within the allotted timeout", 0))
-        }
+        Error::Timeout => status(Status::timeout("request did not complete within the allotted timeout", 0)),
         Error::NotComplete => status(not_complete()),
         Error::ShuttingDown => (
             Failure::Status(Box::new(Status::service_unavailable("apiserver is shutting down"))),
@@ -117,7 +119,10 @@ fn failure(error: Error) -> (Failure, Extra) {
         }
         Error::NoRequestInfo { uri, source } => text(
             StatusCode::INTERNAL_SERVER_ERROR,
-            &harmless(&format!("Internal Server Error: {}: failed to create RequestInfo: {source}", quote(&uri))),
+            &harmless(&format!(
+                "Internal Server Error: {}: failed to create RequestInfo: {source}",
+                quote(&uri)
+            )),
         ),
         Error::Panic => text(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -130,7 +135,9 @@ fn failure(error: Error) -> (Failure, Extra) {
 /// What the engine refuses.
 pub(crate) fn registry_error(error: RegistryError) -> Status {
     match error {
-        RegistryError::NotFound { resource, name } => Status::not_found(&resource.group, &resource.resource, &name),
+        RegistryError::NotFound { resource, name } => {
+            Status::not_found(&resource.group, &resource.resource, &name)
+        }
         RegistryError::AlreadyExists { resource, name, being_deleted } => {
             let mut status = Status::already_exists(&resource.group, &resource.resource, &name);
             if being_deleted {
@@ -144,7 +151,9 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
         RegistryError::Conflict { resource, name, reason } => {
             Status::conflict(&resource.group, &resource.resource, &name, &reason)
         }
-        RegistryError::Invalid { kind, name, errors } => Status::invalid(&kind.group, &kind.kind, &name, &errors),
+        RegistryError::Invalid { kind, name, errors } => {
+            Status::invalid(&kind.group, &kind.kind, &name, &errors)
+        }
         RegistryError::BadRequest(message) => Status::bad_request(&message),
         RegistryError::Forbidden { resource, name, reason } => {
             Status::forbidden(&resource.group, &resource.resource, &name, &reason)
@@ -157,10 +166,13 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             status.continue_token = token;
             status
         }
-        RegistryError::TooLargeRevision { asked, current } => Status::too_large_resource_version(asked, current, 1),
-        RegistryError::Timeout => {
-            Status::timeout("request did not complete within requested timeout - context deadline exceeded", 0)
+        RegistryError::TooLargeRevision { asked, current } => {
+            Status::too_large_resource_version(asked, current, 1)
         }
+        RegistryError::Timeout => Status::timeout(
+            "request did not complete within requested timeout - context deadline exceeded",
+            0,
+        ),
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),
@@ -184,7 +196,9 @@ fn store_error(error: &StoreError) -> Status {
         StoreError::Compacted { asked, oldest } => {
             Status::resource_expired(&format!("too old resource version: {asked} ({oldest})"))
         }
-        StoreError::Future { asked, latest } => Status::too_large_resource_version(asked.get(), latest.get(), 1),
+        StoreError::Future { asked, latest } => {
+            Status::too_large_resource_version(asked.get(), latest.get(), 1)
+        }
         StoreError::TooLarge { size, limit } => {
             let message = format!("the object is {size} bytes, the store takes at most {limit}");
             Status::request_entity_too_large(&message)
@@ -202,7 +216,8 @@ fn store_error(error: &StoreError) -> Status {
 }
 
 fn not_complete() -> Status {
-    let message = "the request has been made before all known HTTP paths have been installed, please try again";
+    let message =
+        "the request has been made before all known HTTP paths have been installed, please try again";
     let mut status = Status::service_unavailable(message);
     status.details.get_or_insert_default().retry_after_seconds = 5;
     status
@@ -222,7 +237,6 @@ fn harmless(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-
 #[cfg(test)]
 mod tests {
     use http::HeaderMap;
@@ -237,7 +251,10 @@ mod tests {
     fn check(error: Error, expected: &str) {
         let response = answer(error, &HeaderMap::new(), &Query::default());
         let code = response.status().as_u16();
-        let retry = response.headers().get("retry-after").map_or(String::new(), |it| format!(" after {}", it.to_str().unwrap()));
+        let retry = response
+            .headers()
+            .get("retry-after")
+            .map_or(String::new(), |it| format!(" after {}", it.to_str().unwrap()));
         let body: Vec<u8> = response.into_body().into_chunks().unwrap().into_iter().flatten().collect();
         assert_eq!(format!("{code}{retry} {}", String::from_utf8(body).unwrap()), expected);
     }
@@ -245,7 +262,9 @@ mod tests {
     #[test]
     fn failures_read_as_upstreams() {
         let status = |rest: &str| {
-            format!("{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"status\":\"Failure\",{rest}}}\n")
+            format!(
+                "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"status\":\"Failure\",{rest}}}\n"
+            )
         };
         check(
             Error::Unauthorized,
@@ -262,11 +281,11 @@ mod tests {
         );
         check(Error::NoSuchPath, "404 404 page not found\n");
         check(Error::TooManyRequests, "429 after 1 Too many requests, please try again later.\n");
-        check(Error::ShuttingDownTryAgain, "429 after 5 The apiserver is shutting down, please try again later.\n");
         check(
-            Error::Panic,
-            "500 This request caused apiserver to panic. Look in the logs for details.\n",
+            Error::ShuttingDownTryAgain,
+            "429 after 5 The apiserver is shutting down, please try again later.\n",
         );
+        check(Error::Panic, "500 This request caused apiserver to panic. Look in the logs for details.\n");
         check(
             Error::BodyTooLarge { limit: 3_145_728 },
             &format!(

@@ -55,7 +55,9 @@ pub(crate) async fn route(
             ScaleStep::Patch => Box::pin(handler::scale::patch(&call, &at, body)).await,
         },
         Operation::Delete => Box::pin(handler::delete::delete(&call, body)).await,
-        Operation::DeleteCollection => Box::pin(handler::delete_collection::delete_collection(&call, body)).await,
+        Operation::DeleteCollection => {
+            Box::pin(handler::delete_collection::delete_collection(&call, body)).await
+        }
     };
     let response = answered.unwrap_or_else(|error| crate::respond::answer(error, &parts.headers, &query));
     Ok(observe::observed(facts, response, series))

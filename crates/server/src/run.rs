@@ -28,12 +28,18 @@ const SHORT_SHUTDOWN: Duration = Duration::from_secs(2);
 
 impl Server {
     /// Answers whoever connects to `listener` until `stop` is done, then ends in order.
-    pub async fn serve(self: Arc<Server>, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
-        let tls = self.tls.clone().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no certificates"))?;
+    pub async fn serve(
+        self: Arc<Server>,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let tls =
+            self.tls.clone().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no certificates"))?;
         let address = listener.local_addr()?;
         let background = Tasks::new();
         background.spawn("certificates", {
-            let (tls, clock, interval) = (Arc::clone(&tls), self.clock.clone(), self.settings.certificate_poll);
+            let (tls, clock, interval) =
+                (Arc::clone(&tls), self.clock.clone(), self.settings.certificate_poll);
             async move { tls.watch(&clock, interval).await }
         });
         let shared = Arc::new(Shared {

@@ -64,27 +64,15 @@ fn assemble(mut changes: Vec<Change<'_>>) -> String {
 
 /// `None` for files that are no notes.
 fn note(file: &SourceFile) -> std::result::Result<Option<Change<'_>>, String> {
-    let is_note = file
-        .path
-        .strip_prefix("changes/")
-        .is_some_and(|name| name.ends_with(".md") && name != "README.md");
-    if is_note {
-        parse(&file.text).map(Some)
-    } else {
-        Ok(None)
-    }
+    let is_note =
+        file.path.strip_prefix("changes/").is_some_and(|name| name.ends_with(".md") && name != "README.md");
+    if is_note { parse(&file.text).map(Some) } else { Ok(None) }
 }
 
 fn parse(text: &str) -> std::result::Result<Change<'_>, String> {
     let shape = || String::from("the form is `area: …`, `kind: …`, an empty line, then the text");
-    let (area, rest) = text
-        .strip_prefix("area: ")
-        .and_then(|it| it.split_once('\n'))
-        .ok_or_else(shape)?;
-    let (kind, rest) = rest
-        .strip_prefix("kind: ")
-        .and_then(|it| it.split_once('\n'))
-        .ok_or_else(shape)?;
+    let (area, rest) = text.strip_prefix("area: ").and_then(|it| it.split_once('\n')).ok_or_else(shape)?;
+    let (kind, rest) = rest.strip_prefix("kind: ").and_then(|it| it.split_once('\n')).ok_or_else(shape)?;
     let text = rest.strip_prefix('\n').ok_or_else(shape)?.trim_end();
     if !KINDS.contains(&kind) {
         return Err(format!("kind is {kind:?}, not one of {}", KINDS.join(", ")));
@@ -108,24 +96,14 @@ mod tests {
     fn a_note_has_area_kind_and_text() {
         const FORM: &str = "the form is `area: …`, `kind: …`, an empty line, then the text";
         let text = "area: store\nkind: added\n\nIt stores.\nA lot.\n";
-        check(
-            text,
-            Ok(Change {
-                area: "store",
-                kind: "added",
-                text: "It stores.\nA lot.",
-            }),
-        );
+        check(text, Ok(Change { area: "store", kind: "added", text: "It stores.\nA lot." }));
         check(
             "area: store\nkind: broken\n\nText.\n",
             Err("kind is \"broken\", not one of added, changed, fixed"),
         );
         check("area: store\nkind: fixed\nText.\n", Err(FORM));
         check("Text.\n", Err(FORM));
-        check(
-            "area: store\nkind: fixed\n\n\n",
-            Err("area and text must say something"),
-        );
+        check("area: store\nkind: fixed\n\n\n", Err("area and text must say something"));
     }
 
     #[test]

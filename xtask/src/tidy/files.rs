@@ -39,19 +39,14 @@ fn read_folder(root: &Path, folder: &Path, found: &mut Vec<SourceFile>) -> Resul
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
         let path = entry.path();
-        let kind = entry
-            .file_type()
-            .with_context(|| format!("cannot look at {}", path.display()))?;
+        let kind = entry.file_type().with_context(|| format!("cannot look at {}", path.display()))?;
         if kind.is_dir() {
             if !FOLDERS_OF_OTHERS.iter().any(|name| path.ends_with(name)) {
                 read_folder(root, &path, found)?;
             }
         } else if let Ok(text) = fs::read_to_string(&path) {
             let relative = path.strip_prefix(root).expect("the walk starts at the root");
-            found.push(SourceFile {
-                path: relative.to_string_lossy().replace('\\', "/"),
-                text,
-            });
+            found.push(SourceFile { path: relative.to_string_lossy().replace('\\', "/"), text });
         }
     }
     Ok(())
@@ -65,9 +60,7 @@ pub fn violations(file: &SourceFile) -> Vec<String> {
     }
     let path = &file.path;
     if !file.text.starts_with("//! ") {
-        found.push(format!(
-            "{path}: does not begin with a `//!` line that says what it is for"
-        ));
+        found.push(format!("{path}: does not begin with a `//!` line that says what it is for"));
     }
     if path.ends_with("/mod.rs") {
         found.push(format!("{path}: a module is foo.rs and foo/, not foo/mod.rs"));
@@ -92,60 +85,34 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, expected: &[&str]) {
-        let file = SourceFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
         assert_eq!(violations(&file), expected);
     }
 
     #[test]
     fn a_file_says_what_it_is_for() {
         check("a.rs", "//! Time as a value.\n", &[]);
-        check(
-            "a.rs",
-            "use x;\n",
-            &["a.rs: does not begin with a `//!` line that says what it is for"],
-        );
-        check(
-            "a.rs",
-            "",
-            &["a.rs: does not begin with a `//!` line that says what it is for"],
-        );
+        check("a.rs", "use x;\n", &["a.rs: does not begin with a `//!` line that says what it is for"]);
+        check("a.rs", "", &["a.rs: does not begin with a `//!` line that says what it is for"]);
         check("a.md", "", &[]);
     }
 
     #[test]
     fn a_file_is_not_long() {
         check("a.rs", &format!("//! A.\n{}", "\n".repeat(799)), &[]);
-        check(
-            "a.rs",
-            &format!("//! A.\n{}", "\n".repeat(800)),
-            &["a.rs: 801 lines, 800 are the most"],
-        );
+        check("a.rs", &format!("//! A.\n{}", "\n".repeat(800)), &["a.rs: 801 lines, 800 are the most"]);
     }
 
     #[test]
     fn generated_files_may_be_long_and_name_their_generator() {
         let long = "\n".repeat(900);
-        check(
-            "a/generated/b.rs",
-            &format!("//! B. Written by `cargo xtask codegen`.\n{long}"),
-            &[],
-        );
-        let file = SourceFile {
-            path: String::from("a/generated/b.rs"),
-            text: format!("//! B.\n{long}"),
-        };
+        check("a/generated/b.rs", &format!("//! B. Written by `cargo xtask codegen`.\n{long}"), &[]);
+        let file = SourceFile { path: String::from("a/generated/b.rs"), text: format!("//! B.\n{long}") };
         assert_eq!(violations(&file).len(), 1);
     }
 
     #[test]
     fn there_is_no_mod_rs() {
-        check(
-            "a/mod.rs",
-            "//! A.\n",
-            &["a/mod.rs: a module is foo.rs and foo/, not foo/mod.rs"],
-        );
+        check("a/mod.rs", "//! A.\n", &["a/mod.rs: a module is foo.rs and foo/, not foo/mod.rs"]);
     }
 }

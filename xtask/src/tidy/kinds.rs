@@ -51,14 +51,7 @@ const AMBIGUOUS_KINDS: &[&str] = &[
 ];
 
 /// Resource names; `namespaces` is part of the path grammar and therefore not here.
-const RESOURCES: &[&str] = &[
-    "configmaps",
-    "deployments",
-    "endpoints",
-    "pods",
-    "replicasets",
-    "secrets",
-];
+const RESOURCES: &[&str] = &["configmaps", "deployments", "endpoints", "pods", "replicasets", "secrets"];
 
 /// Kinds that `crates/server` names outside its tests.
 pub fn violations(file: &SourceFile) -> Vec<String> {
@@ -88,10 +81,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, expected: usize) {
-        let file = SourceFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
         assert_eq!(violations(&file).len(), expected, "{path}: {text}");
     }
 
@@ -99,11 +89,7 @@ mod tests {
     fn the_server_knows_no_kind() {
         check("crates/server/src/a.rs", "if kind == \"Pod\" {", 1);
         check("crates/server/src/a.rs", "fn serve(pod: Pod)", 1);
-        check(
-            "crates/server/src/a.rs",
-            "match resource { \"pods\" => 1, \"secrets\" => 2 }",
-            2,
-        );
+        check("crates/server/src/a.rs", "match resource { \"pods\" => 1, \"secrets\" => 2 }", 2);
         check("crates/server/src/a.rs", "if kind == \"Event\" {", 1);
     }
 

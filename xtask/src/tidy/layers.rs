@@ -11,26 +11,11 @@ use crate::repo::{Repo, output};
 pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
     &["status", "schema", "views", "store"],
-    &[
-        "codec",
-        "merge",
-        "cel",
-        "store-mvcc",
-        "store-etcd",
-        "watch-cache",
-        "webhook-client",
-    ],
+    &["codec", "merge", "cel", "store-mvcc", "store-etcd", "watch-cache", "webhook-client"],
     &["authn", "authz", "flow-control", "audit", "admission"],
     &["registry"],
     &["server"],
-    &[
-        "apis",
-        "kube-admission",
-        "extensions",
-        "aggregator",
-        "node-proxy",
-        "delegated-auth",
-    ],
+    &["apis", "kube-admission", "extensions", "aggregator", "node-proxy", "delegated-auth"],
     &["housekeeping"],
     &["keelson"],
 ];
@@ -40,15 +25,8 @@ const DEV_ONLY: &[&str] = &["testkit", "bench", "tests", "xtask"];
 
 /// No input or output, no `async`: no runtime, no network.
 const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel", "views"];
-const IMPURE_CRATES: &[&str] = &[
-    "tokio",
-    "tokio-util",
-    "futures-util",
-    "hyper",
-    "hyper-util",
-    "rustls",
-    "redb",
-];
+const IMPURE_CRATES: &[&str] =
+    &["tokio", "tokio-util", "futures-util", "hyper", "hyper-util", "rustls", "redb"];
 
 /// Storage and the resource engine know no HTTP.
 const BEFORE_HTTP: &[&str] = &["store", "store-mvcc", "watch-cache", "registry"];
@@ -102,10 +80,7 @@ fn dependencies(metadata: &Value) -> Vec<Dependency> {
         found.push((user.clone(), String::new()));
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             if dependency["kind"].is_null() {
-                found.push((
-                    user.clone(),
-                    short(dependency["name"].as_str().unwrap_or_default()),
-                ));
+                found.push((user.clone(), short(dependency["name"].as_str().unwrap_or_default())));
             }
         }
     }
@@ -124,28 +99,17 @@ mod tests {
 
     #[track_caller]
     fn check(pairs: &[(&str, &str)], expected: &[&str]) {
-        let pairs: Vec<Dependency> = pairs
-            .iter()
-            .map(|(user, used)| (String::from(*user), String::from(*used)))
-            .collect();
+        let pairs: Vec<Dependency> =
+            pairs.iter().map(|(user, used)| (String::from(*user), String::from(*used))).collect();
         assert_eq!(violations(&pairs), expected);
     }
 
     #[test]
     fn storage_knows_no_http() {
-        check(
-            &[("store-etcd", "server")],
-            &["store-etcd must not depend on server"],
-        );
-        check(
-            &[("store-mvcc", "hyper")],
-            &["store-mvcc must not depend on hyper"],
-        );
+        check(&[("store-etcd", "server")], &["store-etcd must not depend on server"]);
+        check(&[("store-mvcc", "hyper")], &["store-mvcc must not depend on hyper"]);
         check(&[("registry", "http")], &["registry must not depend on http"]);
-        check(
-            &[("server", "registry"), ("registry", "store"), ("server", "hyper")],
-            &[],
-        );
+        check(&[("server", "registry"), ("registry", "store"), ("server", "hyper")], &[]);
     }
 
     #[test]
@@ -160,10 +124,7 @@ mod tests {
 
     #[test]
     fn pure_crates_have_no_runtime() {
-        check(
-            &[("codec", "tokio"), ("codec", "bytes")],
-            &["codec must not depend on tokio"],
-        );
+        check(&[("codec", "tokio"), ("codec", "bytes")], &["codec must not depend on tokio"]);
     }
 
     #[test]

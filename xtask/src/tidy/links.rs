@@ -9,16 +9,9 @@ pub fn violations(file: &SourceFile, root: &Path) -> Vec<String> {
     if !file.path.ends_with(".md") {
         return Vec::new();
     }
-    let folder = root
-        .join(&file.path)
-        .parent()
-        .expect("a file is in a folder")
-        .to_owned();
-    let dead = targets(&file.text)
-        .into_iter()
-        .filter(|target| !folder.join(target).exists());
-    dead.map(|target| format!("{}: the link to {target} leads nowhere", file.path))
-        .collect()
+    let folder = root.join(&file.path).parent().expect("a file is in a folder").to_owned();
+    let dead = targets(&file.text).into_iter().filter(|target| !folder.join(target).exists());
+    dead.map(|target| format!("{}: the link to {target} leads nowhere", file.path)).collect()
 }
 
 /// The paths in `[text](path)` and `[text](path#part)`, without those that leave the repository.
@@ -56,9 +49,6 @@ mod tests {
             path: String::from("README.md"),
             text: String::from("[a](docs/a.md) [b](docs/b.md) [docs](docs)"),
         };
-        assert_eq!(
-            violations(&file, root.path()),
-            ["README.md: the link to docs/b.md leads nowhere"]
-        );
+        assert_eq!(violations(&file, root.path()), ["README.md: the link to docs/b.md leads nowhere"]);
     }
 }

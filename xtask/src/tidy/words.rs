@@ -21,27 +21,12 @@ enum Place {
 /// This file spells all of them.
 const THIS_FILE: &str = "xtask/src/tidy/words.rs";
 const CLOCK: &[&str] = &["crates/stdx/src/clock", "xtask/src/steps.rs", "bench/"];
-const TERMINAL: &[&str] = &[
-    "crates/keelson/",
-    "crates/testkit/",
-    "xtask/",
-    "bench/",
-    "examples/",
-    "tests/",
-    "/tests/",
-];
+const TERMINAL: &[&str] =
+    &["crates/keelson/", "crates/testkit/", "xtask/", "bench/", "examples/", "tests/", "/tests/"];
 
 const BANS: &[Ban] = &[
-    ban(
-        "tokio::spawn",
-        &["crates/stdx/src/task"],
-        "tasks have names: keelson_stdx::task::spawn",
-    ),
-    ban(
-        "tokio::task::spawn",
-        &["crates/stdx/src/task"],
-        "tasks have names: keelson_stdx::task::spawn",
-    ),
+    ban("tokio::spawn", &["crates/stdx/src/task"], "tasks have names: keelson_stdx::task::spawn"),
+    ban("tokio::task::spawn", &["crates/stdx/src/task"], "tasks have names: keelson_stdx::task::spawn"),
     ban("Instant::now", CLOCK, "time is a value: keelson_stdx::clock"),
     ban("SystemTime::now", CLOCK, "time is a value: keelson_stdx::clock"),
     ban("println!", TERMINAL, "libraries log with tracing"),
@@ -67,12 +52,7 @@ const BANS: &[Ban] = &[
 const MACHINE_PATHS: &[&str] = &["/work/", "/tmp/k8s", "/home/", "/root/", "/Users/"];
 
 const fn ban(word: &'static str, allowed: &'static [&'static str], instead: &'static str) -> Ban {
-    Ban {
-        word,
-        allowed,
-        place: Place::Code,
-        instead,
-    }
+    Ban { word, allowed, place: Place::Code, instead }
 }
 
 /// The banned words of a file, with their lines.
@@ -90,11 +70,7 @@ pub fn violations(file: &SourceFile) -> Vec<String> {
             continue;
         }
         for ban in BANS.iter().filter(|ban| !is_allowed(&file.path, ban.allowed)) {
-            let text = if ban.place == Place::Code {
-                code(line)
-            } else {
-                line
-            };
+            let text = if ban.place == Place::Code { code(line) } else { line };
             if has_word(text, ban.word) {
                 found.push(format!("{at}: {} is banned; {}", ban.word, ban.instead));
             }
@@ -114,9 +90,7 @@ fn begins_a_path(line: &str, path: &str) -> bool {
 }
 
 fn is_allowed(path: &str, allowed: &[&str]) -> bool {
-    allowed
-        .iter()
-        .any(|part| path.starts_with(part) || (part.starts_with('/') && path.contains(part)))
+    allowed.iter().any(|part| path.starts_with(part) || (part.starts_with('/') && path.contains(part)))
 }
 
 /// The line up to a comment that is not inside a string.
@@ -160,19 +134,11 @@ mod tests {
     /// `expected` is what is found, without path and advice.
     #[track_caller]
     fn check(path: &str, line: &str, expected: &[&str]) {
-        let file = SourceFile {
-            path: path.to_owned(),
-            text: line.to_owned(),
-        };
+        let file = SourceFile { path: path.to_owned(), text: line.to_owned() };
         let found: Vec<String> = violations(&file)
             .iter()
             .map(|it| {
-                it.split_once(": ")
-                    .map_or("", |(_, text)| text)
-                    .split(" is ")
-                    .next()
-                    .unwrap_or("")
-                    .to_owned()
+                it.split_once(": ").map_or("", |(_, text)| text).split(" is ").next().unwrap_or("").to_owned()
             })
             .collect();
         assert_eq!(found, expected, "{path}: {line}");
@@ -181,28 +147,12 @@ mod tests {
     #[test]
     fn tasks_and_time_have_one_home() {
         check("crates/server/src/a.rs", "tokio::spawn(work);", &["tokio::spawn"]);
-        check(
-            "crates/server/src/a.rs",
-            "tokio::task::spawn_blocking(work);",
-            &[],
-        );
+        check("crates/server/src/a.rs", "tokio::task::spawn_blocking(work);", &[]);
         check("crates/stdx/src/task.rs", "tokio::spawn(work);", &[]);
-        check(
-            "crates/server/src/a.rs",
-            "let now = Instant::now();",
-            &["Instant::now"],
-        );
-        check(
-            "crates/server/src/a.rs",
-            "let now = std::time::SystemTime::now();",
-            &["SystemTime::now"],
-        );
+        check("crates/server/src/a.rs", "let now = Instant::now();", &["Instant::now"]);
+        check("crates/server/src/a.rs", "let now = std::time::SystemTime::now();", &["SystemTime::now"]);
         check("crates/stdx/src/clock/real.rs", "let now = Instant::now();", &[]);
-        check(
-            "crates/server/src/a.rs",
-            "// `Instant::now` would be wrong here",
-            &[],
-        );
+        check("crates/server/src/a.rs", "// `Instant::now` would be wrong here", &[]);
     }
 
     #[test]

@@ -11,19 +11,11 @@ use crate::repo::{Repo, output};
 
 /// Fetches the package of `tool` and copies its program to `to`.
 pub fn unpack(repo: &Repo, tool: Tool, to: &Path) -> Result<()> {
-    ensure!(
-        tool == Tool::Kubectl,
-        "there is no Debian package of {}",
-        tool.name()
-    );
+    ensure!(tool == Tool::Kubectl, "there is no Debian package of {}", tool.name());
     let folder = repo.tools().join("debian");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    output(
-        Command::new("apt-get")
-            .args(["download", "kubectl"])
-            .current_dir(&folder),
-    )
-    .context("the Debian package kubectl cannot be fetched")?;
+    output(Command::new("apt-get").args(["download", "kubectl"]).current_dir(&folder))
+        .context("the Debian package kubectl cannot be fetched")?;
 
     let package = newest_package(&folder)?;
     let unpacked = folder.join("unpacked");
@@ -37,8 +29,6 @@ pub fn unpack(repo: &Repo, tool: Tool, to: &Path) -> Result<()> {
 fn newest_package(folder: &Path) -> Result<std::path::PathBuf> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let packages = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let newest = packages
-        .filter(|path| path.extension().is_some_and(|it| it == "deb"))
-        .max();
+    let newest = packages.filter(|path| path.extension().is_some_and(|it| it == "deb")).max();
     newest.context("apt-get download left no package")
 }

@@ -52,28 +52,13 @@ const STAGING_MODULES: [&str; 33] = [
 
 /// What the modules must hash to, whichever mirror they come from (lines of `go.sum`).
 pub const CHECKSUMS: [(&str, &str, &str); 3] = [
-    (
-        "k8s.io/kubernetes",
-        KUBERNETES,
-        "h1:08GT0ZOMtyCcRnslyvnpWurf1wm20KHbC/aRS+0LxSo=",
-    ),
-    (
-        "k8s.io/api",
-        STAGING,
-        "h1:RxrvqCL6vgH5/+UnTeu1IIFqYmGfy0hnyrod1rn35Oo=",
-    ),
-    (
-        "go.etcd.io/etcd/server/v3",
-        ETCD,
-        "h1:U2strdSEy1U8qcSzRIdkYpvOPtBy/9i/IfaaCI9flZ4=",
-    ),
+    ("k8s.io/kubernetes", KUBERNETES, "h1:08GT0ZOMtyCcRnslyvnpWurf1wm20KHbC/aRS+0LxSo="),
+    ("k8s.io/api", STAGING, "h1:RxrvqCL6vgH5/+UnTeu1IIFqYmGfy0hnyrod1rn35Oo="),
+    ("go.etcd.io/etcd/server/v3", ETCD, "h1:U2strdSEy1U8qcSzRIdkYpvOPtBy/9i/IfaaCI9flZ4="),
 ];
 
-const PACKAGES: [&str; 3] = [
-    "go.etcd.io/etcd/server/v3",
-    "k8s.io/kubernetes/cmd/kube-apiserver",
-    "k8s.io/kubernetes/cmd/kubectl",
-];
+const PACKAGES: [&str; 3] =
+    ["go.etcd.io/etcd/server/v3", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kubectl"];
 
 /// Whether this machine has Go.
 pub fn is_there() -> bool {
@@ -89,21 +74,14 @@ pub fn build(repo: &Repo, tool: Tool, to: &Path) -> Result<()> {
     }
     resolve(&module)?;
 
-    println!(
-        "building {} {} (minutes on a small machine)",
-        tool.name(),
-        tool.version()
-    );
+    println!("building {} {} (minutes on a small machine)", tool.name(), tool.version());
     let partial = to.with_extension("partial");
     let version = format!(
         "-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES} \
          -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
     );
     let mut command = go(&module);
-    command
-        .args(["build", "-trimpath", "-ldflags", &version, "-o"])
-        .arg(&partial)
-        .arg(package(tool)?);
+    command.args(["build", "-trimpath", "-ldflags", &version, "-o"]).arg(&partial).arg(package(tool)?);
     succeed(&mut command)?;
     fs::rename(&partial, to).with_context(|| format!("cannot write {}", to.display()))
 }
@@ -111,10 +89,7 @@ pub fn build(repo: &Repo, tool: Tool, to: &Path) -> Result<()> {
 /// `go` with settings under which the same sources give the same program everywhere.
 pub fn go(folder: &Path) -> Command {
     let mut command = Command::new("go");
-    command
-        .current_dir(folder)
-        .env("CGO_ENABLED", "0")
-        .env("GOFLAGS", "-mod=mod -buildvcs=false");
+    command.current_dir(folder).env("CGO_ENABLED", "0").env("GOFLAGS", "-mod=mod -buildvcs=false");
     // An older Go fetches the one that Kubernetes asks for.
     command.env("GOTOOLCHAIN", "auto");
     command
@@ -127,11 +102,7 @@ fn resolve(module: &Path) -> Result<()> {
     if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
         return Ok(());
     }
-    for (file, text) in [
-        ("go.mod", go_mod()),
-        ("tools.go", tools_go()),
-        ("go.sum", String::new()),
-    ] {
+    for (file, text) in [("go.mod", go_mod()), ("tools.go", tools_go()), ("go.sum", String::new())] {
         fs::write(module.join(file), text).with_context(|| format!("cannot write {file}"))?;
     }
     println!("resolving Go modules");
@@ -144,10 +115,7 @@ fn resolve(module: &Path) -> Result<()> {
 fn verify(go_sum: &str) -> Result<()> {
     for (module, version, hash) in CHECKSUMS {
         let line = format!("{module} {version} {hash}");
-        ensure!(
-            go_sum.lines().any(|it| it == line),
-            "{module} {version} does not have the checksum {hash}"
-        );
+        ensure!(go_sum.lines().any(|it| it == line), "{module} {version} does not have the checksum {hash}");
     }
     Ok(())
 }
@@ -164,10 +132,7 @@ fn go_mod() -> String {
 }
 
 fn tools_go() -> String {
-    let imports: String = PACKAGES
-        .iter()
-        .map(|package| format!("\t_ \"{package}\"\n"))
-        .collect();
+    let imports: String = PACKAGES.iter().map(|package| format!("\t_ \"{package}\"\n")).collect();
     format!("//go:build tools\n\npackage tools\n\nimport (\n{imports})\n")
 }
 
@@ -188,25 +153,15 @@ mod tests {
     fn every_staging_module_is_replaced() {
         let text = go_mod();
         assert_eq!(text.matches(" => ").count(), 33);
-        assert!(
-            text.contains("\tk8s.io/kubectl => k8s.io/kubectl v0.36.4\n"),
-            "{text}"
-        );
+        assert!(text.contains("\tk8s.io/kubectl => k8s.io/kubectl v0.36.4\n"), "{text}");
     }
 
     #[test]
     fn a_wrong_checksum_is_refused() {
-        let right: String = CHECKSUMS
-            .iter()
-            .map(|(module, version, hash)| format!("{module} {version} {hash}\n"))
-            .collect();
+        let right: String =
+            CHECKSUMS.iter().map(|(module, version, hash)| format!("{module} {version} {hash}\n")).collect();
         verify(&right).expect("these are the right ones");
         let error = verify(&right.replace("08GT", "XXXX")).expect_err("one is wrong");
-        assert!(
-            error
-                .to_string()
-                .starts_with("k8s.io/kubernetes v1.36.4 does not have"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("k8s.io/kubernetes v1.36.4 does not have"), "{error}");
     }
 }

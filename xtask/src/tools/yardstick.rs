@@ -29,16 +29,11 @@ pub fn provide(repo: &Repo) -> Result<Provision> {
 }
 
 fn is_complete(folder: &Path) -> bool {
-    ["discovery/apis.json", "openapi/swagger.json", "samples"]
-        .iter()
-        .all(|name| folder.join(name).exists())
+    ["discovery/apis.json", "openapi/swagger.json", "samples"].iter().all(|name| folder.join(name).exists())
 }
 
 fn link(repo: &Repo, to: &Path) -> Result<()> {
-    ensure!(
-        go::is_there(),
-        "the data comes as Go modules, and Go is not installed"
-    );
+    ensure!(go::is_there(), "the data comes as Go modules, and Go is not installed");
     let kubernetes = download(repo, "k8s.io/kubernetes", KUBERNETES)?;
     let api = download(repo, "k8s.io/api", STAGING)?;
     link_modules(&kubernetes, &api, to)
@@ -69,18 +64,9 @@ fn download(repo: &Repo, module: &str, version: &str) -> Result<PathBuf> {
     let wanted = format!("{module}@{version}");
     let answer = output(go::go(repo.root()).args(["mod", "download", "-json", &wanted]))?;
     let answer: Value = serde_json::from_str(&answer).context("go mod download did not answer in JSON")?;
-    let expected = CHECKSUMS
-        .iter()
-        .find(|(name, ..)| *name == module)
-        .map(|(.., hash)| *hash);
-    ensure!(
-        answer["Sum"].as_str() == expected,
-        "{wanted} does not have the checksum we know"
-    );
-    answer["Dir"]
-        .as_str()
-        .map(PathBuf::from)
-        .context("go mod download named no folder")
+    let expected = CHECKSUMS.iter().find(|(name, ..)| *name == module).map(|(.., hash)| *hash);
+    ensure!(answer["Sum"].as_str() == expected, "{wanted} does not have the checksum we know");
+    answer["Dir"].as_str().map(PathBuf::from).context("go mod download named no folder")
 }
 
 #[cfg(test)]
@@ -107,10 +93,7 @@ mod tests {
             assert!(!is_complete(&to));
             link_modules(&kubernetes, &api, &to).expect("the modules are complete");
             assert!(is_complete(&to));
-            assert_eq!(
-                fs::read_to_string(to.join("discovery/apis.json")).expect("a link"),
-                cache
-            );
+            assert_eq!(fs::read_to_string(to.join("discovery/apis.json")).expect("a link"), cache);
             fs::remove_dir_all(scratch.path().join(cache)).expect("the cache goes away");
         }
     }

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 pub(crate) struct Token {
     /// The revision of the first page; `None` goes on with whatever is there now.
     pub(crate) revision: Option<u64>,
-    /// The first key of the next page, without the prefix of the list: `name\0`, `namespace/name\0`.
+    /// The first key of the next page, without the prefix of the list: `name\0`, `namespace/name\0`. On the wire it
+    /// begins with a slash.
     pub(crate) start: String,
 }
 
@@ -22,7 +23,7 @@ impl Token {
         let mut map = Map::new();
         map.push_new("v", "meta.k8s.io/v1");
         map.push_new("rv", self.revision.map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX)));
-        map.push_new("start", self.start.as_str());
+        map.push_new("start", format!("/{}", self.start));
         let mut text = Vec::new();
         json::write(&Value::Map(map), &mut text);
         URL_SAFE_NO_PAD.encode(text)
@@ -32,7 +33,9 @@ impl Token {
     ///
     /// Upstream: apiserver/pkg/storage/continue.go, DecodeContinue (v1.36.4).
     pub(crate) fn decode(text: &str) -> Result<Token> {
-        let invalid = |detail: &str| Error::BadRequest(format!("continue key is not valid{detail}"));
+        let invalid = |detail: &str| {
+            Error::BadRequest(format!("invalid continue token: continue key is not valid{detail}"))
+        };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| invalid(&format!(": {error}")))?;
         let document = json::read(&bytes).map_err(|error| invalid(&format!(": {error}")))?;
         let map = document.value.as_map().ok_or_else(|| invalid(""))?;
@@ -48,10 +51,11 @@ impl Token {
         if start.is_empty() {
             return Err(invalid(": encoded start key empty (version meta.k8s.io/v1)"));
         }
-        if start.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        let relative = start.strip_prefix('/').unwrap_or(start);
+        if relative.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(invalid(&format!(": {start}")));
         }
-        Ok(Token { revision, start: start.to_owned() })
+        Ok(Token { revision, start: relative.to_owned() })
     }
 }
 
@@ -78,15 +82,15 @@ mod tests {
     fn a_token_cannot_leave_its_list() {
         refused(
             r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}"#,
-            "continue key is not valid: ../secrets/a",
+            "invalid continue token: continue key is not valid: ../secrets/a",
         );
         refused(
             r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
-            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
         );
         refused(
             r#"{"v":"v2","rv":1,"start":"a"}"#,
-            "continue key is not valid: server does not recognize this encoded version v2",
+            "invalid continue token: continue key is not valid: server does not recognize this encoded version v2",
         );
     }
 }

@@ -40,7 +40,10 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
     let cache = live.cache();
     // A snapshot is taken when the watch begins: what matters is that the cache is new enough by then.
     let start = match (options.initial_events, options.from) {
-        (InitialEvents::Unmarked, WatchFrom::After(revision)) if revision > 0 => {
+        (InitialEvents::Skipped, WatchFrom::Latest | WatchFrom::Any | WatchFrom::After(0)) => {
+            Start::After(cache.fresh().await?.revision())
+        }
+        (InitialEvents::Unmarked | InitialEvents::Skipped, WatchFrom::After(revision)) if revision > 0 => {
             Start::After(revision_of(revision))
         }
         (InitialEvents::Marked, WatchFrom::After(revision)) if revision > 0 => {
@@ -55,7 +58,7 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
     };
     let bookmarks = match (options.bookmarks, options.initial_events) {
         (false, _) => Bookmarks::Off,
-        (true, InitialEvents::Unmarked) => Bookmarks::Regular,
+        (true, InitialEvents::Unmarked | InitialEvents::Skipped) => Bookmarks::Regular,
         (true, InitialEvents::Marked) => Bookmarks::WithInitialEnd,
     };
     let scope = matcher.scope(&live.resource);

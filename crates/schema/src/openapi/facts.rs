@@ -1,4 +1,5 @@
-//! What the tables do not say: unions, required fields, fields without a description, and the types with a form of their own.
+//! What the tables do not say: unions, required fields, fields without a description, and the types with a form
+//! of their own.
 
 use keelson_object::{Map, Value};
 

@@ -163,7 +163,7 @@ impl Style {
         let stable = smol_str::format_smolstr!("{}/v1", table.split('/').next()?);
         let borrowed = [table, "core/v1", &stable];
         let mut places = borrowed.iter().filter(|path| path.ends_with(&format!("/{package}")));
-        let values = places.find_map(|path| tables::enumeration(path, name))?;
+        let values = places.find_map(|path| tables::enumeration(path, name)).filter(|it| !it.is_empty())?;
         Some(values.iter().map(|it| Value::from(it.clone())).collect())
     }
 }

@@ -66,8 +66,10 @@ mod tests {
 
     #[test]
     fn listed_origins_may_read() {
-        let settings =
-            Settings { cors_allowed_origins: vec![Regex::new("//example.com$").unwrap()], ..Settings::default() };
+        let settings = Settings {
+            cors_allowed_origins: vec![Regex::new("//example.com$").unwrap()],
+            ..Settings::default()
+        };
         let check = |origin: &str, expected: bool| {
             let mut headers = HeaderMap::new();
             headers.insert("origin", origin.parse().unwrap());

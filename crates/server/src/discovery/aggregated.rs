@@ -105,8 +105,10 @@ fn item(group: &ServedGroup) -> String {
 }
 
 fn version(group: &ServedGroup, name: &str) -> String {
-    let resources: Vec<String> =
-        served(group.resources.iter().map(|it| &it.resource), name).iter().map(|(it, _)| resource(it)).collect();
+    let resources: Vec<String> = served(group.resources.iter().map(|it| &it.resource), name)
+        .iter()
+        .map(|(it, _)| resource(it))
+        .collect();
     format!("{{\"version\":\"{name}\",\"resources\":[{}],\"freshness\":\"Current\"}}", resources.join(","))
 }
 

@@ -22,8 +22,12 @@ pub(super) fn core_versions(catalog: &Catalog, address: &str) -> String {
 
 /// `/apis`: all named groups.
 pub(super) fn group_list(catalog: &Catalog) -> String {
-    let groups: Vec<String> =
-        catalog.groups().iter().filter(|it| !it.name.is_empty()).map(|it| format!("{{{}}}", group_fields(it))).collect();
+    let groups: Vec<String> = catalog
+        .groups()
+        .iter()
+        .filter(|it| !it.name.is_empty())
+        .map(|it| format!("{{{}}}", group_fields(it)))
+        .collect();
     format!("{{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[{}]}}", groups.join(","))
 }
 
@@ -33,10 +37,16 @@ pub(super) fn group(group: &ServedGroup) -> String {
 }
 
 fn group_fields(group: &ServedGroup) -> String {
-    let one = |version: &str| format!("{{\"groupVersion\":\"{}/{version}\",\"version\":\"{version}\"}}", group.name);
+    let one = |version: &str| {
+        format!("{{\"groupVersion\":\"{}/{version}\",\"version\":\"{version}\"}}", group.name)
+    };
     let versions: Vec<String> = group.versions.iter().map(|it| one(it)).collect();
     let preferred = group.versions.first().map(|it| one(it)).unwrap_or_default();
-    format!("\"name\":\"{}\",\"versions\":[{}],\"preferredVersion\":{preferred}", group.name, versions.join(","))
+    format!(
+        "\"name\":\"{}\",\"versions\":[{}],\"preferredVersion\":{preferred}",
+        group.name,
+        versions.join(",")
+    )
 }
 
 /// `/api/{version}` and `/apis/{group}/{version}`.

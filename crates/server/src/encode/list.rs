@@ -67,7 +67,9 @@ pub(crate) fn list(
     item: Item,
 ) -> impl Iterator<Item = Bytes> + Send + use<> {
     let mut start = BytesMut::with_capacity(4 << 10);
-    start.extend_from_slice(format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", head.kind, head.api_version).as_bytes());
+    start.extend_from_slice(
+        format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", head.kind, head.api_version).as_bytes(),
+    );
     write_list_meta(&mut start, meta);
     start.extend_from_slice(b",\"items\":[");
     joined(start, items.into_iter(), b"]}", move |out, object| match &item {

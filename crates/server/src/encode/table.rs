@@ -40,7 +40,11 @@ pub(crate) enum Headings {
 
 impl Table {
     /// The pieces of a table.
-    pub(crate) fn pieces(&self, meta: &ListMeta, items: Vec<Arc<Frozen>>) -> impl Iterator<Item = Bytes> + Send + use<> {
+    pub(crate) fn pieces(
+        &self,
+        meta: &ListMeta,
+        items: Vec<Arc<Frozen>>,
+    ) -> impl Iterator<Item = Bytes> + Send + use<> {
         let mut start = BytesMut::with_capacity(4 << 10);
         self.write_start(&mut start, meta, Headings::Shown);
         let table = self.clone();

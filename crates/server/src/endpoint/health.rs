@@ -57,7 +57,10 @@ impl NamedCheck {
 
     /// Fails until `moment` has happened.
     pub fn after(name: &str, moment: Moment) -> NamedCheck {
-        NamedCheck::new(name, move || if moment.has_happened() { Ok(()) } else { Err("not finished".to_owned()) })
+        NamedCheck::new(
+            name,
+            move || if moment.has_happened() { Ok(()) } else { Err("not finished".to_owned()) },
+        )
     }
 }
 
@@ -114,7 +117,8 @@ pub struct HealthSettings {
 impl Health {
     /// Puts the checks in order.
     pub fn new(settings: HealthSettings) -> Health {
-        let HealthSettings { clock, mut checks, boot_checks, livez_grace, readyz_only, ready, counts } = settings;
+        let HealthSettings { clock, mut checks, boot_checks, livez_grace, readyz_only, ready, counts } =
+            settings;
         let livez_from = if livez_grace.is_zero() { Duration::ZERO } else { clock.monotonic() + livez_grace };
         checks.extend(boot_checks.into_iter().map(|check| NamedCheck { livez_from, ..check }));
         Health { clock, checks, readyz_only, ready, counts }
@@ -123,7 +127,9 @@ impl Health {
     /// The answer to a path, if it is one of ours.
     pub async fn answer(&self, path: &str, query: &Query<'_>) -> Option<Response> {
         for probe in Probe::ALL {
-            let Some(rest) = path.strip_prefix('/').and_then(|it| it.strip_prefix(probe.name())) else { continue };
+            let Some(rest) = path.strip_prefix('/').and_then(|it| it.strip_prefix(probe.name())) else {
+                continue;
+            };
             return match rest.strip_prefix('/') {
                 None if rest.is_empty() => Some(self.all(probe, query).await),
                 None => None,
@@ -306,8 +312,16 @@ mod tests {
         assert_eq!(
             health.paths().collect::<Vec<_>>(),
             [
-                "/healthz", "/healthz/ping", "/healthz/boot", "/livez", "/livez/ping", "/livez/boot", "/readyz",
-                "/readyz/ping", "/readyz/boot", "/readyz/shutdown"
+                "/healthz",
+                "/healthz/ping",
+                "/healthz/boot",
+                "/livez",
+                "/livez/ping",
+                "/livez/boot",
+                "/readyz",
+                "/readyz/ping",
+                "/readyz/boot",
+                "/readyz/shutdown"
             ]
         );
     }

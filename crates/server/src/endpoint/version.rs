@@ -68,7 +68,8 @@ impl Version {
             ("compiler", self.compiler),
             ("platform", self.platform),
         ];
-        let lines: Vec<String> = fields.iter().map(|(name, value)| format!("  \"{name}\": \"{value}\"")).collect();
+        let lines: Vec<String> =
+            fields.iter().map(|(name, value)| format!("  \"{name}\": \"{value}\"")).collect();
         Bytes::from(format!("{{\n{}\n}}", lines.join(",\n")))
     }
 }

@@ -45,9 +45,9 @@ pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteP
         Encoding::Json => keelson_codec::json::read(&body).map(|it| it.value).map_err(|error| {
             Error::BadRequest(format!("couldn't get version/kind; json parse error: {error}"))
         })?,
-        Encoding::Yaml => {
-            keelson_codec::yaml::read(&body).map(|it| it.value).map_err(|error| Error::BadRequest(error.to_string()))?
-        }
+        Encoding::Yaml => keelson_codec::yaml::read(&body)
+            .map(|it| it.value)
+            .map_err(|error| Error::BadRequest(error.to_string()))?,
     };
     from_body(&value)
 }

@@ -37,14 +37,20 @@ pub(super) fn answer(call: &Call<'_>, listing: Listing, output: Output) -> Resul
             )));
         }
         Shape::MetadataList(version) => (
-            ListHead { kind: "PartialObjectMetadataList".to_owned(), api_version: version.api_version().into() },
+            ListHead {
+                kind: "PartialObjectMetadataList".to_owned(),
+                api_version: version.api_version().into(),
+            },
             Item::Metadata(version),
         ),
         Shape::Object => {
             let version = call.found.version();
             let item =
                 if resource.items_carry_head { Item::WithHead(version.head.clone()) } else { Item::Bare };
-            (ListHead { kind: format!("{}List", resource.kind), api_version: version.api_version.clone() }, item)
+            (
+                ListHead { kind: format!("{}List", resource.kind), api_version: version.api_version.clone() },
+                item,
+            )
         }
     };
     let pieces = encode::list::list(&head, &meta, items, item);

@@ -44,7 +44,10 @@ pub struct CertificateSource {
 impl CertificateSource {
     /// A pair of PEM files.
     pub fn files(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> CertificateSource {
-        CertificateSource { certificate: PemSource::File(certificate.into()), key: PemSource::File(key.into()) }
+        CertificateSource {
+            certificate: PemSource::File(certificate.into()),
+            key: PemSource::File(key.into()),
+        }
     }
 
     /// A pair of PEM texts.
@@ -234,8 +237,9 @@ mod tests {
     use super::{CertificateError, CertificateSource, Names, load};
 
     fn pair(names: &[&str]) -> Arc<CertifiedKey> {
-        let made = rcgen::generate_simple_self_signed(names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>())
-            .unwrap();
+        let made =
+            rcgen::generate_simple_self_signed(names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>())
+                .unwrap();
         let source = CertificateSource::memory(made.cert.pem(), made.signing_key.serialize_pem());
         load(&source, &rustls::crypto::aws_lc_rs::default_provider()).unwrap()
     }
@@ -248,7 +252,8 @@ mod tests {
 
     #[test]
     fn names_are_found_exactly_then_by_wildcard() {
-        let (given, own) = (pair(&["ignored.example.com"]), pair(&["a.example.com", "*.b.example.com", "10.0.0.1"]));
+        let (given, own) =
+            (pair(&["ignored.example.com"]), pair(&["a.example.com", "*.b.example.com", "10.0.0.1"]));
         let list = ["*.example.com".to_owned(), "B.example.com".to_owned()];
         let names = Names::new([(&list[..], Arc::clone(&given)), (&[][..], Arc::clone(&own))]);
 

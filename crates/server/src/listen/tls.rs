@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -18,11 +19,15 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme, SupportedProtocolVersion};
+use rustls::{
+    DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme, SupportedProtocolVersion,
+};
 use tracing::{info, warn};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::listen::certificates::{CertificateError, CertificateSource, NamedCertificate, Names, PemSource, load};
+use crate::listen::certificates::{
+    CertificateError, CertificateSource, NamedCertificate, Names, PemSource, load,
+};
 
 /// What TLS is made of.
 #[derive(Clone, Debug)]
@@ -84,6 +89,8 @@ pub struct Tls {
 
 #[derive(Debug)]
 struct Prepared {
+    /// What the files looked like just before they were read: what changes meanwhile is noticed later.
+    files: Vec<Fingerprint>,
     config: Arc<ServerConfig>,
     /// For clients that name no host on an address that a pair names.
     by_address: HashMap<IpAddr, Arc<ServerConfig>>,
@@ -110,64 +117,83 @@ impl Tls {
 
     /// Looks at the files every `interval` and reloads when one has changed. Runs for ever.
     pub async fn watch(&self, clock: &Clock, interval: Duration) {
-        let mut seen = self.fingerprints();
         let mut complained = None;
         loop {
             clock.sleep(interval).await;
-            let now = self.fingerprints();
-            if now == seen || complained.as_ref() == Some(&now) {
+            let seen = self.current.load_full();
+            let known = complained.as_ref().unwrap_or(&seen.files);
+            let now: Vec<Fingerprint> = known.iter().map(Fingerprint::again).collect();
+            if now == *known {
                 continue;
             }
-            match self.reload() {
+            complained = match self.reload() {
                 Ok(()) => {
                     info!("reloaded the serving certificates");
-                    seen = now;
-                    complained = None;
+                    None
                 }
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(ToString::to_string);
                     warn!(%error, cause, "cannot use the changed certificates, the old ones stay");
-                    complained = Some(now);
+                    Some(now)
                 }
-            }
+            };
         }
-    }
-
-    fn files(&self) -> impl Iterator<Item = &PemSource> {
-        let pairs = std::iter::once(&self.settings.default)
-            .chain(self.settings.named.iter().map(|named| &named.source))
-            .flat_map(|pair| [&pair.certificate, &pair.key]);
-        pairs.chain(&self.settings.client_cas)
-    }
-
-    /// Content decides: an editor that writes the same bytes again causes no reload.
-    fn fingerprints(&self) -> Vec<Fingerprint> {
-        self.files()
-            .filter_map(|source| match source {
-                PemSource::File(path) => Some(path),
-                PemSource::Memory(_) => None,
-            })
-            .map(|path| {
-                let changed = std::fs::metadata(path).ok().and_then(|it| Some((it.modified().ok()?, it.len())));
-                Fingerprint { changed, content: std::fs::read(path).map(Bytes::from).unwrap_or_default() }
-            })
-            .collect()
     }
 }
 
 /// What a file looked like.
+#[derive(Clone, Debug)]
 struct Fingerprint {
+    path: PathBuf,
     changed: Option<(SystemTime, u64)>,
     content: Bytes,
 }
 
-impl PartialEq for Fingerprint {
-    fn eq(&self, other: &Fingerprint) -> bool {
-        (self.changed.is_some() && self.changed == other.changed) || self.content == other.content
+impl Fingerprint {
+    fn of(path: &Path) -> Fingerprint {
+        let changed = changed(path);
+        Fingerprint {
+            path: path.to_owned(),
+            changed,
+            content: std::fs::read(path).map(Bytes::from).unwrap_or_default(),
+        }
+    }
+
+    /// The same file now. It is read only if it may have changed.
+    fn again(&self) -> Fingerprint {
+        if self.changed.is_some() && self.changed == changed(&self.path) {
+            return self.clone();
+        }
+        Fingerprint::of(&self.path)
     }
 }
 
+/// Content decides: an editor that writes the same bytes again causes no reload.
+impl PartialEq for Fingerprint {
+    fn eq(&self, other: &Fingerprint) -> bool {
+        self.content == other.content
+    }
+}
+
+fn changed(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+fn fingerprints(settings: &TlsSettings) -> Vec<Fingerprint> {
+    let pairs = std::iter::once(&settings.default)
+        .chain(settings.named.iter().map(|named| &named.source))
+        .flat_map(|pair| [&pair.certificate, &pair.key]);
+    let sources = pairs.chain(&settings.client_cas);
+    let paths = sources.filter_map(|source| match source {
+        PemSource::File(path) => Some(path),
+        PemSource::Memory(_) => None,
+    });
+    paths.map(|path| Fingerprint::of(path)).collect()
+}
+
 fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
+    let files = fingerprints(settings);
     let provider = Arc::new(provider(settings)?);
     let default = load(&settings.default, &provider)?;
     let mut pairs = Vec::with_capacity(settings.named.len());
@@ -181,7 +207,9 @@ fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
             .with_protocol_versions(versions(settings.min_version))
             .map_err(CertificateError::Settings)?;
         let builder = match &verifier {
-            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier) as Arc<dyn ClientCertVerifier>),
+            Some(verifier) => {
+                builder.with_client_cert_verifier(Arc::clone(verifier) as Arc<dyn ClientCertVerifier>)
+            }
             None => builder.with_no_client_auth(),
         };
         let resolver = Resolver { names: Arc::clone(&names), default: Arc::clone(default) };
@@ -197,7 +225,7 @@ fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
     for (address, pair) in names.addresses() {
         by_address.insert(address, build(pair)?);
     }
-    Ok(Prepared { config, by_address })
+    Ok(Prepared { files, config, by_address })
 }
 
 fn provider(settings: &TlsSettings) -> Result<CryptoProvider, CertificateError> {
@@ -209,7 +237,9 @@ fn provider(settings: &TlsSettings) -> Result<CryptoProvider, CertificateError> 
     let known: Vec<String> = provider.cipher_suites.iter().map(name_of).collect();
     // Two suites have an older name beside the registered one.
     let modern = |name: &String| match name.as_str() {
-        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => format!("{name}_SHA256"),
+        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => {
+            format!("{name}_SHA256")
+        }
         _ => name.clone(),
     };
     let wanted: Vec<String> = settings.cipher_suites.iter().map(modern).collect();
@@ -354,8 +384,7 @@ mod tests {
     #[test]
     fn an_address_may_have_its_own_certificate() {
         let mut settings = TlsSettings::new(source("a"));
-        settings.named =
-            vec![NamedCertificate { source: source("b"), names: vec!["127.0.0.1".to_owned()] }];
+        settings.named = vec![NamedCertificate { source: source("b"), names: vec!["127.0.0.1".to_owned()] }];
         let tls = Tls::new(settings).unwrap();
         let other = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
         assert!(!Arc::ptr_eq(&tls.config(LOOPBACK), &tls.config(other)));

@@ -164,7 +164,12 @@ impl Collect for Computed {
         }
         write_head(out, self.name, self.help, self.kind);
         for sample in samples {
-            Line { name: self.name, labels: self.labels, values: &sample.labels }.write(out, "", None, sample.value);
+            Line { name: self.name, labels: self.labels, values: &sample.labels }.write(
+                out,
+                "",
+                None,
+                sample.value,
+            );
         }
     }
 }

@@ -12,7 +12,12 @@ pub fn add_to(registry: &Registry) {
         registry.add(Arc::new(Computed::number(name, help, kind, compute)));
     };
     number("process_cpu_seconds_total", "CPU seconds used by the process.", Kind::Counter, cpu_seconds);
-    number("process_resident_memory_bytes", "Memory of the process that is in RAM.", Kind::Gauge, resident_bytes);
+    number(
+        "process_resident_memory_bytes",
+        "Memory of the process that is in RAM.",
+        Kind::Gauge,
+        resident_bytes,
+    );
     number("process_virtual_memory_bytes", "Address space of the process.", Kind::Gauge, virtual_bytes);
     number("process_open_fds", "Open file descriptors.", Kind::Gauge, open_files);
     number("process_max_fds", "Most file descriptors that may be open.", Kind::Gauge, max_files);

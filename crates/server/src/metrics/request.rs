@@ -45,8 +45,8 @@ pub struct Series {
 
 /// The codes that have a place in [`Series`]; others are looked up.
 const CODES: [u16; 26] = [
-    101, 200, 201, 202, 204, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 431, 500, 501,
-    502, 503, 504,
+    101, 200, 201, 202, 204, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 431,
+    500, 501, 502, 503, 504,
 ];
 
 /// Per request.
@@ -70,11 +70,12 @@ struct Families {
 }
 
 const DURATION_BUCKETS: &[f64] = &[
-    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
-    45.0, 60.0,
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
+    20.0, 30.0, 45.0, 60.0,
 ];
 const SLI_BUCKETS: &[f64] = &[
-    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
+    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
+    45.0, 60.0,
 ];
 const SIZE_BUCKETS: &[f64] = &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
@@ -192,7 +193,8 @@ impl Series {
 
     /// The server ended a request to protect itself.
     pub fn terminated(&self, code: u16) {
-        let [verb, _, group, version, resource, subresource, scope, component] = self.labels.each_ref().map(|it| &**it);
+        let [verb, _, group, version, resource, subresource, scope, component] =
+            self.labels.each_ref().map(|it| &**it);
         let code = code.to_string();
         self.families
             .terminations
@@ -213,9 +215,17 @@ impl Series {
         let code = code.to_string();
         let [verb, dry_run, group, version, resource, subresource, scope, component] =
             self.labels.each_ref().map(|it| &**it);
-        self.families
-            .total
-            .with(&[verb, dry_run, group, version, resource, subresource, scope, component, &code])
+        self.families.total.with(&[
+            verb,
+            dry_run,
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+            &code,
+        ])
     }
 }
 

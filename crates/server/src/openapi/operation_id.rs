@@ -1,8 +1,8 @@
-//! Operation ids and tags: `readAppsV1NamespacedDeployment`, `apps_v1`.
+//! Operation ids and tags: `readAppsV1NamespacedThing`, `apps_v1`.
 //!
 //! Upstream: apiserver/pkg/endpoints/openapi/openapi.go, GetOperationIDAndTags (v1.36.4).
 
-/// The id of the operation `verb` + `rest` (`read` + `NamespacedDeployment`) at `path`, and the tag it is filed under.
+/// The id of the operation `verb` + `rest` (`read` + `NamespacedThing`) at `path`, and the tag it is filed under.
 pub(super) fn id_and_tag(verb: &str, rest: &str, path: &str) -> (String, String) {
     let mut parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     if parts[0] == "api" {

@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use super::Settings;
 use super::document::{self, Served, Subject};
 use super::write::Members;
+use crate::encode::compress::{self, Gzip};
 use crate::plain::{Endpoint, Mounted};
 use crate::response::{Body, Response};
 
@@ -76,6 +77,7 @@ const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+pro
 /// The second is what it was called once, and what client-go asks for to this day.
 const V2_SUBTYPES: [&str; 2] =
     ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
+const V2: &str = "/openapi/v2";
 const V3: &str = "/openapi/v3";
 
 impl OpenApi {
@@ -87,8 +89,7 @@ impl OpenApi {
     /// The endpoints, each at its path.
     pub fn mounted(self) -> [Mounted; 3] {
         let endpoint: Arc<dyn Endpoint> = Arc::new(self);
-        ["/openapi/v2", "/openapi/v3", "/openapi/v3/"]
-            .map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() })
+        [V2, V3, "/openapi/v3/"].map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() })
     }
 
     /// The answer to a GET; `None` if the path is none of OpenAPI's.
@@ -99,7 +100,7 @@ impl OpenApi {
             *memo = Memo { generation: Some(catalog.generation()), ..Memo::default() };
         }
         match ask.path {
-            "/openapi/v2" => Some(self.v2(&mut memo, catalog, ask)),
+            V2 => Some(self.v2(&mut memo, catalog, ask)),
             V3 => Some(self.index(&mut memo, catalog, ask)),
             path => {
                 let name = path.strip_prefix(V3)?.strip_prefix('/')?;
@@ -170,7 +171,7 @@ impl OpenApi {
             None => {}
             Some(asked) if asked == document.hash => {
                 headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
-                headers.insert(header::EXPIRES, date(self.clock.now() + FOR_EVER));
+                headers.insert(header::EXPIRES, date(self.clock.now() + FOR_EVER, "UTC"));
             }
             Some(_) => {
                 set(&mut headers, header::LOCATION, &address(name, &document.hash));
@@ -189,8 +190,10 @@ impl Endpoint for OpenApi {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
         let ask = Ask { path, query: parts.uri.query().unwrap_or_default(), headers: &parts.headers };
         let answer = OpenApi::answer(self, ask);
-        let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new()));
-        Box::pin(ready(answer.map(Body::full)))
+        let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new())).map(Body::full);
+        // Upstream compresses v2 alone.
+        let gzip = if path == V2 { Gzip::of(&parts.headers) } else { Gzip::No };
+        Box::pin(ready(compress::whole(answer, gzip)))
     }
 }
 
@@ -201,7 +204,7 @@ fn serve(document: &Document, mut headers: HeaderMap, asked: &HeaderMap) -> http
         headers.remove(header::CONTENT_TYPE);
         return empty(StatusCode::NOT_MODIFIED, headers);
     }
-    headers.insert(header::LAST_MODIFIED, date(document.made));
+    headers.insert(header::LAST_MODIFIED, date(document.made, "GMT"));
     let mut response = http::Response::new(document.body.clone());
     *response.headers_mut() = headers;
     response
@@ -287,12 +290,13 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// `Sun, 15 Nov 2026 21:07:16 GMT`.
-fn date(time: SystemTime) -> HeaderValue {
+/// `Sun, 15 Nov 2026 21:07:16 GMT`. Upstream says `UTC` in one header, which means the same.
+fn date(time: SystemTime, zone: &str) -> HeaderValue {
     let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
     let text =
         jiff::Timestamp::try_from(time).ok().and_then(|it| printer.timestamp_to_rfc9110_string(&it).ok());
-    HeaderValue::try_from(text.unwrap_or_default()).expect("a date is fit for a header")
+    let text = text.unwrap_or_default().replace("GMT", zone);
+    HeaderValue::try_from(text).expect("a date is fit for a header")
 }
 
 #[cfg(test)]
@@ -302,13 +306,14 @@ mod tests {
     use keelson_stdx::clock::Clock;
 
     use super::{Ask, OpenApi};
-    use crate::openapi::{Features, Settings};
+    use crate::endpoint::version::Version;
+    use crate::openapi::Settings;
 
     struct Client(OpenApi);
 
     impl Client {
         fn new() -> Client {
-            let settings = Settings { version: "v1.36.4".to_owned(), features: Features::default() };
+            let settings = Settings::new(&Version::KUBERNETES);
             let catalog = CatalogHandle::new(Catalog::new(Vec::new()));
             Client(OpenApi::new(settings, catalog, Clock::manual().0))
         }
@@ -354,7 +359,7 @@ mod tests {
             assert_eq!((code, found.as_str()), (200, expected), "{wanted}");
         };
         check("cache-control", "public, immutable");
-        check("expires", "Fri, 01 Jan 2027 00:00:00 GMT");
+        check("expires", "Fri, 01 Jan 2027 00:00:00 UTC");
         check("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT");
         check("vary", "Accept");
         check("content-type", "application/json");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use keelson_codec::json;
 use keelson_object::{Map, Value};
-use keelson_registry::Group;
+use keelson_registry::{Group, Resource, Version};
 
 use super::document::{Served, Subject};
 use super::{Enums, Features, Offered, Settings, document};
@@ -32,7 +32,7 @@ fn v3_documents_are_those_of_upstream() {
         let file = folder.join(format!("openapi/v3/{}_openapi.json", name.replace('/', "__")));
         let theirs = read(&file);
         let used = |document: &Map| {
-            references(document.get("paths"), &document.map("components").expect("components"))
+            references(document.get("paths"), document.map("components").expect("components"))
         };
         compare(&name, &ours, &theirs, "components", used);
     }
@@ -49,26 +49,27 @@ fn the_v2_document_is_that_of_upstream() {
     compare("v2", &ours, &theirs, "definitions", |document| references(document.get("paths"), document));
 }
 
-/// Writes the v2 document in both encodings into a folder, for other programs to compare.
+/// What documents say about a kind that no table describes.
 #[test]
-fn zz_dump() {
-    if let Some(folder) = std::env::var_os("OADUMP") {
-        let folder = PathBuf::from(folder);
-        let groups = groups();
-        let served = Served::groups(&groups);
-        let mut settings = settings();
-        std::fs::write(folder.join("v2.json"), document::v2(&served, &settings)).unwrap();
-        std::fs::write(folder.join("v2.pb"), document::v2_protobuf(&served, &settings)).unwrap();
-        settings.features = Features::default();
-        for subject in Subject::all(&served) {
-            let begun = std::time::SystemTime::UNIX_EPOCH;
-            let _ = begun;
-            std::fs::write(
-                folder.join(format!("v3_{}.json", subject.path().replace('/', "__"))),
-                subject.v3(&settings),
-            )
-            .unwrap();
-        }
+fn a_custom_kind_is_described_like_any_other() {
+    let flowers = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
+    let groups = [Group::new("flowers.example.com").serve(flowers)];
+    let served = Served::groups(&groups);
+    let subjects = Subject::all(&served);
+    let subject = subjects.iter().find(|it| it.path() == "apis/flowers.example.com/v1").expect("a document");
+    let document = parse(&subject.v3(&settings()));
+    let item = "/apis/flowers.example.com/v1/namespaces/{namespace}/flowers/{name}";
+    let paths = document.map("paths").expect("paths");
+    let operation = paths.map(item).and_then(|it| it.map("patch")).expect("a patch");
+    assert_eq!(operation.str("operationId"), Some("patchFlowersExampleComV1NamespacedFlower"));
+    let body = operation.map("requestBody").and_then(|it| it.map("content")).expect("a body");
+    assert!(!body.contains("application/strategic-merge-patch+json"));
+    assert!(paths.contains(&format!("{item}/status")));
+    let schemas = document.map("components").and_then(|it| it.map("schemas")).expect("schemas");
+    assert!(schemas.contains("com.example.flowers.v1.Flower"));
+    assert!(schemas.contains("com.example.flowers.v1.FlowerList"));
+    for name in references(document.get("paths"), document.map("components").expect("components")) {
+        assert!(schemas.contains(&name), "{name} leads nowhere");
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn schemas(components: &Components<'_>, out: &mut Vec<u8>) {
     members.close();
 }
 
-/// `{"title":"Kubernetes","version":"v1.36.4"}`.
+/// `{"title":"Kubernetes","version":"1.36"}`.
 pub(super) fn about(version: &str) -> Map {
     map([("title", Value::from("Kubernetes")), ("version", Value::from(version))])
 }

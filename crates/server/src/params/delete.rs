@@ -66,8 +66,9 @@ pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
                 raw.orphan_dependents = Some(value.as_bool().ok_or_else(|| wrong(key, value, "bool"))?);
             }
             "propagationPolicy" => {
-                raw.propagation =
-                    Some(value.as_str().ok_or_else(|| wrong(key, value, "v1.DeletionPropagation"))?.to_owned());
+                raw.propagation = Some(
+                    value.as_str().ok_or_else(|| wrong(key, value, "v1.DeletionPropagation"))?.to_owned(),
+                );
             }
             "dryRun" => {
                 let items = value.as_list().ok_or_else(|| wrong(key, value, "[]string"))?;
@@ -172,7 +173,10 @@ mod tests {
 
     #[test]
     fn bodies_are_judged() {
-        check_body(r#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}"#, "Some(0) None None Off");
+        check_body(
+            r#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}"#,
+            "Some(0) None None Off",
+        );
         check_body(r#"{"preconditions":{"uid":"a"},"dryRun":["All"]}"#, "None None Some(\"a\") All");
         check_body(r#"{"gracePeriodSeconds":null}"#, "None None None Off");
         check_body(

@@ -45,7 +45,8 @@ pub(crate) fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
     let mut raw = read(query)?;
     // The old way to ask for the state first means the same, without the mark at its end.
     let is_marked = raw.send_initial_events;
-    if raw.send_initial_events.is_none() && raw.revision_match.is_empty() && matches!(raw.revision, "" | "0") {
+    if raw.send_initial_events.is_none() && raw.revision_match.is_empty() && matches!(raw.revision, "" | "0")
+    {
         raw.send_initial_events = Some(true);
         raw.revision_match = "NotOlderThan";
     }
@@ -60,9 +61,16 @@ pub(crate) fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
         from,
         selection: with_name(raw.selection, name)?,
         bookmarks: raw.bookmarks,
-        initial_events: if is_marked == Some(true) { InitialEvents::Marked } else { InitialEvents::Unmarked },
+        initial_events: match is_marked {
+            Some(true) => InitialEvents::Marked,
+            Some(false) => InitialEvents::Skipped,
+            None => InitialEvents::Unmarked,
+        },
         // A negative time is over before it begins.
-        lives: raw.timeout_seconds.filter(|it| *it != 0).map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0))),
+        lives: raw
+            .timeout_seconds
+            .filter(|it| *it != 0)
+            .map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0))),
     };
     Ok(options)
 }
@@ -70,8 +78,10 @@ pub(crate) fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
 fn read<'q>(query: &'q Query<'_>) -> Result<Raw<'q>> {
     let bad = |error: &dyn std::fmt::Display| Error::BadRequest(error.to_string());
     let text = |key| query.get(key).unwrap_or_default();
-    let labels = Some(text("labelSelector")).filter(|it| !it.is_empty()).map(label::Selector::parse).transpose();
-    let fields = Some(text("fieldSelector")).filter(|it| !it.is_empty()).map(field::Selector::parse).transpose();
+    let labels =
+        Some(text("labelSelector")).filter(|it| !it.is_empty()).map(label::Selector::parse).transpose();
+    let fields =
+        Some(text("fieldSelector")).filter(|it| !it.is_empty()).map(field::Selector::parse).transpose();
     Ok(Raw {
         selection: Selection {
             labels: labels.map_err(|error| bad(&error))?,
@@ -120,7 +130,10 @@ fn watch_errors(raw: &Raw<'_>) -> FieldErrors {
         return errors;
     }
     if raw.send_initial_events.is_none() {
-        errors.forbidden(&at, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+        errors.forbidden(
+            &at,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        );
     }
     if raw.revision_match != "NotOlderThan" {
         errors.not_supported(&at, raw.revision_match, &["NotOlderThan"]);
@@ -135,7 +148,9 @@ fn freshness(raw: &Raw<'_>, revision: Option<u64>) -> Result<Freshness> {
     if !raw.continue_token.is_empty() {
         return match revision {
             None | Some(0) => Ok(Freshness::Latest),
-            Some(_) => Err(Error::BadRequest("specifying resource version is not allowed when using continue".to_owned())),
+            Some(_) => Err(Error::BadRequest(
+                "specifying resource version is not allowed when using continue".to_owned(),
+            )),
         };
     }
     Ok(match (raw.revision_match, revision) {
@@ -156,7 +171,9 @@ fn with_name(mut selection: Selection, name: &str) -> Result<Selection> {
     match &selection.fields {
         Some(fields) if !fields.is_everything() => {
             if fields.exact("metadata.name") != Some(name) {
-                return Err(Error::BadRequest("fieldSelector metadata.name doesn't match requested name".to_owned()));
+                return Err(Error::BadRequest(
+                    "fieldSelector metadata.name doesn't match requested name".to_owned(),
+                ));
             }
         }
         _ => selection.fields = Some(field::Selector::equals("metadata.name", name)),
@@ -200,7 +217,10 @@ mod tests {
         check_list("resourceVersion=0&limit=500", "Any limit=500 continue=");
         check_list("resourceVersion=7", "AtLeast(7) limit=0 continue=");
         check_list("resourceVersion=7&limit=5", "Exactly(7) limit=5 continue=");
-        check_list("resourceVersion=7&limit=5&resourceVersionMatch=NotOlderThan", "AtLeast(7) limit=5 continue=");
+        check_list(
+            "resourceVersion=7&limit=5&resourceVersionMatch=NotOlderThan",
+            "AtLeast(7) limit=5 continue=",
+        );
         check_list("resourceVersion=7&resourceVersionMatch=Exact", "Exactly(7) limit=0 continue=");
         check_list("continue=abc&limit=5", "Latest limit=5 continue=abc");
         check_list("limit=-1", "Latest limit=0 continue=");
@@ -226,7 +246,10 @@ mod tests {
             "resourceVersion=1&resourceVersionMatch=Foo",
             "resourceVersionMatch: Unsupported value: \"Foo\": supported values: \"Exact\", \"NotOlderThan\", \"\"",
         );
-        check_list("sendInitialEvents=true", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+        check_list(
+            "sendInitialEvents=true",
+            "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
+        );
         check_list(
             "continue=abc&resourceVersion=1",
             "specifying resource version is not allowed when using continue",
@@ -261,7 +284,10 @@ mod tests {
             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
              provided\nresourceVersionMatch: Unsupported value: \"Exact\": supported values: \"NotOlderThan\"",
         );
-        check_watch("resourceVersion=x", "resource version \"resourceVersion: Invalid value: \\\"x\\\": strconv.ParseUint: parsing \\\"x\\\": invalid syntax\" is no number");
+        check_watch(
+            "resourceVersion=x",
+            "resource version \"resourceVersion: Invalid value: \\\"x\\\": strconv.ParseUint: parsing \\\"x\\\": invalid syntax\" is no number",
+        );
     }
 
     #[test]

@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn the_user_agent_names_the_manager() {
-        let check = |given: &str, agent: &str, expected: &str| assert_eq!(field_manager(given, agent), expected);
+        let check =
+            |given: &str, agent: &str, expected: &str| assert_eq!(field_manager(given, agent), expected);
         check("me", "kubectl/v1.36", "me");
         check("", "kubectl/v1.36 (linux/amd64)", "kubectl");
         check("", "", "");

@@ -63,7 +63,10 @@ fn resources_are_found_in_paths() {
 fn subresources_are_found_in_paths() {
     check("GET /api/v1/namespaces/a/pods/b/status", "get api/-/v1 a pods/b/status pods,b,status");
     check("GET /api/v1/namespaces/a/pods/b/proxy/c/d", "get api/-/v1 a pods/b/proxy pods,b,proxy,c,d");
-    check("PUT /api/v1/namespaces/a/finalize", "update api/-/v1 a namespaces/a/finalize namespaces,a,finalize");
+    check(
+        "PUT /api/v1/namespaces/a/finalize",
+        "update api/-/v1 a namespaces/a/finalize namespaces,a,finalize",
+    );
     check("PATCH /api/v1/namespaces/a/status", "patch api/-/v1 a namespaces/a/status namespaces,a,status");
 }
 

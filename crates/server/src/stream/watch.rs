@@ -11,8 +11,8 @@ use keelson_object::Frozen;
 use keelson_object::scalar::Time;
 use keelson_registry::operation::{Change, Watch};
 use keelson_registry::{Error as RegistryError, Found};
-use keelson_stdx::clock::Clock;
 use keelson_status::Status;
+use keelson_stdx::clock::Clock;
 use keelson_watch_cache::EventKind;
 use rand::RngExt as _;
 use tracing::debug;
@@ -105,7 +105,9 @@ impl State {
         let first = self.frame(first)?;
         let mut more = BytesMut::new();
         while first.len() + more.len() < CHUNK {
-            let Some(ready) = self.watch.as_mut().and_then(|watch| watch.next().now_or_never()) else { break };
+            let Some(ready) = self.watch.as_mut().and_then(|watch| watch.next().now_or_never()) else {
+                break;
+            };
             let Some(frame) = self.frame(ready) else { break };
             if more.is_empty() {
                 more.extend_from_slice(&first);

@@ -5,13 +5,17 @@ use crate::garden::Garden;
 const FLOWERS: &str = "/apis/example.com/v1/namespaces/default/flowers";
 
 fn rose(petals: i64) -> String {
-    format!(r#"{{"apiVersion":"example.com/v1","kind":"Flower","metadata":{{"name":"rose"}},"spec":{{"petals":{petals}}}}}"#)
+    format!(
+        r#"{{"apiVersion":"example.com/v1","kind":"Flower","metadata":{{"name":"rose"}},"spec":{{"petals":{petals}}}}}"#
+    )
 }
 
 /// The text without what differs from run to run.
 fn stable(text: &str) -> String {
     let mut out = text.trim_end().to_owned();
-    for (key, end) in [("\"uid\":\"", '"'), ("\"resourceVersion\":\"", '"'), ("\"creationTimestamp\":\"", '"')] {
+    for (key, end) in
+        [("\"uid\":\"", '"'), ("\"resourceVersion\":\"", '"'), ("\"creationTimestamp\":\"", '"')]
+    {
         let mut from = 0;
         while let Some(found) = out[from..].find(key) {
             let start = from + found + key.len();
@@ -61,7 +65,8 @@ async fn answers_come_in_the_shape_that_is_asked_for() {
     garden.ask(&format!("POST {FLOWERS}"), &[], &rose(5)).await;
     let accept = |kind: &str| format!("accept: application/json;as={kind};v=v1;g=meta.k8s.io");
 
-    let (code, _, one) = garden.ask(&format!("GET {FLOWERS}/rose"), &[&accept("PartialObjectMetadata")], "").await;
+    let (code, _, one) =
+        garden.ask(&format!("GET {FLOWERS}/rose"), &[&accept("PartialObjectMetadata")], "").await;
     let metadata = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"rose","namespace":"default","uid":"*","resourceVersion":"*","creationTimestamp":"*"}}"#;
     assert_eq!((code, &*stable(&one)), (200, metadata));
 
@@ -72,7 +77,8 @@ async fn answers_come_in_the_shape_that_is_asked_for() {
     );
     assert_eq!((code, stable(&many)), (200, expected));
 
-    let (code, _, table) = garden.ask(&format!("GET {FLOWERS}?includeObject=None"), &[&accept("Table")], "").await;
+    let (code, _, table) =
+        garden.ask(&format!("GET {FLOWERS}?includeObject=None"), &[&accept("Table")], "").await;
     assert_eq!(code, 200);
     let table: serde_json::Value = serde_json::from_str(&table).unwrap();
     assert_eq!(table["columnDefinitions"][1]["name"], "Petals");
@@ -80,14 +86,16 @@ async fn answers_come_in_the_shape_that_is_asked_for() {
     assert_eq!(table["rows"][0]["cells"][1], 5);
     assert_eq!(table["rows"][0]["object"], serde_json::Value::Null);
 
-    let (code, parts, yaml) = garden.ask(&format!("GET {FLOWERS}/rose"), &["accept: application/yaml"], "").await;
+    let (code, parts, yaml) =
+        garden.ask(&format!("GET {FLOWERS}/rose"), &["accept: application/yaml"], "").await;
     assert_eq!((code, &parts.headers["content-type"]), (200, &"application/yaml".parse().unwrap()));
     assert!(yaml.starts_with("apiVersion: example.com/v1\nkind: Flower\nmetadata:\n"), "{yaml}");
 
     let (_, _, pretty) = garden.ask(&format!("GET {FLOWERS}/rose"), &["user-agent: curl/8"], "").await;
     assert!(pretty.starts_with("{\n  \"kind\": \"Flower\",\n  \"apiVersion\""), "{pretty}");
 
-    let (code, _, beta) = garden.ask("GET /apis/example.com/v1beta1/namespaces/default/flowers/rose", &[], "").await;
+    let (code, _, beta) =
+        garden.ask("GET /apis/example.com/v1beta1/namespaces/default/flowers/rose", &[], "").await;
     assert_eq!(code, 200);
     assert!(beta.starts_with(r#"{"kind":"Flower","apiVersion":"example.com/v1beta1","#), "{beta}");
 }
@@ -125,10 +133,22 @@ async fn what_is_not_there_is_said_as_upstream_says_it() {
         ("GET /apis/example.com/v1/namespaces/%2e%2e/flowers", 400, r#"Namespace parameter invalid: \"..\""#),
         ("GET /api/v1/watch", 500, "unable to determine kind and namespace from url, /api/v1/watch\n"),
         ("GET /api/v1/meadows/%zz", 400, "400 Bad Request"),
-        ("GET /api/v1/meadows?timeout=zz", 400, "invalid timeout specified in the request URL - time: invalid duration"),
+        (
+            "GET /api/v1/meadows?timeout=zz",
+            400,
+            "invalid timeout specified in the request URL - time: invalid duration",
+        ),
         ("GET /api/v1/meadows?limit=x", 400, r#"strconv.ParseInt: parsing \"x\": invalid syntax"#),
-        ("GET /api/v1/meadows?resourceVersion=x", 400, "invalid resource version: resourceVersion: Invalid value"),
-        ("GET /api/v1/meadows?resourceVersionMatch=Exact", 422, r#"ListOptions.meta.k8s.io \"\" is invalid: resource"#),
+        (
+            "GET /api/v1/meadows?resourceVersion=x",
+            400,
+            "invalid resource version: resourceVersion: Invalid value",
+        ),
+        (
+            "GET /api/v1/meadows?resourceVersionMatch=Exact",
+            422,
+            r#"ListOptions.meta.k8s.io \"\" is invalid: resource"#,
+        ),
         ("GET /api/v1/meadows/a?resourceVersion=x", 500, "resourceVersion: Invalid value"),
     ] {
         check(&garden.ask(line, &[], "").await, code, text);
@@ -139,7 +159,8 @@ async fn what_is_not_there_is_said_as_upstream_says_it() {
 async fn bodies_are_judged() {
     let garden = Garden::new().await;
     let post = format!("POST {FLOWERS}");
-    let unknown = "the body of the request was in an unknown format - accepted media types include: application/json";
+    let unknown =
+        "the body of the request was in an unknown format - accepted media types include: application/json";
     check(&garden.ask(&post, &["content-type: text/plain"], "{}").await, 415, unknown);
     let empty = "the object provided is unrecognized (must be of type Flower): couldn't get version/kind; json parse \
                  error: unexpected end of JSON input (\\u003cempty\\u003e)";
@@ -153,22 +174,38 @@ async fn bodies_are_judged() {
 
     let duplicate = r#"{"metadata":{"name":"a"},"spec":{"petals":1,"petals":2}}"#;
     let (code, parts, _) = garden.ask(&post, &[], duplicate).await;
-    assert_eq!((code, &parts.headers["warning"]), (201, &r#"299 - "duplicate field \"spec.petals\"""#.parse().unwrap()));
-    check(&garden.ask(&format!("{post}?fieldValidation=Strict"), &[], duplicate).await, 400, "strict decoding error");
+    assert_eq!(
+        (code, &parts.headers["warning"]),
+        (201, &r#"299 - "duplicate field \"spec.petals\"""#.parse().unwrap())
+    );
+    check(
+        &garden.ask(&format!("{post}?fieldValidation=Strict"), &[], duplicate).await,
+        400,
+        "strict decoding error",
+    );
 }
 
 #[tokio::test]
 async fn who_may_not_is_told_so() {
     let garden = Garden::new().await;
-    let (code, parts, text) = garden.ask("GET /api/v1/meadows", &["authorization: Bearer jane-token"], "").await;
+    let (code, parts, text) =
+        garden.ask("GET /api/v1/meadows", &["authorization: Bearer jane-token"], "").await;
     let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"meadows is forbidden: User \"jane\" cannot list resource \"meadows\" in API group \"\" at the cluster scope","reason":"Forbidden","details":{"kind":"meadows"},"code":403}"#;
     assert_eq!((code, text.trim_end()), (403, expected));
     assert_eq!(parts.headers["x-content-type-options"], "nosniff");
     assert_eq!(parts.headers["cache-control"], "no-cache, private");
     assert_eq!(parts.headers["audit-id"].len(), 36);
 
-    check(&garden.ask("GET /api/v1/meadows", &["authorization: Bearer nobody"], "").await, 401, "\"Unauthorized\"");
-    check(&garden.ask("GET /api/v1/meadows", &["impersonate-user: x"], "").await, 403, "impersonation is not supported");
+    check(
+        &garden.ask("GET /api/v1/meadows", &["authorization: Bearer nobody"], "").await,
+        401,
+        "\"Unauthorized\"",
+    );
+    check(
+        &garden.ask("GET /api/v1/meadows", &["impersonate-user: x"], "").await,
+        403,
+        "impersonation is not supported",
+    );
     let (_, parts, _) = garden.ask("GET /version", &["audit-id: mine"], "").await;
     assert_eq!(parts.headers["audit-id"], "mine");
 }
@@ -187,12 +224,27 @@ async fn discovery_says_what_is_served() {
     let garden = Garden::new().await;
     let resources = r#"{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.com/v1","resources":[{"name":"flowers","singularName":"flower","namespaced":true,"kind":"Flower","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["fl"],"categories":["all"],"storageVersionHash":""#;
     for (line, text) in [
-        ("GET /api", r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":""}]}"#),
-        ("GET /apis", r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.com","versions":[{"groupVersion":"example.com/v1","version":"v1"},{"groupVersion":"example.com/v1beta1","version":"v1beta1"}],"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}}]}"#),
-        ("GET /apis/example.com", r#"{"kind":"APIGroup","apiVersion":"v1","name":"example.com","versions":["#),
-        ("GET /api/v1/", r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"meadows","singularName":"meadow","namespaced":false,"#),
+        (
+            "GET /api",
+            r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":""}]}"#,
+        ),
+        (
+            "GET /apis",
+            r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.com","versions":[{"groupVersion":"example.com/v1","version":"v1"},{"groupVersion":"example.com/v1beta1","version":"v1beta1"}],"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}}]}"#,
+        ),
+        (
+            "GET /apis/example.com",
+            r#"{"kind":"APIGroup","apiVersion":"v1","name":"example.com","versions":["#,
+        ),
+        (
+            "GET /api/v1/",
+            r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"meadows","singularName":"meadow","namespaced":false,"#,
+        ),
         ("GET /apis/example.com/v1", resources),
-        ("GET /apis/example.com/v1", r#"{"name":"flowers/status","singularName":"","namespaced":true,"kind":"Flower","verbs":["get","patch","update"]}"#),
+        (
+            "GET /apis/example.com/v1",
+            r#"{"name":"flowers/status","singularName":"","namespaced":true,"kind":"Flower","verbs":["get","patch","update"]}"#,
+        ),
         ("GET /", "\"/apis/example.com/v1\",\n"),
     ] {
         check(&garden.ask(line, &[], "").await, 200, text);
@@ -204,37 +256,52 @@ async fn discovery_says_what_is_served() {
 #[tokio::test]
 async fn discovery_is_one_document_with_a_tag() {
     let garden = Garden::new().await;
-    let accept = "accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    let accept =
+        "accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
     let (code, parts, text) = garden.ask("GET /apis", &[accept], "").await;
     assert_eq!(code, 200);
     let media_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     assert_eq!(parts.headers["content-type"], media_type);
-    assert_eq!((&parts.headers["vary"], &parts.headers["cache-control"]), (&"Accept".parse().unwrap(), &"public".parse().unwrap()));
+    assert_eq!(
+        (&parts.headers["vary"], &parts.headers["cache-control"]),
+        (&"Accept".parse().unwrap(), &"public".parse().unwrap())
+    );
     let expected = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[{"resource":"flowers","responseKind":{"group":"","version":"","kind":"Flower"},"scope":"Namespaced","singularResource":"flower","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["fl"],"categories":["all"],"subresources":[{"subresource":"status","responseKind":{"group":"","version":"","kind":"Flower"},"verbs":["get","patch","update"]}]}],"freshness":"Current"}"#;
     assert!(text.starts_with(expected), "{text}");
 
     let tag = parts.headers["etag"].to_str().unwrap();
     let (code, _, text) = garden.ask("GET /apis", &[accept, &format!("if-none-match: {tag}")], "").await;
     assert_eq!((code, &*text), (304, ""));
-    let old = "accept: application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+    let old =
+        "accept: application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
     check(&garden.ask("GET /apis", &[old], "").await, 200, "APIGroupList");
 }
 
 #[tokio::test]
 async fn health_and_metrics_are_plain_texts() {
     let garden = Garden::new().await;
-    check(&garden.ask("GET /readyz?verbose", &[], "").await, 200, "[+]ping ok\n[+]shutdown ok\nreadyz check passed\n");
+    check(
+        &garden.ask("GET /readyz?verbose", &[], "").await,
+        200,
+        "[+]ping ok\n[+]shutdown ok\nreadyz check passed\n",
+    );
     garden.ask(&format!("POST {FLOWERS}"), &[], &rose(5)).await;
     garden.ask(&format!("GET {FLOWERS}"), &[], "").await;
     let before = garden.ask("GET /metrics", &[], "").await;
-    check(&before, 200, "apiserver_request_total{verb=\"LIST\",dry_run=\"\",group=\"example.com\",version=\"v1\",resource=\"flowers\",subresource=\"\",scope=\"namespace\",component=\"apiserver\",code=\"200\"} 1\n");
+    check(
+        &before,
+        200,
+        "apiserver_request_total{verb=\"LIST\",dry_run=\"\",group=\"example.com\",version=\"v1\",resource=\"flowers\",subresource=\"\",scope=\"namespace\",component=\"apiserver\",code=\"200\"} 1\n",
+    );
     check(&before, 200, "apiserver_storage_objects{resource=\"flowers.example.com\"} 1\n");
     check(&before, 200, "kubernetes_build_info{");
 
     // What clients make up does not become a series.
     for number in 0..50 {
         let agent = format!("user-agent: agent-{number}");
-        garden.ask(&format!("GET /apis/example.com/v1/namespaces/n{number}/things{number}"), &[&agent], "").await;
+        garden
+            .ask(&format!("GET /apis/example.com/v1/namespaces/n{number}/things{number}"), &[&agent], "")
+            .await;
         garden.ask(&format!("FOO{number} /made-up/{number}"), &[&agent], "").await;
     }
     let after = garden.ask("GET /metrics", &[], "").await;

@@ -17,7 +17,8 @@ use keelson_registry::{CatalogHandle, Column, Group, Live, Resource, Version};
 use keelson_server::body::RequestBody;
 use keelson_server::response::text;
 use keelson_server::{
-    Builder, CertificateSource, Endpoint, Mounted, Peer, PemSource, Response, Server, Settings, Sharing, TlsSettings,
+    Builder, CertificateSource, Endpoint, Mounted, Peer, PemSource, Response, Server, Settings, Sharing,
+    TlsSettings,
 };
 use keelson_stdx::clock::{Clock, ManualClock};
 use keelson_store::{Layout, MemoryStore};
@@ -31,7 +32,6 @@ use tokio_util::sync::CancellationToken;
 /// A server that is not listening.
 pub(crate) struct Garden {
     pub(crate) server: Arc<Server>,
-    pub(crate) gate: CancellationToken,
 }
 
 /// A server that is.
@@ -55,7 +55,7 @@ impl Garden {
         let builder = builder(settings, clock, &gate).await.authenticator(tokens());
         let server = builder.build().unwrap();
         server.moments().mux_and_discovery_complete.happen();
-        Garden { server, gate }
+        Garden { server }
     }
 
     /// `GET /path` with headers as `name: value`; asked by an administrator unless they say otherwise.
@@ -184,9 +184,11 @@ async fn builder(settings: Settings, clock: Clock, gate: &CancellationToken) -> 
         Resource::namespaced("Flower", "flowers")
             .short_name("fl")
             .category("all")
-            .version(
-                Version::stored("v1").columns([Column::name(), Column::integer("Petals", "spec.petals"), Column::age()]),
-            )
+            .version(Version::stored("v1").columns([
+                Column::name(),
+                Column::integer("Petals", "spec.petals"),
+                Column::age(),
+            ]))
             .version(Version::served("v1beta1"))
             .with_status(),
     );

@@ -19,14 +19,18 @@ async fn read_all(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
 async fn a_mebibyte_of_headers_is_too_much() {
     let running = Running::new().await;
     let mut stream = running.connect().await;
-    let head = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: {}\r\n\r\n", "x".repeat((1 << 20) + 10_000));
+    let head =
+        format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: {}\r\n\r\n", "x".repeat((1 << 20) + 10_000));
     // The server may close before it has read everything.
     let _ = stream.write_all(head.as_bytes()).await;
     let answer = read_all(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
 
     let mut stream = running.connect().await;
-    let head = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-large: {}\r\n\r\n", "x".repeat(900_000));
+    let head = format!(
+        "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-large: {}\r\n\r\n",
+        "x".repeat(900_000)
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     let answer = read_all(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -38,7 +42,10 @@ async fn three_mebibytes_of_body_are_enough() {
     let running = Running::new().await;
     for protocol in [Protocol::Http1, Protocol::Http2] {
         let body = vec![b'x'; 3 * 1024 * 1024 + 1];
-        let call = running.admin(protocol).call("POST", "/api/v1/meadows").header("content-type", "application/json");
+        let call = running
+            .admin(protocol)
+            .call("POST", "/api/v1/meadows")
+            .header("content-type", "application/json");
         let status = call.body(body).send().await.refused(413, "RequestEntityTooLarge");
         assert_eq!(status["message"], "Request entity too large: limit is 3145728");
     }
@@ -62,7 +69,7 @@ async fn a_slow_body_ends_with_the_deadline() {
 async fn a_slow_handler_ends_with_the_deadline_of_the_client() {
     let (running, hand) = Running::at_standstill(Settings::default()).await;
     let client = running.admin(Protocol::Http2);
-    let (answer, passed) = advance_until(&hand, client.get("/slow?timeout=5s")).await;
+    let (answer, passed) = Box::pin(advance_until(&hand, client.get("/slow?timeout=5s"))).await;
     answer.refused(504, "Timeout");
     assert!(passed >= Duration::from_secs(5) && passed < Duration::from_secs(30), "{passed:?}");
 }
@@ -123,5 +130,26 @@ async fn too_many_at_once_are_sent_away() {
     running.gate.cancel();
     assert_eq!(slow.await.unwrap().text(), "at last");
     assert_eq!(jane.get("/version").await.status, 200);
+    running.end().await;
+}
+
+/// Requests that two readers could understand in two ways are not understood at all.
+#[tokio::test]
+async fn ambiguous_requests_are_refused() {
+    let running = Running::new().await;
+    for head in [
+        "POST /version HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n0\r\n\r\n",
+        "POST /version HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        "POST /version HTTP/1.0\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nhost: x\r\nfolded: a\r\n b\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nhost: x\r\nbad name: a\r\n\r\n",
+    ] {
+        let mut stream = running.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut start = [0; 12];
+        let _ = stream.read_exact(&mut start).await;
+        let start = String::from_utf8_lossy(&start);
+        assert!(start.ends_with(" 400"), "{start} {head}");
+    }
     running.end().await;
 }

@@ -45,7 +45,8 @@ async fn a_watch_can_begin_with_the_state_and_say_where_it_ends() {
     let running = Running::new().await;
     let admin = running.admin(Protocol::Http2);
     admin.post(FLOWERS, &flower("rose", 1)).await.expect(201);
-    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let query =
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let mut watch = admin.watch(&format!("{FLOWERS}?{query}")).await;
     assert_eq!(watch.event().await["type"], "ADDED");
     let end = watch.event().await;
@@ -63,9 +64,13 @@ async fn a_watch_has_its_time_and_its_shape() {
     let as_kind = |kind: &str| format!("application/json;as={kind};v=v1;g=meta.k8s.io");
     let path = format!("{FLOWERS}?watch=true&timeoutSeconds=1");
 
-    let mut watch = admin.call("GET", &path).header("accept", &as_kind("PartialObjectMetadata")).stream().await;
+    let mut watch =
+        admin.call("GET", &path).header("accept", &as_kind("PartialObjectMetadata")).stream().await;
     let event = watch.event().await;
-    assert_eq!((&event["object"]["kind"], &event["object"]["spec"]), (&json!("PartialObjectMetadata"), &json!(null)));
+    assert_eq!(
+        (&event["object"]["kind"], &event["object"]["spec"]),
+        (&json!("PartialObjectMetadata"), &json!(null))
+    );
     watch.end().await;
 
     let mut watch = admin.call("GET", &path).header("accept", &as_kind("Table")).stream().await;
