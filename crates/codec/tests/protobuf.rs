@@ -139,7 +139,7 @@ fn thinned(value: &Value, picks: &mut impl Iterator<Item = u8>) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if yardstick().is_some() { 60000 } else { 1 }))]
+    #![proptest_config(ProptestConfig::with_cases(if yardstick().is_some() { 400 } else { 1 }))]
 
     #[test]
     fn damaged_samples_do_not_panic(

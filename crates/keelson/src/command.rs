@@ -86,7 +86,7 @@ mod tests {
     /// What is printed, on either stream.
     fn answer(command_line: &str) -> String {
         let words = command_line.split_whitespace().map(OsString::from).collect();
-        let environment = Environment { home: Some("/home/jane".into()), ..Environment::default() };
+        let environment = Environment { home: Some("/srv/jane".into()), ..Environment::default() };
         match Command::read(words, &environment, None) {
             Ok(Command::Print(text)) => text,
             Ok(Command::Serve { config, .. }) => format!("serve as {}", config.face.program()),

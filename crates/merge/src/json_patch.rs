@@ -226,7 +226,7 @@ mod tests {
         let many = format!("[{}]", vec![r#"{"op":"test","path":"","value":null}"#; 10_001].join(","));
         assert!(matches!(refused("null", &many), Error::TooLarge(_)));
         let big = format!(r#"{{"a":"{}","b":[]}}"#, "x".repeat(1 << 20));
-        let copies = format!("[{}]", vec![r#"{"op":"copy","from":"/a","path":"/b/-"}"#; 4].join(","));
+        let copies = format!("[{}]", [r#"{"op":"copy","from":"/a","path":"/b/-"}"#; 4].join(","));
         assert!(matches!(refused(&big, &copies), Error::TooLarge(_)));
     }
 }

@@ -284,7 +284,6 @@ impl<'e> IntoIterator for &'e FieldErrors {
 mod tests {
     use super::FieldErrors;
     use crate::path::Path;
-    use crate::scalar::quote;
 
     #[test]
     fn messages_read_as_upstream_writes_them() {

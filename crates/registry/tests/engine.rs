@@ -52,7 +52,7 @@ impl Garden {
         );
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
-        let live = Live::start(group.resources[0].clone(), &ground).await.unwrap();
+        let live = Live::start(group.resources[0].clone(), &ground).await.expect("an empty store loads");
         Garden { live, clock, _hand: hand }
     }
 
@@ -77,15 +77,14 @@ impl Garden {
     }
 
     async fn names(&self, options: &ListOptions) -> Vec<String> {
-        let listing = operation::list(&self.live, "default", options).await.unwrap();
+        let listing = operation::list(&self.live, "default", options).await.expect("a list");
         listing.items.iter().map(|it| it.index().name.to_string()).collect()
     }
 }
 
 fn flower(name: &str, petals: i64) -> Object {
-    let mut object = Object::default();
-    object.kind = "Flower".into();
-    object.api_version = "example.com/v1".into();
+    let mut object =
+        Object { kind: "Flower".into(), api_version: "example.com/v1".into(), ..Object::default() };
     object.meta.name = name.into();
     object.fields.map_mut("spec").set("petals", petals);
     object

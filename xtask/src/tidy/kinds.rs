@@ -43,7 +43,6 @@ const AMBIGUOUS_KINDS: &[&str] = &[
     "Ingress",
     "Job",
     "Lease",
-    "Namespace",
     "Node",
     "Role",
     "Service",

@@ -8,6 +8,9 @@ use crate::shared::data_keys;
 /// Values together have at most this many bytes.
 const SIZE_LIMIT: usize = 1024 * 1024;
 
+/// Which service account a token is for.
+const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
+
 pub(crate) struct Secret;
 
 pub(crate) fn columns() -> [Column; 4] {
@@ -68,12 +71,10 @@ fn require_keys(object: &Object, errors: &mut FieldErrors) {
     let has = |key: &str| data.is_some_and(|map| map.contains(key));
     let at = Path::root("data");
     match object.fields.str("type").unwrap_or_default() {
-        "kubernetes.io/service-account-token" => {
-            if object.meta.annotations.get("kubernetes.io/service-account.name").is_none_or(str::is_empty) {
-                let at =
-                    Path::root("metadata").key("annotations").entry("kubernetes.io/service-account.name");
-                errors.required(&at, "");
-            }
+        "kubernetes.io/service-account-token"
+            if object.meta.annotations.get(ACCOUNT_NAME).is_none_or(str::is_empty) =>
+        {
+            errors.required(&Path::root("metadata").key("annotations").entry(ACCOUNT_NAME), "");
         }
         "kubernetes.io/dockercfg" if !has(".dockercfg") => errors.required(&at.entry(".dockercfg"), ""),
         "kubernetes.io/dockerconfigjson" if !has(".dockerconfigjson") => {

@@ -13,7 +13,7 @@ use keelson_schema::{Schema, Struct};
 use smol_str::SmolStr;
 
 use super::back::Back;
-use super::error::Error;
+use super::error::{Error, Fallible};
 use super::read::{self, text};
 use super::wire::{Fields, varint_size};
 use super::write::Writer;
@@ -38,12 +38,16 @@ pub struct Envelope<'d> {
 impl<'d> Envelope<'d> {
     /// Opens an envelope.
     pub fn read(data: &'d [u8]) -> Result<Envelope<'d>, Error> {
+        Envelope::open(data).map_err(|error| *error)
+    }
+
+    fn open(data: &'d [u8]) -> Fallible<Envelope<'d>> {
         if data.is_empty() {
-            return Err(Error::EmptyData);
+            return Err(Box::new(Error::EmptyData));
         }
-        let body = data.strip_prefix(&PREFIX).ok_or(Error::NoPrefix)?;
+        let body = data.strip_prefix(&PREFIX).ok_or_else(|| Box::new(Error::NoPrefix))?;
         if body.is_empty() {
-            return Err(Error::EmptyBody);
+            return Err(Box::new(Error::EmptyBody));
         }
         let mut envelope =
             Envelope { api_version: SmolStr::default(), kind: SmolStr::default(), message: &[] };
@@ -61,7 +65,7 @@ impl<'d> Envelope<'d> {
         Ok(envelope)
     }
 
-    fn read_type(&mut self, data: &'d [u8]) -> Result<(), Error> {
+    fn read_type(&mut self, data: &'d [u8]) -> Fallible<()> {
         let mut fields = Fields::of("TypeMeta", data);
         while let Some((number, payload)) = fields.next_field()? {
             match number {
@@ -200,7 +204,7 @@ pub(super) fn put_varint(mut number: usize, out: &mut impl BufMut) {
 pub(super) fn enclose<'v>(
     api_version: &str,
     kind: &str,
-    message: impl FnOnce(&mut Writer<'_, 'v>, &Struct) -> Result<(), Error>,
+    message: impl FnOnce(&mut Writer<'_, 'v>, &Struct) -> Fallible<()>,
 ) -> Result<Bytes, Error> {
     let envelope = Envelope { api_version: api_version.into(), kind: kind.into(), message: &[] };
     let schema = envelope.schema()?;
@@ -208,7 +212,7 @@ pub(super) fn enclose<'v>(
     let mut out = Back::default();
     out.put(&END);
     let mark = out.len();
-    message(&mut Writer::new(&mut out), of)?;
+    message(&mut Writer::new(&mut out), of).map_err(|error| *error)?;
     out.close(mark, 2);
     let (api_version, kind) = if has_kind(of) { (api_version, kind) } else { ("", "") };
     put_head(&mut out, api_version, kind);

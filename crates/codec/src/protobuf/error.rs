@@ -127,6 +127,22 @@ pub enum Error {
     },
 }
 
+/// What goes through the recursion of readers and writers: the error itself would make every frame on the stack much
+/// larger.
+pub(super) type Fallible<T> = Result<T, Box<Error>>;
+
+impl From<ScalarError> for Box<Error> {
+    fn from(error: ScalarError) -> Box<Error> {
+        Box::new(error.into())
+    }
+}
+
+impl From<json::Error> for Box<Error> {
+    fn from(error: json::Error) -> Box<Error> {
+        Box::new(error.into())
+    }
+}
+
 impl Error {
     /// `field` is its name in JSON.
     pub(super) fn wrong_wire_type(found: u8, field: &str) -> Error {

@@ -18,7 +18,7 @@ use keelson_schema::{Field, Shape, Struct, Type, Union};
 pub(super) use scalar::text;
 
 use super::envelope::{Envelope, PREFIX, message_struct};
-use super::error::Error;
+use super::error::{Error, Fallible};
 use super::wire::{Fields, Payload, fixed64, varint};
 use crate::json;
 
@@ -37,7 +37,7 @@ pub fn read(data: &[u8], of: &Struct) -> Result<Value, Error> {
 
 /// [`read`] with at most so many values.
 pub(super) fn read_limited(data: &[u8], of: &Struct, limit: usize) -> Result<Value, Error> {
-    Reader { slots: Vec::new(), depth: 0, values: 0, limit }.structure(of, &[data])
+    Reader { slots: Vec::new(), depth: 0, values: 0, limit }.structure(of, &[data]).map_err(|error| *error)
 }
 
 struct Reader<'d> {
@@ -64,9 +64,9 @@ enum Slot<'d> {
 }
 
 impl<'d> Reader<'d> {
-    fn structure(&mut self, of: &Struct, parts: &[&'d [u8]]) -> Result<Value, Error> {
+    fn structure(&mut self, of: &Struct, parts: &[&'d [u8]]) -> Fallible<Value> {
         if self.depth >= MAX_DEPTH {
-            return Err(Error::TooDeep);
+            return Err(Box::new(Error::TooDeep));
         }
         self.depth += 1;
         let base = self.slots.len();
@@ -82,7 +82,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Lays the fields of one part into the slots from `base` on.
-    fn collect(&mut self, of: &Struct, part: &'d [u8], base: usize) -> Result<(), Error> {
+    fn collect(&mut self, of: &Struct, part: &'d [u8], base: usize) -> Fallible<()> {
         let numbered = of.numbered();
         let mut fields = Fields::of(&of.name, part);
         while let Some((number, payload)) = fields.next_field()? {
@@ -101,7 +101,7 @@ impl<'d> Reader<'d> {
     }
 
     /// One more time that a field comes.
-    fn occurrence(&mut self, field: &Field, payload: Payload<'d>, at: usize) -> Result<(), Error> {
+    fn occurrence(&mut self, field: &Field, payload: Payload<'d>, at: usize) -> Fallible<()> {
         match &field.ty.shape {
             Shape::List(item) if !field.ty.is_message => return self.items(item, field, payload, at),
             Shape::Map(types) => {
@@ -130,7 +130,7 @@ impl<'d> Reader<'d> {
     }
 
     /// An item of a list, or many numbers in one.
-    fn items(&mut self, item: &Type, field: &Field, payload: Payload<'d>, at: usize) -> Result<(), Error> {
+    fn items(&mut self, item: &Type, field: &Field, payload: Payload<'d>, at: usize) -> Fallible<()> {
         let mut items = match std::mem::take(&mut self.slots[at]) {
             Slot::Value(Value::List(items)) => items,
             _ => Vec::new(),
@@ -153,7 +153,7 @@ impl<'d> Reader<'d> {
     }
 
     /// A pair of a map: a message of key and value.
-    fn entry(&mut self, ty: &Type, data: &'d [u8]) -> Result<(SmolStr, Value), Error> {
+    fn entry(&mut self, ty: &Type, data: &'d [u8]) -> Fallible<(SmolStr, Value)> {
         let (mut key, mut value) = (SmolStr::default(), None);
         let mut fields = Fields::of("MapEntry", data);
         while let Some((number, payload)) = fields.next_field()? {
@@ -172,7 +172,7 @@ impl<'d> Reader<'d> {
     }
 
     /// An item of a list or a value of a map.
-    fn element(&mut self, ty: &Type, payload: Payload<'d>, field: &str) -> Result<Value, Error> {
+    fn element(&mut self, ty: &Type, payload: Payload<'d>, field: &str) -> Fallible<Value> {
         self.spend(1)?;
         if is_message(ty) {
             self.message(ty, &[payload.bytes(field)?])
@@ -182,7 +182,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The map of a struct whose fields are laid into the slots from `base` on.
-    fn build(&mut self, of: &Struct, base: usize) -> Result<Map, Error> {
+    fn build(&mut self, of: &Struct, base: usize) -> Fallible<Map> {
         let fields = of.fields();
         let is_set =
             |at: usize| !matches!(self.slots[base + at], Slot::Empty) || fields[at].is_always_written();
@@ -203,7 +203,7 @@ impl<'d> Reader<'d> {
         Ok(map)
     }
 
-    fn message(&mut self, ty: &Type, parts: &[&'d [u8]]) -> Result<Value, Error> {
+    fn message(&mut self, ty: &Type, parts: &[&'d [u8]]) -> Fallible<Value> {
         match &ty.shape {
             Shape::Struct(target) => self.structure(target.get(), parts),
             Shape::Union(union, schema) => self.union(*union, schema.get(), parts),
@@ -215,7 +215,7 @@ impl<'d> Reader<'d> {
     }
 
     /// A list in a message of its own: it is there even if it is empty.
-    fn wrapped(&mut self, item: &Type, parts: &[&'d [u8]]) -> Result<Value, Error> {
+    fn wrapped(&mut self, item: &Type, parts: &[&'d [u8]]) -> Fallible<Value> {
         let mut items = Vec::new();
         for part in parts {
             let mut fields = Fields::of("Items", part);
@@ -229,7 +229,7 @@ impl<'d> Reader<'d> {
     }
 
     /// JSON, or a message in an envelope: objects of watch events are that.
-    fn raw_extension(&mut self, parts: &[&'d [u8]]) -> Result<Value, Error> {
+    fn raw_extension(&mut self, parts: &[&'d [u8]]) -> Fallible<Value> {
         let raw = scalar::raw(parts)?;
         if !raw.starts_with(&PREFIX) {
             return embedded(raw);
@@ -241,7 +241,7 @@ impl<'d> Reader<'d> {
     }
 
     /// A JSON schema or something simpler. Where both are there, JSON has the list.
-    fn union(&mut self, union: Union, schema: &Struct, parts: &[&'d [u8]]) -> Result<Value, Error> {
+    fn union(&mut self, union: Union, schema: &Struct, parts: &[&'d [u8]]) -> Fallible<Value> {
         let (schema_number, other_number) = if union == Union::Bool { (2, 1) } else { (1, 2) };
         let (mut schemas, mut items, mut allows) = (Vec::new(), Vec::new(), false);
         for part in parts {
@@ -264,9 +264,9 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn spend(&mut self, values: usize) -> Result<(), Error> {
+    fn spend(&mut self, values: usize) -> Fallible<()> {
         self.values += values;
-        if self.values > self.limit { Err(Error::TooMany { limit: self.limit }) } else { Ok(()) }
+        if self.values > self.limit { Err(Box::new(Error::TooMany { limit: self.limit })) } else { Ok(()) }
     }
 }
 
@@ -296,6 +296,6 @@ fn map_of(mut pairs: Vec<(SmolStr, Value)>) -> Map {
 }
 
 /// JSON that a message has as bytes; none is null.
-fn embedded(raw: &[u8]) -> Result<Value, Error> {
+fn embedded(raw: &[u8]) -> Fallible<Value> {
     if raw.is_empty() { Ok(Value::Null) } else { Ok(json::read(raw)?.value) }
 }

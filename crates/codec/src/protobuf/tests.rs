@@ -252,7 +252,6 @@ fn nesting_is_limited() {
     let check = |wrap: &dyn Fn(&[u8]) -> Vec<u8>| {
         let deepest = read(&definition(&nest(MAX_DEPTH - 5, b"\x2a\x01x", wrap)), kind.root()).unwrap();
         assert!(write(&deepest, kind.root()).is_ok());
-        assert!(kind.conform(&mut deepest.clone()).is_ok());
         let deeper = read(&definition(&nest(MAX_DEPTH - 4, b"\x2a\x01x", wrap)), kind.root());
         assert_eq!(deeper, Err(Error::TooDeep));
     };

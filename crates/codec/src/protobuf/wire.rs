@@ -7,7 +7,7 @@
 //!
 //! No length is believed before it is compared with what is there, and nothing here allocates.
 
-use super::error::Error;
+use super::error::{Error, Fallible};
 
 /// What a field holds, by its wire type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,19 +22,19 @@ pub(super) enum Payload<'d> {
 }
 
 impl<'d> Payload<'d> {
-    pub(super) fn varint(self, field: &str) -> Result<u64, Error> {
+    pub(super) fn varint(self, field: &str) -> Fallible<u64> {
         if let Payload::Varint(number) = self { Ok(number) } else { Err(self.wrong(field)) }
     }
 
-    pub(super) fn fixed64(self, field: &str) -> Result<u64, Error> {
+    pub(super) fn fixed64(self, field: &str) -> Fallible<u64> {
         if let Payload::Fixed64(number) = self { Ok(number) } else { Err(self.wrong(field)) }
     }
 
-    pub(super) fn bytes(self, field: &str) -> Result<&'d [u8], Error> {
+    pub(super) fn bytes(self, field: &str) -> Fallible<&'d [u8]> {
         if let Payload::Bytes(bytes) = self { Ok(bytes) } else { Err(self.wrong(field)) }
     }
 
-    fn wrong(self, field: &str) -> Error {
+    fn wrong(self, field: &str) -> Box<Error> {
         let found = match self {
             Payload::Varint(_) => 0,
             Payload::Fixed64(_) => 1,
@@ -42,7 +42,7 @@ impl<'d> Payload<'d> {
             Payload::Group => 3,
             Payload::Fixed32 => 5,
         };
-        Error::wrong_wire_type(found, field)
+        Box::new(Error::wrong_wire_type(found, field))
     }
 }
 
@@ -64,25 +64,25 @@ impl<'d, 'n> Fields<'d, 'n> {
     }
 
     /// The next field: its number and what it holds.
-    pub(super) fn next_field(&mut self) -> Result<Option<(u32, Payload<'d>)>, Error> {
+    pub(super) fn next_field(&mut self) -> Fallible<Option<(u32, Payload<'d>)>> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let tag = varint(&mut self.rest)?;
         if tag & 7 == 4 {
-            return Err(Error::EndGroup { message: self.message.to_owned() });
+            return Err(Box::new(Error::EndGroup { message: self.message.to_owned() }));
         }
         // Upstream keeps the low 32 bits of a number that is far too large.
         let number = (tag >> 3) as i32;
         match u32::try_from(number) {
             Ok(number) if number > 0 => Ok(Some((number, payload(tag, &mut self.rest)?))),
-            _ => Err(Error::Tag { message: self.message.to_owned(), number, tag }),
+            _ => Err(Box::new(Error::Tag { message: self.message.to_owned(), number, tag })),
         }
     }
 }
 
 /// Reads what follows `tag`.
-fn payload<'d>(tag: u64, data: &mut &'d [u8]) -> Result<Payload<'d>, Error> {
+fn payload<'d>(tag: u64, data: &mut &'d [u8]) -> Fallible<Payload<'d>> {
     match tag & 7 {
         0 => Ok(Payload::Varint(varint(data)?)),
         1 => fixed64(data).map(Payload::Fixed64),
@@ -93,11 +93,11 @@ fn payload<'d>(tag: u64, data: &mut &'d [u8]) -> Result<Payload<'d>, Error> {
         }
         3 => skip_group(data).map(|()| Payload::Group),
         5 => take(data, 4).map(|_| Payload::Fixed32),
-        found => Err(Error::WireType { found: found as u8 }),
+        found => Err(Box::new(Error::WireType { found: found as u8 })),
     }
 }
 
-fn skip_group(data: &mut &[u8]) -> Result<(), Error> {
+fn skip_group(data: &mut &[u8]) -> Fallible<()> {
     let mut depth = 1_usize;
     while depth > 0 {
         let tag = varint(data)?;
@@ -111,7 +111,7 @@ fn skip_group(data: &mut &[u8]) -> Result<(), Error> {
 }
 
 /// Reads one number.
-pub(super) fn varint(data: &mut &[u8]) -> Result<u64, Error> {
+pub(super) fn varint(data: &mut &[u8]) -> Fallible<u64> {
     let mut number = 0;
     for (place, byte) in data.iter().take(10).enumerate() {
         // Of the tenth byte upstream takes one bit and drops the others.
@@ -121,18 +121,18 @@ pub(super) fn varint(data: &mut &[u8]) -> Result<u64, Error> {
             return Ok(number);
         }
     }
-    Err(if data.len() < 10 { Error::End } else { Error::Overflow })
+    Err(Box::new(if data.len() < 10 { Error::End } else { Error::Overflow }))
 }
 
 /// Reads eight bytes.
-pub(super) fn fixed64(data: &mut &[u8]) -> Result<u64, Error> {
-    let (number, rest) = data.split_first_chunk().ok_or(Error::End)?;
+pub(super) fn fixed64(data: &mut &[u8]) -> Fallible<u64> {
+    let (number, rest) = data.split_first_chunk().ok_or_else(|| Box::new(Error::End))?;
     *data = rest;
     Ok(u64::from_le_bytes(*number))
 }
 
-fn take<'d>(data: &mut &'d [u8], length: usize) -> Result<&'d [u8], Error> {
-    let (bytes, rest) = data.split_at_checked(length).ok_or(Error::End)?;
+fn take<'d>(data: &mut &'d [u8], length: usize) -> Fallible<&'d [u8]> {
+    let (bytes, rest) = data.split_at_checked(length).ok_or_else(|| Box::new(Error::End))?;
     *data = rest;
     Ok(bytes)
 }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn numbers_have_seven_bits_a_byte() {
         let check = |mut data: &[u8], expected: Result<u64, Error>| {
-            assert_eq!(varint(&mut data), expected);
+            assert_eq!(varint(&mut data).map_err(|it| *it), expected);
             if expected.is_ok() {
                 assert!(data.is_empty(), "{data:?} is left");
             }

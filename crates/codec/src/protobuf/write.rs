@@ -20,14 +20,14 @@ use keelson_object::{Frozen, Map, Object, Value};
 use keelson_schema::{Shape, Struct, Type, Union};
 
 use super::back::Back;
-use super::error::Error;
+use super::error::{Error, Fallible};
 use super::read::MAX_DEPTH;
 use crate::json;
 
 /// The message of a tree that has gone through the check by schema; what the struct does not know is left out.
 pub fn write(value: &Value, of: &Struct) -> Result<Bytes, Error> {
     let mut out = Back::default();
-    Writer::new(&mut out).root(value, of)?;
+    Writer::new(&mut out).root(value, of).map_err(|error| *error)?;
     Ok(out.finish())
 }
 
@@ -35,7 +35,7 @@ pub fn write(value: &Value, of: &Struct) -> Result<Bytes, Error> {
 pub fn write_object(object: &Object, of: &Struct) -> Result<Bytes, Error> {
     let mut out = Back::default();
     let metadata = Value::Map(object.meta.to_map());
-    Writer::new(&mut out).object(object, &metadata, of)?;
+    Writer::new(&mut out).object(object, &metadata, of).map_err(|error| *error)?;
     Ok(out.finish())
 }
 
@@ -60,31 +60,22 @@ impl<'o, 'v> Writer<'o, 'v> {
     }
 
     /// A whole object.
-    pub(super) fn root(&mut self, value: &'v Value, of: &Struct) -> Result<(), Error> {
+    pub(super) fn root(&mut self, value: &'v Value, of: &Struct) -> Fallible<()> {
         match value {
             Value::Map(map) => self.structure(of, map.iter().map(|(key, value)| (key.as_str(), value))),
-            other => Err(Error::Mismatch { found: other.json_type(), expected: of.go_name() }),
+            other => Err(Box::new(Error::Mismatch { found: other.json_type(), expected: of.go_name() })),
         }
     }
 
     /// A whole object whose metadata is typed.
-    pub(super) fn object(
-        &mut self,
-        object: &'v Object,
-        metadata: &'v Value,
-        of: &Struct,
-    ) -> Result<(), Error> {
+    pub(super) fn object(&mut self, object: &'v Object, metadata: &'v Value, of: &Struct) -> Fallible<()> {
         let fields = object.fields.iter().map(|(key, value)| (key.as_str(), value));
         self.structure(of, fields.chain(once(("metadata", metadata))))
     }
 
-    fn structure(
-        &mut self,
-        of: &Struct,
-        pairs: impl Iterator<Item = (&'v str, &'v Value)>,
-    ) -> Result<(), Error> {
+    fn structure(&mut self, of: &Struct, pairs: impl Iterator<Item = (&'v str, &'v Value)>) -> Fallible<()> {
         if self.depth >= MAX_DEPTH {
-            return Err(Error::TooDeep);
+            return Err(Box::new(Error::TooDeep));
         }
         self.depth += 1;
         let base = self.slots.len();
@@ -101,7 +92,7 @@ impl<'o, 'v> Writer<'o, 'v> {
     }
 
     /// The members of a struct whose first field is in slot `base`, the last first.
-    fn members(&mut self, of: &Struct, base: usize) -> Result<(), Error> {
+    fn members(&mut self, of: &Struct, base: usize) -> Fallible<()> {
         for member in of.numbered().iter().rev() {
             let at = base + member.position;
             match &member.embedded {
@@ -116,7 +107,7 @@ impl<'o, 'v> Writer<'o, 'v> {
         Ok(())
     }
 
-    fn field(&mut self, ty: &Type, value: Option<&'v Value>, number: u32) -> Result<(), Error> {
+    fn field(&mut self, ty: &Type, value: Option<&'v Value>, number: u32) -> Fallible<()> {
         match (&ty.shape, value) {
             (_, None) if ty.is_pointer => Ok(()),
             (Shape::List(_) | Shape::Map(_) | Shape::Bytes, None) => Ok(()),
@@ -129,12 +120,12 @@ impl<'o, 'v> Writer<'o, 'v> {
     }
 
     /// An item of a list or a value of a map: written even if it is null.
-    fn one(&mut self, ty: &Type, value: &'v Value, number: u32) -> Result<(), Error> {
+    fn one(&mut self, ty: &Type, value: &'v Value, number: u32) -> Fallible<()> {
         self.single(ty, (!value.is_null()).then_some(value), number)
     }
 
     /// The entries of a map: messages of key and value, in the order of the keys.
-    fn entries(&mut self, ty: &Type, map: &'v Map, number: u32) -> Result<(), Error> {
+    fn entries(&mut self, ty: &Type, map: &'v Map, number: u32) -> Fallible<()> {
         let mut pairs: Vec<_> = map.iter().collect();
         if !pairs.is_sorted_by_key(|(key, _)| key.as_str()) {
             pairs.sort_by_key(|(key, _)| key.as_str());
@@ -151,8 +142,8 @@ impl<'o, 'v> Writer<'o, 'v> {
     }
 
     /// One value with its tag; `None` is the zero of its type.
-    fn single(&mut self, ty: &Type, value: Option<&'v Value>, number: u32) -> Result<(), Error> {
-        let wrong = |value: &Value| Error::Mismatch { found: value.json_type(), expected: ty.go_name() };
+    fn single(&mut self, ty: &Type, value: Option<&'v Value>, number: u32) -> Fallible<()> {
+        let wrong = |found| Box::new(Error::Mismatch { found, expected: ty.go_name() });
         match (&ty.shape, value) {
             (Shape::String, None) => self.out.bytes(number, b""),
             (Shape::String, Some(Value::String(text))) => self.out.bytes(number, text.as_bytes()),
@@ -166,7 +157,7 @@ impl<'o, 'v> Writer<'o, 'v> {
             (Shape::Bytes, None) => self.out.bytes(number, b""),
             (Shape::Bytes, Some(Value::String(text))) => {
                 let bytes = STANDARD.decode(text.as_bytes());
-                let bytes = bytes.map_err(|_| Error::Mismatch { found: "text", expected: ty.go_name() })?;
+                let bytes = bytes.map_err(|_| wrong("text"))?;
                 self.out.bytes(number, &bytes);
             }
             (Shape::Struct(_) | Shape::Union(..) | Shape::List(_), _) => {
@@ -185,7 +176,7 @@ impl<'o, 'v> Writer<'o, 'v> {
             }
             (Shape::String | Shape::Bool | Shape::Int32 | Shape::Int64, Some(other))
             | (Shape::Float64 | Shape::Bytes | Shape::Map(_) | Shape::Any, Some(other)) => {
-                return Err(wrong(other));
+                return Err(wrong(other.json_type()));
             }
             (Shape::Map(_) | Shape::Any, None) => {}
             _ => {
@@ -198,7 +189,7 @@ impl<'o, 'v> Writer<'o, 'v> {
     }
 
     /// The content of a struct, of a wrapped list, of a schema or something simpler.
-    fn message(&mut self, ty: &Type, value: Option<&'v Value>) -> Result<(), Error> {
+    fn message(&mut self, ty: &Type, value: Option<&'v Value>) -> Fallible<()> {
         match (&ty.shape, value) {
             (Shape::Struct(target), None) => self.structure(target.get(), std::iter::empty()),
             (Shape::Struct(target), Some(value)) => self.root(value, target.get()),
@@ -209,12 +200,12 @@ impl<'o, 'v> Writer<'o, 'v> {
             (Shape::Union(union, schema), value) => self.union(*union, schema.get(), value),
             (_, other) => {
                 let found = other.map_or("null", Value::json_type);
-                Err(Error::Mismatch { found, expected: ty.go_name() })
+                Err(Box::new(Error::Mismatch { found, expected: ty.go_name() }))
             }
         }
     }
 
-    fn union(&mut self, union: Union, schema: &Struct, value: Option<&'v Value>) -> Result<(), Error> {
+    fn union(&mut self, union: Union, schema: &Struct, value: Option<&'v Value>) -> Fallible<()> {
         let (schema_number, other_number) = if union == Union::Bool { (2, 1) } else { (1, 2) };
         match value {
             Some(value @ Value::Map(_)) => {
@@ -240,7 +231,10 @@ impl<'o, 'v> Writer<'o, 'v> {
                 self.number(other_number, i64::from(*allows));
             }
             Some(other) => {
-                return Err(Error::Mismatch { found: other.json_type(), expected: schema.go_name() });
+                return Err(Box::new(Error::Mismatch {
+                    found: other.json_type(),
+                    expected: schema.go_name(),
+                }));
             }
             None if union == Union::Bool => self.number(other_number, 0),
             None => {}
@@ -249,13 +243,13 @@ impl<'o, 'v> Writer<'o, 'v> {
     }
 
     /// The content of what is a scalar in JSON and a message here.
-    fn scalar_message(&mut self, ty: &Type, value: Option<&'v Value>) -> Result<(), Error> {
+    fn scalar_message(&mut self, ty: &Type, value: Option<&'v Value>) -> Fallible<()> {
         let text = match value {
             None => None,
             Some(Value::String(text)) => Some(text.as_str()),
             Some(Value::Int(_)) if matches!(ty.shape, Shape::IntOrString | Shape::Quantity) => None,
             Some(other) => {
-                return Err(Error::Mismatch { found: other.json_type(), expected: ty.go_name() });
+                return Err(Box::new(Error::Mismatch { found: other.json_type(), expected: ty.go_name() }));
             }
         };
         match (&ty.shape, text) {

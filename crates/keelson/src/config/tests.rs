@@ -12,7 +12,7 @@ const REQUIRED: &str = "--etcd-servers=http://127.0.0.1:2379 --service-account-i
 
 fn environment() -> Environment {
     Environment {
-        home: Some("/home/jane".into()),
+        home: Some("/srv/jane".into()),
         addresses: vec![[10, 1, 2, 3].into()],
         ..Environment::default()
     }
@@ -42,7 +42,7 @@ fn check_refused(arguments: &str, expected: &str) {
 fn a_standalone_server_needs_no_flags() {
     let config = standalone("");
     assert_eq!(config.socket_address().to_string(), "127.0.0.1:6443");
-    assert_eq!(config.data_dir, Path::new("/home/jane/.local/share/keelson"));
+    assert_eq!(config.data_dir, Path::new("/srv/jane/.local/share/keelson"));
     assert_eq!(config.store, StoreChoice::Embedded);
     assert_eq!(config.certificate, CertificateChoice::DataFolder);
     assert_eq!(config.authorization_modes, [AuthorizationMode::Rbac]);
@@ -79,7 +79,7 @@ fn the_data_folder_follows_the_environment() {
     assert_eq!(Config::new(&flags, &xdg).expect("a config").data_dir, Path::new("/xdg/keelson"));
     let relative = Environment { xdg_data_home: Some("xdg".into()), ..environment() };
     let folder = Config::new(&flags, &relative).expect("a config").data_dir;
-    assert_eq!(folder, Path::new("/home/jane/.local/share/keelson"));
+    assert_eq!(folder, Path::new("/srv/jane/.local/share/keelson"));
     let nothing = Config::new(&flags, &Environment::default()).expect_err("must be refused").to_string();
     assert!(nothing.ends_with("give one with --data-dir"), "{nothing}");
     assert_eq!(standalone("--data-dir=here").data_dir, Path::new("here"));

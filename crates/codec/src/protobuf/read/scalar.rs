@@ -6,14 +6,14 @@ use keelson_object::scalar::{Duration, MicroTime, Quantity, Time};
 use keelson_object::{SmolStr, Value};
 use keelson_schema::Shape;
 
-use crate::protobuf::error::Error;
+use crate::protobuf::error::{Error, Fallible};
 use crate::protobuf::wire::{Fields, Payload};
 
 /// A whole number beyond this is not exact in a float.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
 /// A value that is no message.
-pub(super) fn scalar(shape: &Shape, payload: Payload<'_>, field: &str) -> Result<Value, Error> {
+pub(super) fn scalar(shape: &Shape, payload: Payload<'_>, field: &str) -> Fallible<Value> {
     Ok(match shape {
         Shape::String => Value::String(text(payload.bytes(field)?)),
         Shape::Bool => Value::Bool(payload.varint(field)? != 0),
@@ -27,7 +27,7 @@ pub(super) fn scalar(shape: &Shape, payload: Payload<'_>, field: &str) -> Result
 }
 
 /// A message that is a scalar in JSON.
-pub(super) fn message(shape: &Shape, parts: &[&[u8]]) -> Result<Value, Error> {
+pub(super) fn message(shape: &Shape, parts: &[&[u8]]) -> Fallible<Value> {
     match shape {
         Shape::Quantity => quantity(parts),
         Shape::Duration => duration(parts),
@@ -38,7 +38,7 @@ pub(super) fn message(shape: &Shape, parts: &[&[u8]]) -> Result<Value, Error> {
 }
 
 /// The bytes in field 1 of a message that has no other.
-pub(super) fn raw<'d>(parts: &[&'d [u8]]) -> Result<&'d [u8], Error> {
+pub(super) fn raw<'d>(parts: &[&'d [u8]]) -> Fallible<&'d [u8]> {
     Ok(first(parts, "RawExtension", "raw")?.unwrap_or_default())
 }
 
@@ -57,7 +57,7 @@ pub(in crate::protobuf) fn text(bytes: &[u8]) -> SmolStr {
     }
 }
 
-fn first<'d>(parts: &[&'d [u8]], message: &str, field: &str) -> Result<Option<&'d [u8]>, Error> {
+fn first<'d>(parts: &[&'d [u8]], message: &str, field: &str) -> Fallible<Option<&'d [u8]>> {
     let mut found = None;
     for part in parts {
         let mut fields = Fields::of(message, part);
@@ -71,18 +71,18 @@ fn first<'d>(parts: &[&'d [u8]], message: &str, field: &str) -> Result<Option<&'
 }
 
 /// As the check by schema has it: without a fraction where there is none.
-fn float(number: f64) -> Result<Value, Error> {
+fn float(number: f64) -> Fallible<Value> {
     if number.is_nan() {
-        return Err(Error::NotFinite { number: "NaN" });
+        return Err(Box::new(Error::NotFinite { number: "NaN" }));
     }
     if number.is_infinite() {
-        return Err(Error::NotFinite { number: if number > 0.0 { "+Inf" } else { "-Inf" } });
+        return Err(Box::new(Error::NotFinite { number: if number > 0.0 { "+Inf" } else { "-Inf" } }));
     }
     let is_whole = number.fract() == 0.0 && number.abs() < EXACT;
     Ok(if is_whole { Value::Int(number as i64) } else { Value::Float(number) })
 }
 
-fn quantity(parts: &[&[u8]]) -> Result<Value, Error> {
+fn quantity(parts: &[&[u8]]) -> Fallible<Value> {
     let quantity = match first(parts, "Quantity", "String_")? {
         Some(bytes) => Quantity::parse(&text(bytes))?,
         None => Quantity::default(),
@@ -90,7 +90,7 @@ fn quantity(parts: &[&[u8]]) -> Result<Value, Error> {
     Ok(Value::from(quantity.to_string()))
 }
 
-fn duration(parts: &[&[u8]]) -> Result<Value, Error> {
+fn duration(parts: &[&[u8]]) -> Fallible<Value> {
     let mut nanos = 0;
     for part in parts {
         let mut fields = Fields::of("Duration", part);
@@ -103,7 +103,7 @@ fn duration(parts: &[&[u8]]) -> Result<Value, Error> {
     Ok(Value::from(Duration::from_nanos(nanos).to_string()))
 }
 
-fn int_or_string(parts: &[&[u8]]) -> Result<Value, Error> {
+fn int_or_string(parts: &[&[u8]]) -> Fallible<Value> {
     let (mut is, mut int, mut string) = (0, 0, SmolStr::default());
     for part in parts {
         let mut fields = Fields::of("IntOrString", part);
@@ -119,12 +119,12 @@ fn int_or_string(parts: &[&[u8]]) -> Result<Value, Error> {
     match is {
         0 => Ok(Value::Int(i64::from(int))),
         1 => Ok(Value::String(string)),
-        _ => Err(Error::IntOrString),
+        _ => Err(Box::new(Error::IntOrString)),
     }
 }
 
 /// An empty message is no time; upstream starts anew with each part.
-fn time(shape: &Shape, part: &[u8]) -> Result<Value, Error> {
+fn time(shape: &Shape, part: &[u8]) -> Fallible<Value> {
     if part.is_empty() {
         return Ok(Value::Null);
     }
