@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
 use keelson_authn::User;
-use keelson_codec::{json, yaml};
+use keelson_codec::{json, protobuf, yaml};
 use keelson_object::Frozen;
 use keelson_object::scalar::Time;
 use keelson_registry::decode::Draft;
@@ -28,7 +28,7 @@ use crate::encode::compress::Gzip;
 use crate::encode::table::{Headings, Table};
 use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
-use crate::negotiate::{Encoding, MetaVersion, Output, Shape, text};
+use crate::negotiate::{Input, MetaVersion, Output, Shape, text};
 use crate::params::{table, write};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -79,7 +79,7 @@ impl Call<'_> {
     }
 
     /// A body as a tree.
-    fn draft(&self, encoding: Encoding, body: &Bytes) -> Result<Draft> {
+    fn draft(&self, input: Input, body: &Bytes) -> Result<Draft> {
         let unreadable = |error: &dyn std::fmt::Display| {
             let kind = &self.found.live.resource.kind;
             let shown = summary(body);
@@ -87,18 +87,24 @@ impl Call<'_> {
                 "the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
             ))
         };
-        match encoding {
-            Encoding::Json => {
+        match input {
+            Input::Json => {
                 let document = json::read(body).map_err(|error| {
                     unreadable(&format!("couldn't get version/kind; json parse error: {error}"))
                 })?;
                 Ok(Draft { value: document.value, duplicates: document.duplicates })
             }
-            Encoding::Yaml => {
+            Input::Yaml => {
                 let document = yaml::read(body).map_err(|error| unreadable(&error))?;
                 let duplicates = document.duplicates.iter().map(|it| it.key.trim_matches('"').to_owned());
                 let duplicates = duplicates.collect();
                 Ok(Draft { value: document.value, duplicates })
+            }
+            Input::Protobuf => {
+                let (version, kind) = (&self.found.version().api_version, &self.found.live.resource.kind);
+                let envelope = protobuf::Envelope::read(body).map_err(|error| unreadable(&error))?;
+                let value = envelope.or(version, kind).decode().map_err(|error| unreadable(&error))?;
+                Ok(Draft { value, duplicates: Vec::new() })
             }
         }
     }

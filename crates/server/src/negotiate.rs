@@ -120,18 +120,34 @@ pub(crate) fn nothing_acceptable() -> Error {
     not_acceptable(SERVED)
 }
 
+/// How a body may be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// `application/json`.
+    Json,
+    /// `application/yaml`.
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`.
+    Protobuf,
+}
+
+/// What bodies may be.
+const READ: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
 /// How a body is encoded. An absent header means JSON.
-pub(crate) fn input(headers: &HeaderMap) -> Result<Encoding> {
+pub(crate) fn input(headers: &HeaderMap) -> Result<Input> {
     let header = text(headers, header::CONTENT_TYPE);
     if header.is_empty() {
-        return Ok(Encoding::Json);
+        return Ok(Input::Json);
     }
-    let media_type = ContentType::parse(header).map_or(MediaType::Unknown, |it| it.media_type());
-    encoding(media_type).ok_or_else(|| {
-        Error::UnsupportedMediaType(format!(
-            "the body of the request was in an unknown format - accepted media types include: {SERVED}"
-        ))
-    })
+    match ContentType::parse(header).map_or(MediaType::Unknown, |it| it.media_type()) {
+        MediaType::Json => Ok(Input::Json),
+        MediaType::Yaml => Ok(Input::Yaml),
+        MediaType::Protobuf => Ok(Input::Protobuf),
+        MediaType::Cbor | MediaType::Unknown => Err(Error::UnsupportedMediaType(format!(
+            "the body of the request was in an unknown format - accepted media types include: {READ}"
+        ))),
+    }
 }
 
 /// Walks through what the client takes, best first; `shape` says what conversions are possible.
@@ -165,14 +181,6 @@ impl Encoding {
             Encoding::Json => MediaType::Json,
             Encoding::Yaml => MediaType::Yaml,
         }
-    }
-}
-
-fn encoding(media_type: MediaType) -> Option<Encoding> {
-    match media_type {
-        MediaType::Json => Some(Encoding::Json),
-        MediaType::Yaml => Some(Encoding::Yaml),
-        MediaType::Protobuf | MediaType::Cbor | MediaType::Unknown => None,
     }
 }
 

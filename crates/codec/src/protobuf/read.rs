@@ -26,6 +26,9 @@ use crate::json;
 /// itself.
 pub(super) const MAX_DEPTH: usize = 500;
 
+/// How deep envelopes may be nested: an event has an object, and that may be a list of objects.
+pub(super) const MAX_ENVELOPES: usize = 4;
+
 /// How many values a message may have. An item of two bytes can stand for a struct with all that is written even if
 /// nothing was set; no body of the size that the server takes says more than this in JSON.
 const MAX_VALUES: usize = 4_500_000;
@@ -37,13 +40,15 @@ pub fn read(data: &[u8], of: &Struct) -> Result<Value, Error> {
 
 /// [`read`] with at most so many values.
 pub(super) fn read_limited(data: &[u8], of: &Struct, limit: usize) -> Result<Value, Error> {
-    Reader { slots: Vec::new(), depth: 0, values: 0, limit }.structure(of, &[data]).map_err(|error| *error)
+    let mut reader = Reader { slots: Vec::new(), depth: 0, envelopes: 0, values: 0, limit };
+    reader.structure(of, &[data]).map_err(|error| *error)
 }
 
 struct Reader<'d> {
     /// The fields of the structs that are being read, by position; each struct uses the end of it.
     slots: Vec<Slot<'d>>,
     depth: usize,
+    envelopes: usize,
     values: usize,
     limit: usize,
 }
@@ -234,9 +239,14 @@ impl<'d> Reader<'d> {
         if !raw.starts_with(&PREFIX) {
             return embedded(raw);
         }
+        if self.envelopes >= MAX_ENVELOPES {
+            return Err(Box::new(Error::TooDeep));
+        }
+        self.envelopes += 1;
         let envelope = Envelope::read(raw)?;
         let schema = envelope.schema()?;
         let value = self.structure(message_struct(&schema)?, &[envelope.message])?;
+        self.envelopes -= 1;
         Ok(envelope.name(value, schema.root()))
     }
 

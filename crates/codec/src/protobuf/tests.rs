@@ -4,7 +4,7 @@ use keelson_object::{Object, Value};
 use keelson_schema::Schema;
 use proptest::prelude::*;
 
-use super::read::{MAX_DEPTH, read_limited};
+use super::read::{MAX_DEPTH, MAX_ENVELOPES, read_limited};
 use super::{
     Envelope, Error, Head, decode, encode, encode_object, metadata_only, read, split_frame, write,
     write_frame, write_frozen, write_object,
@@ -262,8 +262,8 @@ fn nesting_is_limited() {
 
     let list = Head::new("meta.k8s.io/v1", "List");
     let wrap = |inner: &[u8]| field(2, &[&field(1, &[&list.wrap(inner)])]);
-    assert!(read(&nest(MAX_DEPTH - 1, b"", wrap), schema("meta.k8s.io/v1 List").root()).is_ok());
-    let deeper = read(&nest(MAX_DEPTH, b"", wrap), schema("meta.k8s.io/v1 List").root());
+    assert!(read(&nest(MAX_ENVELOPES, b"", wrap), schema("meta.k8s.io/v1 List").root()).is_ok());
+    let deeper = read(&nest(MAX_ENVELOPES + 1, b"", wrap), schema("meta.k8s.io/v1 List").root());
     assert_eq!(deeper, Err(Error::TooDeep));
 }
 

@@ -1,13 +1,14 @@
 //! DELETE of an object.
 
 use http::StatusCode;
+use keelson_codec::protobuf;
 use keelson_registry::operation;
 use keelson_status::{Details, Status};
 
 use super::Call;
 use crate::body::RequestBody;
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Encoding};
+use crate::negotiate::{self, Input};
 use crate::params::delete::{DeleteParams, from_body, from_query};
 use crate::respond;
 use crate::response::Response;
@@ -42,11 +43,14 @@ pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteP
         return from_query(call.query);
     }
     let value = match negotiate::input(&call.parts.headers)? {
-        Encoding::Json => keelson_codec::json::read(&body).map(|it| it.value).map_err(|error| {
+        Input::Json => keelson_codec::json::read(&body).map(|it| it.value).map_err(|error| {
             Error::BadRequest(format!("couldn't get version/kind; json parse error: {error}"))
         })?,
-        Encoding::Yaml => keelson_codec::yaml::read(&body)
+        Input::Yaml => keelson_codec::yaml::read(&body)
             .map(|it| it.value)
+            .map_err(|error| Error::BadRequest(error.to_string()))?,
+        Input::Protobuf => protobuf::Envelope::read(&body)
+            .and_then(|envelope| envelope.or("v1", "DeleteOptions").decode())
             .map_err(|error| Error::BadRequest(error.to_string()))?,
     };
     from_body(&value)
