@@ -1,7 +1,6 @@
 //! One commit, many watchers: from the store through the cache to everybody.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -9,11 +8,11 @@ use keelson_codec::{json, stored};
 use keelson_object::Object;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
-use keelson_store::{Entry, Expect, Key, MemoryStore, Store, Write};
+use keelson_store::{Entry, Expect, Key, MemoryStore, Revision, Store, Write};
 use keelson_testkit::fixture;
 use keelson_watch_cache::{Cache, CacheOptions, Scope, Signal, Start, WatchRequest};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 const EVENTS: usize = 50;
 
@@ -22,7 +21,8 @@ struct Stage {
     store: Arc<dyn Store>,
     cache: Arc<Cache>,
     value: Bytes,
-    number: AtomicU64,
+    /// Of the objects that are written again and again.
+    revisions: Mutex<[Option<Revision>; EVENTS]>,
     seen: Arc<Semaphore>,
     watchers: usize,
 }
@@ -52,20 +52,32 @@ impl Stage {
                 }
             });
         }
-        Stage { store, cache, value: stored::encode(&object), number: AtomicU64::new(0), seen, watchers }
+        Stage {
+            store,
+            cache,
+            value: stored::encode(&object),
+            revisions: Mutex::new([None; EVENTS]),
+            seen,
+            watchers,
+        }
     }
 
-    /// Commits some objects and waits until `expected` deliveries happened.
+    /// Commits some changes and waits until `deliveries` of them were seen.
     async fn round(&self, deliveries: usize) {
-        for _ in 0..EVENTS {
-            let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let mut revisions = self.revisions.lock().await;
+        for (number, revision) in revisions.iter_mut().enumerate() {
             let key = Key::new(format!("/registry/pods/default/web-{number}"));
-            let write = Write::put(self.value.clone());
-            self.store.commit(&key, Expect::Absent, write).await.expect("the key is new");
+            let expect = revision.map_or(Expect::Absent, Expect::Unchanged);
+            let committed = self.store.commit(&key, expect, Write::put(self.value.clone())).await;
+            *revision = Some(committed.expect("nobody else writes"));
         }
         let count = u32::try_from(deliveries).expect("a bench is small");
         if let Ok(permits) = self.seen.acquire_many(count).await {
             permits.forget();
+        }
+        // The reference store keeps everything that it is not told to forget.
+        if let Some(present) = revisions.last().copied().flatten() {
+            self.store.compact(present).await.expect("the present is known");
         }
     }
 }

@@ -146,6 +146,22 @@ async fn a_watch_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn a_bookmark_comes_before_the_end() {
+    let place = Place::new("watch-bookmarks").await;
+    let from = tip(&place).await;
+    let query =
+        format!("configmaps?watch=1&resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=5");
+    let mut watch = place.client.watch(&place.path(&query)).await;
+    let mut bookmarks = Vec::new();
+    while let Some(event) = watch.try_event(Duration::from_secs(20)).await.expect("the watch ends cleanly") {
+        assert_eq!(event["type"], "BOOKMARK", "{event}");
+        assert_eq!(event["object"]["kind"], "ConfigMap");
+        bookmarks.push(revision(&event["object"]));
+    }
+    assert!(bookmarks.last().is_some_and(|last| *last >= from), "{bookmarks:?}");
+}
+
+#[tokio::test]
 async fn a_revision_that_is_too_old_is_gone() {
     let place = Place::new("watch-gone").await;
     place.config_map("a", "1").await;

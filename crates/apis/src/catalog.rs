@@ -19,7 +19,11 @@ impl Default for Settings {
 
 /// Every built-in group, in the order of discovery documents.
 pub fn groups(settings: &Settings) -> Vec<Group> {
-    vec![crate::core::group(settings), crate::apps::group()]
+    let mut groups = vec![crate::core::group(settings), crate::apps::group()];
+    for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
+        resource.owned_finalizers = true;
+    }
+    groups
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl From<ShapeError> for StoredError {
     }
 }
 
-/// Makes the frozen object of stored bytes that were written at `revision`.
+/// Makes the frozen object of stored bytes that were written at `revision`; 0 is for what was not written.
 pub fn decode(bytes: &Bytes, revision: u64, fields: &[SelectableField]) -> Result<Frozen, StoredError> {
     let mut scanner = Scanner::new(bytes);
     let mut selected = Selected::new(fields);
@@ -241,7 +241,10 @@ impl Layout {
         revision: u64,
     ) -> Result<(Bytes, Range<u32>), StoredError> {
         let mut digits = itoa::Buffer::new();
-        let version = [metadata.before, digits.format(revision), metadata.after];
+        let version = match revision {
+            0 => ["", "", ""],
+            _ => [metadata.before, digits.format(revision), metadata.after],
+        };
         let version_length: usize = version.iter().map(|it| it.len()).sum();
         let kept = &self.kept[..self.count];
         let size = kept.iter().map(|it| it.len() + 1).sum::<usize>() + version_length - metadata.splice.len();

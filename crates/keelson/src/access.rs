@@ -36,11 +36,13 @@ impl Authn {
             known.push(authenticator.clone());
             x509 = Some(authenticator);
         }
-        if let Some(path) = &config.token_file {
-            let tokens = TokenFile::parse(&read(path)?);
-            let unusable = |source| Error::Credentials { path: path.clone(), source };
-            known.push(Arc::new(tokens.map_err(unusable)?));
-        }
+        // Without a file there are no tokens, but whoever brings one is told that it is not known.
+        let (path, text) = match &config.token_file {
+            Some(path) => (path.clone(), read(path)?),
+            None => (PathBuf::new(), String::new()),
+        };
+        let tokens = TokenFile::parse(&text).map_err(|source| Error::Credentials { path, source })?;
+        known.push(Arc::new(tokens));
         let authenticated = Arc::new(AuthenticatedGroup::new(Arc::new(Union::new(known))));
         let authenticator: Arc<dyn Authenticator> = if config.anonymous {
             Arc::new(FailOnError::new(vec![authenticated, Arc::new(Anonymous)]))

@@ -18,9 +18,17 @@ enum Operation {
     Add(Pointer, Value),
     Remove(Pointer),
     Replace(Pointer, Value),
-    Move { from: Pointer, to: Pointer },
-    Copy { from: Pointer, to: Pointer },
+    Move {
+        from: Pointer,
+        to: Pointer,
+    },
+    Copy {
+        from: Pointer,
+        to: Pointer,
+    },
     Test(Pointer, Value),
+    /// Upstream finds out when it applies the patch.
+    Broken(String),
 }
 
 impl JsonPatch {
@@ -38,7 +46,8 @@ impl JsonPatch {
             );
             return Err(Error::TooLarge(problem));
         }
-        items.iter().map(operation).collect::<Result<_, _>>().map(JsonPatch)
+        let read = |item| operation(item).unwrap_or_else(|error| Operation::Broken(error.to_string()));
+        Ok(JsonPatch(items.iter().map(read).collect()))
     }
 
     /// Applies all operations to `target`; on an error what is left of it is not to be used.
@@ -70,6 +79,7 @@ fn operation(item: &Value) -> Result<Operation, Error> {
 fn apply(operation: &Operation, target: &mut Value, copied: &mut usize) -> Result<(), Error> {
     match operation {
         Operation::Add(path, value) => add(target, path, value.clone()),
+        Operation::Broken(problem) => Err(Error::DoesNotApply(problem.clone())),
         Operation::Remove(path) => remove(target, path).map(drop),
         Operation::Replace(path, value) => replace(target, path, value.clone()),
         Operation::Move { from, to } => {
@@ -217,7 +227,8 @@ mod tests {
         assert!(matches!(missing, Error::DoesNotApply(_)));
         let failed = refused(r#"{"a":1}"#, r#"[{"op":"test","path":"/a","value":2}]"#);
         assert_eq!(failed, Error::DoesNotApply("testing value failed".to_owned()));
-        assert!(matches!(refused("{}", r#"[{"op":"dance","path":"/a"}]"#), Error::Malformed(_)));
+        let unknown = refused("{}", r#"[{"op":"dance","path":"/a"}]"#);
+        assert_eq!(unknown, Error::DoesNotApply("Unexpected kind: dance".to_owned()));
         assert!(matches!(refused("{}", r#"{"op":"add"}"#), Error::Malformed(_)));
     }
 

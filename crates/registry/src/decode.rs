@@ -1,6 +1,7 @@
 //! From a decoded document to an object of a kind: strictness, shape, defaults.
 
-use keelson_object::{Object, Value};
+use keelson_codec::json;
+use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
 
 use crate::context::Context;
@@ -15,7 +16,22 @@ pub struct Draft {
     pub value: Value,
     /// Paths of keys that stood there twice.
     pub duplicates: Vec<String>,
+    /// Where the tree comes from.
+    pub origin: Origin,
 }
+
+/// Where a tree comes from: it decides how mistakes in it are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A client sent it.
+    #[default]
+    Body,
+    /// A patch made it out of an object.
+    Patch,
+}
+
+/// Values are repeated in messages up to this many bytes.
+const MAX_ECHO: usize = 1024;
 
 /// The object that `draft` describes, with defaults filled in.
 ///
@@ -49,30 +65,49 @@ pub struct Shape<'s> {
 impl Shape<'_> {
     /// The object that `draft` describes, without defaults.
     pub fn read(&self, context: &Context, draft: Draft, validation: FieldValidation) -> Result<Object> {
-        let Draft { mut value, duplicates } = draft;
+        let Draft { mut value, duplicates, origin } = draft;
+        let patched = (origin == Origin::Patch).then(|| echo(&value));
+        let wrong = |error: &dyn std::fmt::Display| self.wrong(patched.as_deref(), error);
         let mut complaints: Vec<String> =
             duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
         if let Some(schema) = self.schema {
-            let unknown = schema.conform(&mut value).map_err(|error| self.wrong(&error))?;
+            let unknown = schema.conform(&mut value).map_err(|error| wrong(&error))?;
             complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
         }
         match validation {
             FieldValidation::Strict if !complaints.is_empty() => {
-                return Err(self.wrong(&format!("strict decoding error: {}", complaints.join(", "))));
+                return Err(wrong(&format!("strict decoding error: {}", complaints.join(", "))));
             }
             FieldValidation::Warn => complaints.into_iter().for_each(|complaint| context.warn(complaint)),
             FieldValidation::Strict | FieldValidation::Ignore => {}
         }
-        Object::from_value(value).map_err(|error| self.wrong(&error))
+        Object::from_value(value).map_err(|error| wrong(&error))
     }
 
-    fn wrong(&self, error: &dyn std::fmt::Display) -> Error {
+    /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatchToCurrentObject, for what patches give (v1.36.4).
+    fn wrong(&self, patched: Option<&str>, error: &dyn std::fmt::Display) -> Error {
+        if let Some(patched) = patched {
+            let mut errors = FieldErrors::default();
+            errors.invalid(&Path::root("patch"), patched, error.to_string());
+            let kind = GroupKind { group: SmolStr::default(), kind: SmolStr::default() };
+            return Error::Invalid { kind, name: String::new(), errors };
+        }
         let kind = self.kind;
         Error::BadRequest(format!(
             "{kind} in version {:?} cannot be handled as a {kind}: {error}",
             self.version
         ))
     }
+}
+
+/// The beginning of a tree as JSON.
+fn echo(value: &Value) -> String {
+    let mut text = String::from_utf8_lossy(&json::to_bytes(value)).into_owned();
+    if text.len() > MAX_ECHO {
+        let end = (0..=MAX_ECHO).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+    }
+    text
 }
 
 fn check_kind(resource: &Resource, version: &Version, value: &Value) -> Result<()> {

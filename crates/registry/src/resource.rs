@@ -170,6 +170,8 @@ pub struct Resource {
     pub returns_deleted: bool,
     /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
+    /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
+    pub owned_finalizers: bool,
     /// What is special about the kind.
     pub strategy: Arc<dyn Strategy>,
 }
@@ -207,6 +209,7 @@ impl Resource {
             create_on_update: false,
             returns_deleted: false,
             items_carry_head: false,
+            owned_finalizers: false,
             strategy: Arc::new(Plain),
         }
     }

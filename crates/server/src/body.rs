@@ -6,6 +6,9 @@ use hyper::body::Incoming;
 
 use crate::error::{Error, Result};
 
+/// How many times the limit is read from a client that sends too much.
+const DRAINED_LIMITS: usize = 4;
+
 /// What a client sends.
 #[derive(Debug)]
 pub enum RequestBody {
@@ -29,6 +32,7 @@ impl RequestBody {
         };
         let announced = http_body::Body::size_hint(&body).lower();
         if announced > limit as u64 {
+            drain(&mut body, limit).await;
             return Err(too_large);
         }
         let mut first: Option<Bytes> = None;
@@ -36,6 +40,7 @@ impl RequestBody {
         while let Some(frame) = body.frame().await {
             let Ok(chunk) = frame.map_err(Error::BodyBroken)?.into_data() else { continue };
             if first.as_ref().map_or(all.len(), Bytes::len) + chunk.len() > limit {
+                drain(&mut body, limit).await;
                 return Err(too_large);
             }
             // Most bodies are one chunk and need no copy.
@@ -50,6 +55,19 @@ impl RequestBody {
             }
         }
         Ok(first.unwrap_or_else(|| all.freeze()))
+    }
+}
+
+/// Reads a few more bytes and forgets them: a client that is still writing when the connection closes never reads
+/// why it was refused.
+async fn drain(body: &mut Incoming, limit: usize) {
+    let mut left = DRAINED_LIMITS * limit;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(size) {
+            Some(rest) => left = rest,
+            None => return,
+        }
     }
 }
 

@@ -56,8 +56,11 @@ pub(crate) fn answer(
 }
 
 fn resources(catalog: &Catalog, group: &str, version: &str) -> Result<String> {
-    let served = catalog.group(group).filter(|it| it.versions.iter().any(|it| it == version));
-    served.map(|group| legacy::resource_list(group, version)).ok_or(Error::NoSuchPath)
+    let group = catalog.group(group).ok_or(Error::NoSuchPath)?;
+    if !group.versions.iter().any(|it| it == version) {
+        return Err(Error::NoSuchResource);
+    }
+    Ok(legacy::resource_list(group, version))
 }
 
 /// The paths below which something is served.

@@ -92,19 +92,19 @@ impl Call<'_> {
                 let document = json::read(body).map_err(|error| {
                     unreadable(&format!("couldn't get version/kind; json parse error: {error}"))
                 })?;
-                Ok(Draft { value: document.value, duplicates: document.duplicates })
+                Ok(Draft { value: document.value, duplicates: document.duplicates, ..Draft::default() })
             }
             Input::Yaml => {
                 let document = yaml::read(body).map_err(|error| unreadable(&error))?;
                 let duplicates = document.duplicates.iter().map(|it| it.key.trim_matches('"').to_owned());
                 let duplicates = duplicates.collect();
-                Ok(Draft { value: document.value, duplicates })
+                Ok(Draft { value: document.value, duplicates, ..Draft::default() })
             }
             Input::Protobuf => {
                 let (version, kind) = (&self.found.version().api_version, &self.found.live.resource.kind);
                 let envelope = protobuf::Envelope::read(body).map_err(|error| unreadable(&error))?;
                 let value = envelope.or(version, kind).decode().map_err(|error| unreadable(&error))?;
-                Ok(Draft { value, duplicates: Vec::new() })
+                Ok(Draft { value, ..Draft::default() })
             }
         }
     }

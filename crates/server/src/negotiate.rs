@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_json_or_yaml() {
+    fn bodies_are_json_yaml_or_protobuf() {
         let check = |content_type: &str, expected: &str| {
             let found = input(&headers(&[("content-type", content_type)]));
             assert_eq!(found.map_or_else(|it| it.to_string(), |it| format!("{it:?}")), expected);
@@ -297,10 +297,11 @@ mod tests {
         check("", "Json");
         check("application/json; charset=utf-8", "Json");
         check("application/yaml", "Yaml");
+        check("application/vnd.kubernetes.protobuf", "Protobuf");
         check(
             "text/plain",
             "unsupported media type: the body of the request was in an unknown format - accepted media types include: \
-             application/json, application/yaml",
+             application/json, application/yaml, application/vnd.kubernetes.protobuf",
         );
     }
 }

@@ -37,17 +37,8 @@ const KINDS: &[&str] = &[
 ];
 
 /// Kinds whose names are also words of HTTP, storage or Rust; only the bare string is a kind.
-const AMBIGUOUS_KINDS: &[&str] = &[
-    "Binding",
-    "Event",
-    "Ingress",
-    "Job",
-    "Lease",
-    "Node",
-    "Role",
-    "Service",
-    "VolumeAttachment",
-];
+const AMBIGUOUS_KINDS: &[&str] =
+    &["Binding", "Event", "Ingress", "Job", "Lease", "Node", "Role", "Service", "VolumeAttachment"];
 
 /// Resource names; `namespaces` is part of the path grammar and therefore not here.
 const RESOURCES: &[&str] = &["configmaps", "deployments", "endpoints", "pods", "replicasets", "secrets"];

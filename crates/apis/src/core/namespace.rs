@@ -15,6 +15,9 @@ const KUBERNETES: &str = "kubernetes";
 /// Every namespace can be selected by its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
+/// Everything else leans on these.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
 pub(crate) fn columns() -> [Column; 3] {
     [Column::name(), Column::text("Status", "status.phase"), Column::age()]
 }
@@ -96,9 +99,17 @@ impl Strategy for Namespace {
         object.fields.map("spec").is_none_or(|spec| spec.list("finalizers").is_empty())
     }
 
-    /// A namespace that was told to go says so.
+    /// A namespace that was told to go says so, and has no grace period.
+    ///
+    /// Upstream: pkg/registry/core/namespace/storage/storage.go, Delete (v1.36.4).
     fn begin_delete(&self, object: &mut Object) {
+        object.meta.deletion_grace_period_seconds = None;
         object.fields.map_mut("status").set("phase", "Terminating");
+    }
+
+    /// Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go (v1.36.4).
+    fn forbids_delete(&self, object: &Object) -> Option<&'static str> {
+        IMMORTAL.contains(&object.meta.name.as_str()).then_some("this namespace may not be deleted")
     }
 }
 

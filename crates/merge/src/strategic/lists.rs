@@ -22,15 +22,15 @@ pub(super) fn merge(
     rules: ListRules<'_>,
 ) -> Result<(), Error> {
     let server = target.clone();
+    // Without a directive the patch itself is the order of what it names.
+    let order = order.map_or_else(|| patch.clone(), <[Value]>::to_vec);
     match rules.key {
         Some(key) if patch.iter().chain(&*target).all(|it| matches!(it, Value::Map(_))) => {
             merge_items(target, patch, key, rules.items)?;
         }
         _ => merge_scalars(target, patch),
     }
-    if let Some(order) = order {
-        *target = ordered(std::mem::take(target), order, &server, rules.key);
-    }
+    *target = ordered(std::mem::take(target), &order, &server, rules.key);
     Ok(())
 }
 
@@ -77,7 +77,8 @@ fn name_of<'m>(map: &'m Map, key: &str) -> Result<&'m Value, Error> {
 
 /// Orders `items`: those that `order` names as it names them, the others where the server had them.
 ///
-/// `order: [b, a]`, `server: [a, x, b]` and items `[a, x, b]` give `[x, b, a]`: `x` was before `b`.
+/// `order: [b, a]`, `server: [a, x, b]` and items `[a, x, b]` give `[x, b, a]`: `x` was before `b`. What the server
+/// did not have comes first.
 pub(super) fn ordered(
     items: Vec<Value>,
     order: &[Value],
@@ -90,15 +91,15 @@ pub(super) fn ordered(
     named.sort_by_key(|item| place(order, item));
     let mut merged = Vec::with_capacity(named.len() + others.len());
     let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
-    while let (Some(left), Some(right)) = (named.peek(), others.peek()) {
-        let before = match (place(server, left), place(server, right)) {
-            (Some(left), Some(right)) => left < right,
+    while let (Some(other), Some(name)) = (others.peek(), named.peek()) {
+        let before = match (place(server, other), place(server, name)) {
+            (Some(other), Some(name)) => other < name,
             _ => false,
         };
-        merged.extend(if before { named.next() } else { others.next() });
+        merged.extend(if before { others.next() } else { named.next() });
     }
-    merged.extend(named);
     merged.extend(others);
+    merged.extend(named);
     merged
 }
 

@@ -33,7 +33,7 @@ fn items_are_merged_by_their_key() {
     check(
         r#"{"containers":[{"name":"web","image":"a"},{"name":"log"}]}"#,
         r#"{"containers":[{"name":"web","image":"b"},{"name":"new","image":"c"}]}"#,
-        r#"{"containers":[{"name":"web","image":"b"},{"name":"log"},{"name":"new","image":"c"}]}"#,
+        r#"{"containers":[{"name":"web","image":"b"},{"name":"new","image":"c"},{"name":"log"}]}"#,
     );
 }
 

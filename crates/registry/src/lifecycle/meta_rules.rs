@@ -151,6 +151,20 @@ fn check_owners(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
     }
 }
 
+/// Built-in kinds take only well-known finalizers and those that name their owner.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, validateKubeFinalizerName (v1.36.4).
+pub fn check_finalizer_owners(meta: &ObjectMeta, errors: &mut FieldErrors) {
+    const STANDARD: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND];
+    let at = Path::root("metadata").key("finalizers");
+    for (position, finalizer) in meta.finalizers.iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD.contains(&finalizer.as_str()) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.invalid(&at.index(position), finalizer.as_str(), detail);
+        }
+    }
+}
+
 fn check_finalizers(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
     for finalizer in &meta.finalizers {
         for message in rules::qualified_name(finalizer) {

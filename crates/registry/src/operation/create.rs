@@ -73,6 +73,9 @@ pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mu
     resource.strategy.prepare_create(context, object);
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);
+    if resource.owned_finalizers {
+        meta_rules::check_finalizer_owners(&object.meta, &mut errors);
+    }
     resource.strategy.validate(context, object, &mut errors);
     super::update::refuse_if_any(resource, &object.meta.name, errors)?;
     resource.strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use keelson_object::scalar::Time;
-use keelson_object::{Frozen, Object};
+use keelson_object::{Frozen, GroupResource, Object};
 
 use crate::commit::{self, Current, Step};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
 use crate::live::{Live, Place};
 use crate::options::DeleteOptions;
@@ -30,6 +30,10 @@ pub async fn delete(
     let outcome = commit::apply(live, context, place, |current| {
         let current = current.ok_or_else(|| live.not_found(&place.name))?;
         check_preconditions(live, place, current, options)?;
+        if let Some(reason) = live.resource.strategy.forbids_delete(&current.object) {
+            let (resource, name) = (live.resource.group_resource(), place.name.to_string());
+            return Err(Error::Forbidden { resource, name, reason: reason.to_owned() });
+        }
         Ok(decide(live, context, &current.object, options))
     })
     .await?;
@@ -47,7 +51,7 @@ fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &
              The object might have been deleted and then recreated",
             meta.uid
         );
-        return Err(live.conflict(&place.name, reason));
+        return Err(conflict(live, place, reason));
     }
     if let Some(version) = &conditions.resource_version
         && *version != meta.resource_version
@@ -57,9 +61,15 @@ fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &
              The object might have been modified",
             meta.resource_version
         );
-        return Err(live.conflict(&place.name, reason));
+        return Err(conflict(live, place, reason));
     }
     Ok(())
+}
+
+/// Upstream names the kind here, where it names the resource everywhere else.
+fn conflict(live: &Live, place: &Place, reason: String) -> Error {
+    let resource = GroupResource { group: live.resource.group.clone(), resource: live.resource.kind.clone() };
+    Error::Conflict { resource, name: place.name.to_string(), reason }
 }
 
 /// Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete, and generic/registry/store.go, Delete (v1.36.4).

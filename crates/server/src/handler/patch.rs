@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode, header};
 use keelson_codec::json::{self, Document};
 use keelson_merge::{JsonPatch, merge_patch, strategic};
 use keelson_object::{Object, Value};
-use keelson_registry::decode::Draft;
+use keelson_registry::decode::{Draft, Origin};
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::{Context, Error as RegistryError, decode, operation};
 use keelson_schema::Schema;
@@ -88,7 +88,8 @@ impl Patch {
         let (resource, version) = (&call.found.live.resource, call.found.version());
         let mut value = Object { api_version: version.api_version.clone(), ..old.clone() }.into_value();
         let duplicates = self.merge_into(version.schema.as_ref(), &mut value)?;
-        decode::object(context, resource, version, Draft { value, duplicates }, validation)
+        let draft = Draft { value, duplicates, origin: Origin::Patch };
+        decode::object(context, resource, version, draft, validation)
     }
 
     /// Paths of keys that stand twice in the patch.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use keelson_codec::json;
 use keelson_object::{Frozen, Object};
-use keelson_registry::decode::{Draft, Shape};
+use keelson_registry::decode::{Draft, Origin, Shape};
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::resource::Scale;
 use keelson_registry::{Context, operation, scale};
@@ -49,7 +49,8 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     let edit = |old: &Object| {
         let mut value = scale::of(old, at).into_value();
         let duplicates = patch.merge_into(schema.as_ref(), &mut value)?;
-        let wanted = read(&context, Draft { value, duplicates }, params.validation)?;
+        let draft = Draft { value, duplicates, origin: Origin::Patch };
+        let wanted = read(&context, draft, params.validation)?;
         scale::apply(old, &wanted, at)
     };
     write_back(call, &context, at, output, edit).await
