@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::Frozen;
 use keelson_store::Revision;
+use keelson_watch_cache::Error as CacheError;
 use keelson_watch_cache::{BLOCK_TIMEOUT, Bookmarks, Event, EventKind, Signal, Start, WatchRequest, Watcher};
 
 use super::select::Matcher;
@@ -75,6 +76,8 @@ impl Watch {
     pub async fn next(&mut self) -> Option<Result<Change>> {
         loop {
             let event = match self.watcher.next().await? {
+                // The client was too slow: it resumes from the last revision it saw.
+                Err(CacheError::Lagged { .. }) => return None,
                 Err(error) => return Some(Err(Error::from(error))),
                 Ok(Signal::Bookmark(revision)) => return Some(Ok(Change::Bookmark(revision.get()))),
                 Ok(Signal::InitialEventsEnd(revision)) => {
