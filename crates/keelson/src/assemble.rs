@@ -25,7 +25,6 @@ use tokio::net::TcpListener;
 use crate::access::{Authn, authorizer};
 use crate::config::{Config, StoreChoice};
 use crate::error::Error;
-use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::start::Prepared;
@@ -56,7 +55,7 @@ impl Assembly {
         let catalog = CatalogHandle::new(catalog(keelson_apis::groups(&settings), &ground).await?);
         let loops = Tasks::new();
         let namespaces_made = Arc::new(AtomicBool::new(false));
-        start_housekeeping(config.face, &catalog, clock, &loops, &namespaces_made);
+        start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
@@ -136,7 +135,7 @@ async fn catalog(groups: Vec<Group>, ground: &Ground) -> Result<Catalog, Error> 
 }
 
 fn start_housekeeping(
-    face: Face,
+    config: &Config,
     catalog: &CatalogHandle,
     clock: &Clock,
     loops: &Tasks,
@@ -146,8 +145,7 @@ fn start_housekeeping(
     loops.spawn("system namespaces", async move {
         system_namespaces::run(&handle, &time, || made.store(true, Ordering::Release)).await;
     });
-    // Beside a kube-apiserver a controller manager is expected, which does this.
-    if face == Face::Standalone {
+    if config.empty_namespaces {
         loops.spawn("namespace emptier", namespace_emptier::run(catalog.clone(), clock.clone()));
     }
 }

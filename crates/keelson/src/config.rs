@@ -46,6 +46,8 @@ pub struct Config {
     pub event_ttl: Duration,
     /// How many objects of a collection are deleted at the same time.
     pub delete_collection_workers: usize,
+    /// Whether the server empties namespaces itself.
+    pub empty_namespaces: bool,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -232,6 +234,7 @@ impl Config {
             delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
                 .unwrap_or(1)
                 .max(1),
+            empty_namespaces: flags.is_on("empty-namespaces"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),

@@ -12,7 +12,7 @@ pub(super) const SECTION: Section = Section {
             "100",
             "watch caches are sized automatically and this flag will be removed in a future version",
         ),
-        Flag::acts(
+        Flag::not_yet(
             "delete-collection-workers",
             Kind::Int,
             "1",

@@ -13,6 +13,12 @@ pub(super) const SECTION: Section = Section {
             "",
             "folder of the store, the keys and the certificates; $XDG_DATA_HOME/keelson or ~/.local/share/keelson when empty",
         ),
+        Flag::acts(
+            "empty-namespaces",
+            Kind::Bool,
+            "true",
+            "delete what is in a namespace that is to go; turn it off beside a controller manager",
+        ),
         Flag::acts("secure-port", Kind::Int, "6443", "port to listen on; 0 for any that is free"),
         Flag::acts(
             "store",
@@ -28,6 +34,8 @@ pub(super) const HIDDEN: Section = Section {
     title: "",
     flags: &[
         Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
+        Flag::acts("empty-namespaces", Kind::Bool, "", "delete what is in a namespace that is to go")
+            .hidden(),
         Flag::acts("store", Kind::Text, "embedded", "where objects are kept").hidden(),
     ],
 };

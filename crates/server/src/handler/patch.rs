@@ -73,6 +73,9 @@ impl Patch {
         let document = json::read(body).map_err(|error| Error::BadRequest(error.to_string()))?;
         Ok(match form {
             Form::Json => Patch::Json(JsonPatch::from_value(document.value).map_err(refusal)?),
+            Form::Merge if !matches!(document.value, Value::Map(_)) => {
+                return Err(Error::BadRequest("Invalid JSON Patch".to_owned()));
+            }
             Form::Merge => Patch::Merge(document),
             Form::Strategic => Patch::Strategic(document),
         })
