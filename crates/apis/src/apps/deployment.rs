@@ -1,11 +1,16 @@
 //! Deployment: pods that are replaced step by step.
 
-use keelson_object::{Cell, FieldErrors, Object, Path, View};
+mod strategy_rules;
+#[cfg(test)]
+mod tests;
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, View};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
-use crate::shared::workload_columns;
+use crate::shared::edit::fill;
+use crate::shared::{pod_template, workload_columns, workload_rules};
 
 pub(crate) struct Deployment;
 
@@ -38,21 +43,20 @@ fn number(object: &Object, part: &str, field: &str) -> i64 {
 }
 
 impl Strategy for Deployment {
-    /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_Deployment (v1.36.4): the fields of the spec itself.
+    /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_Deployment (v1.36.4).
     fn default(&self, object: &mut Object) {
         let spec = object.fields.map_mut("spec");
         spec.default_to("replicas", 1);
         spec.default_to("revisionHistoryLimit", 10);
         spec.default_to("progressDeadlineSeconds", 600);
         let strategy = spec.map_mut("strategy");
-        if strategy.str("type").is_none_or(str::is_empty) {
-            strategy.set("type", "RollingUpdate");
-        }
+        fill(strategy, "type", "RollingUpdate");
         if strategy.str("type") == Some("RollingUpdate") {
             let rolling = strategy.map_mut("rollingUpdate");
             rolling.default_to("maxUnavailable", "25%");
             rolling.default_to("maxSurge", "25%");
         }
+        pod_template::default(spec.map_mut("template"));
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
@@ -71,7 +75,7 @@ impl Strategy for Deployment {
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let at = Path::root("spec");
-        match DeploymentSpec::of(object, "spec") {
+        match object.fields.map("spec") {
             Some(spec) => validate_spec(spec, &at, errors),
             None => errors.required(&at, ""),
         }
@@ -86,12 +90,12 @@ impl Strategy for Deployment {
     }
 }
 
-/// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec (v1.36.4): what needs no pod template.
-fn validate_spec(spec: DeploymentSpec<'_>, at: &Path, errors: &mut FieldErrors) {
+/// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec (v1.36.4).
+fn validate_spec(map: &Map, at: &Path, errors: &mut FieldErrors) {
+    let spec = DeploymentSpec::over(map);
     errors.non_negative(&at.key("replicas"), spec.replicas());
-    if spec.selector().is_none() {
-        errors.required(&at.key("selector"), "");
-    }
+    workload_rules::check(map, at, errors);
+    strategy_rules::check(map.map("strategy").unwrap_or(&Map::new()), &at.key("strategy"), errors);
     errors.non_negative(&at.key("minReadySeconds"), spec.min_ready_seconds());
     errors.non_negative(&at.key("revisionHistoryLimit"), spec.revision_history_limit());
     errors.non_negative(&at.key("progressDeadlineSeconds"), spec.progress_deadline_seconds());

@@ -5,7 +5,7 @@ use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::ReplicaSetSpec;
 
-use crate::shared::workload_columns;
+use crate::shared::{pod_template, workload_columns, workload_rules};
 
 pub(crate) struct ReplicaSet;
 
@@ -23,7 +23,9 @@ pub(crate) fn columns() -> Vec<Column> {
 impl Strategy for ReplicaSet {
     /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_ReplicaSet (v1.36.4).
     fn default(&self, object: &mut Object) {
-        object.fields.map_mut("spec").default_to("replicas", 1);
+        let spec = object.fields.map_mut("spec");
+        spec.default_to("replicas", 1);
+        pod_template::default(spec.map_mut("template"));
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
@@ -36,15 +38,14 @@ impl Strategy for ReplicaSet {
         generation::advance(object, old, &["spec"]);
     }
 
-    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateReplicaSetSpec (v1.36.4): what needs no template.
+    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateReplicaSetSpec (v1.36.4).
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let at = Path::root("spec");
-        let Some(spec) = ReplicaSetSpec::of(object, "spec") else { return errors.required(&at, "") };
+        let Some(map) = object.fields.map("spec") else { return errors.required(&at, "") };
+        let spec = ReplicaSetSpec::over(map);
         errors.non_negative(&at.key("replicas"), spec.replicas());
         errors.non_negative(&at.key("minReadySeconds"), spec.min_ready_seconds());
-        if spec.selector().is_none() {
-            errors.required(&at.key("selector"), "");
-        }
+        workload_rules::check(map, &at, errors);
     }
 
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
@@ -53,5 +54,30 @@ impl Strategy for ReplicaSet {
         if selector(object) != selector(old) {
             errors.invalid(&Path::root("spec").key("selector"), &selector(object), "field is immutable");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReplicaSet;
+    use crate::shared::testing::errors_of;
+
+    fn check(spec: &str, expected: &[&str]) {
+        let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
+        assert_eq!(errors_of(&ReplicaSet, "apps/v1 ReplicaSet", &text), expected, "{spec}");
+    }
+
+    #[test]
+    fn selector_and_template_are_checked_after_the_numbers() {
+        check(
+            r#"{"replicas": -1, "minReadySeconds": -1}"#,
+            &[
+                "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+                "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0",
+                "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+                "spec.template.spec.containers: Required value",
+            ],
+        );
     }
 }

@@ -5,7 +5,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::data_keys;
 
-/// Keys and values of `data` and `binaryData` together have at most this many bytes.
+/// The values of `data` and `binaryData` together have at most this many bytes; keys do not count.
 const SIZE_LIMIT: usize = 1024 * 1024;
 
 pub(crate) struct ConfigMap;
@@ -31,14 +31,15 @@ impl Strategy for ConfigMap {
                 let text = "duplicate of key present in binaryData";
                 errors.invalid(&Path::root("data").entry(key), key.as_str(), text);
             }
-            size += key.len() + value.as_str().map_or(0, str::len);
+            size += value.as_str().map_or(0, str::len);
         }
         for (key, value) in binary.iter().flat_map(|map| map.iter()) {
             data_keys::check(key, &Path::root("binaryData").entry(key), errors);
-            size += key.len() + data_keys::decoded_len(value.as_str().unwrap_or_default());
+            size += data_keys::decoded_len(value.as_str().unwrap_or_default());
         }
         if size > SIZE_LIMIT {
-            errors.too_long(&Path::empty(), SIZE_LIMIT);
+            // Upstream reports this at a path whose only element has no name.
+            errors.too_long(&Path::root("[]"), SIZE_LIMIT);
         }
     }
 
@@ -55,5 +56,25 @@ impl Strategy for ConfigMap {
             }
         }
         self.validate(context, object, errors);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ConfigMap, SIZE_LIMIT};
+    use crate::shared::testing::errors_of;
+
+    fn check(data: &str, expected: &[&str]) {
+        let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, {data}}}");
+        assert_eq!(errors_of(&ConfigMap, "v1 ConfigMap", &text), expected);
+    }
+
+    #[test]
+    fn values_together_are_not_too_long() {
+        let too_long = ["[]: Too long: may not be more than 1048576 bytes"];
+        let full = "x".repeat(SIZE_LIMIT);
+        check(&format!("\"data\": {{\"a\": \"{full}\"}}"), &[]);
+        check(&format!("\"data\": {{\"a\": \"{full}x\"}}"), &too_long);
+        check(&format!("\"data\": {{\"a\": \"{full}\"}}, \"binaryData\": {{\"b\": \"eA==\"}}"), &too_long);
     }
 }

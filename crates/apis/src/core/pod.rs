@@ -1,17 +1,20 @@
 //! Pod: containers that run together.
 
 mod columns;
+mod defaults;
+mod qos;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use columns::columns;
 
-use keelson_object::{FieldErrors, Map, Object, Path, SelectableField};
+use keelson_object::{FieldErrors, Map, Object, Path, SelectableField, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Context, Resource, Strategy};
 
-pub(crate) struct Pod;
+use crate::shared::pod_template::{self, GRACE_SECONDS};
 
-/// How long a pod gets to stop unless it or the client says otherwise.
-const GRACE_SECONDS: i64 = 30;
+pub(crate) struct Pod;
 
 /// Upstream: pkg/apis/core/v1/conversion.go, addConversionFuncs for Pod (v1.36.4).
 pub(crate) fn selectable(resource: Resource) -> Resource {
@@ -32,22 +35,21 @@ pub(crate) fn selectable(resource: Resource) -> Resource {
 }
 
 impl Strategy for Pod {
-    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec (v1.36.4): the fields of the spec itself.
     fn default(&self, object: &mut Object) {
-        let spec = object.fields.map_mut("spec");
-        spec.default_to("restartPolicy", "Always");
-        spec.default_to("terminationGracePeriodSeconds", GRACE_SECONDS);
-        spec.default_to("dnsPolicy", "ClusterFirst");
-        spec.default_to("schedulerName", "default-scheduler");
-        spec.default_to("enableServiceLinks", true);
-        spec.default_to("securityContext", Map::new());
+        defaults::fill(object);
     }
 
     /// Upstream: pkg/registry/core/pod/strategy.go, PrepareForCreate (v1.36.4).
-    fn prepare_create(&self, _: &Context, object: &mut Object) {
+    fn prepare_create(&self, context: &Context, object: &mut Object) {
         generation::begin(object);
-        object.fields.remove("status");
-        object.fields.map_mut("status").set("phase", "Pending");
+        let class = qos::class(object);
+        let mut status = Map::new();
+        status.set("phase", "Pending");
+        status.set("qosClass", class);
+        if object.fields.map("spec").is_some_and(|spec| !spec.list("schedulingGates").is_empty()) {
+            status.set("conditions", vec![Value::Map(gated(context))]);
+        }
+        object.fields.set("status", status);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
@@ -55,19 +57,11 @@ impl Strategy for Pod {
         generation::advance(object, old, &["spec"]);
     }
 
+    /// Upstream: pkg/apis/core/validation/validation.go, validatePodMetadataAndSpec (v1.36.4): the spec.
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let at = Path::root("spec").key("containers");
-        let Some(spec) = object.fields.map("spec") else { return errors.required(&at, "") };
-        if spec.list("containers").is_empty() {
-            errors.required(&at, "");
-        }
-        for (position, container) in spec.maps("containers").enumerate() {
-            for field in ["name", "image"] {
-                if container.str(field).is_none_or(str::is_empty) {
-                    errors.required(&at.index(position).key(field), "");
-                }
-            }
-        }
+        let empty = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        pod_template::check_spec(spec, &Path::root("spec"), errors);
     }
 
     /// Upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete (v1.36.4).
@@ -80,4 +74,18 @@ impl Strategy for Pod {
         let over = matches!(phase, "Succeeded" | "Failed");
         Some(if unscheduled || over { 0 } else { wanted.max(0) })
     }
+}
+
+/// The condition of a pod that the scheduler must not touch yet.
+///
+/// Upstream: pkg/registry/core/pod/strategy.go, applySchedulingGatedCondition (v1.36.4).
+fn gated(context: &Context) -> Map {
+    let mut condition = Map::new();
+    condition.set("type", "PodScheduled");
+    condition.set("status", "False");
+    condition.set("lastProbeTime", Value::Null);
+    condition.set("lastTransitionTime", format!("{}", context.now()));
+    condition.set("reason", "SchedulingGated");
+    condition.set("message", "Scheduling is blocked due to non-empty scheduling gates");
+    condition
 }

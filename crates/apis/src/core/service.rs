@@ -1,6 +1,8 @@
 //! Service: a name for a set of pods.
 
-use keelson_object::{Cell, Map, Object, Value};
+mod rules;
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Value};
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::workload_columns::labels;
@@ -54,8 +56,13 @@ impl Strategy for Service {
         object.fields.keep("status", &old.fields);
     }
 
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object, errors);
+    }
+
+    /// Names may begin with a digit since v1.36 (RelaxedServiceNameValidation).
     fn name_rule(&self) -> NameRule {
-        NameRule::Label1035
+        NameRule::Label
     }
 }
 

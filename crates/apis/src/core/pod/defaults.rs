@@ -1,0 +1,147 @@
+//! What a pod gets that a template does not.
+
+use keelson_object::{Map, Object, SmolStr, Value};
+
+use crate::shared::edit::{fill as fill_zero, part, parts};
+use crate::shared::pod_template;
+use crate::shared::resource_list::{self, Amounts};
+
+/// Resources with this prefix are pages of memory, of which nobody can promise more than there are.
+const HUGE_PAGES: &str = "hugepages-";
+
+/// Fills in what the pod leaves out.
+///
+/// Upstream: pkg/apis/core/v1/zz_generated.defaults.go, SetObjectDefaults_Pod (v1.36.4).
+pub(super) fn fill(object: &mut Object) {
+    let spec = object.fields.map_mut("spec");
+    fill_pod(spec);
+    pod_template::default_spec(spec);
+    // A pod cannot ask for less than no time to stop; templates are kept as they are.
+    if spec.int("terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        spec.set("terminationGracePeriodSeconds", 1);
+    }
+    if let Some(status) = part(&mut object.fields, "status") {
+        round_status(status);
+    }
+}
+
+/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Pod (v1.36.4).
+fn fill_pod(spec: &mut Map) {
+    for list in ["containers", "initContainers"] {
+        for resources in parts(spec, list).filter_map(|container| part(container, "resources")) {
+            request_limits(resources);
+        }
+    }
+    limit_huge_pages(spec);
+    request_for_pod(spec);
+    spec.default_to("enableServiceLinks", true);
+    if spec.bool("hostNetwork") == Some(true) {
+        for list in ["containers", "initContainers"] {
+            parts(spec, list).for_each(publish_ports);
+        }
+    }
+}
+
+/// Who limits a resource and does not say how much is needed needs all of it.
+fn request_limits(resources: &mut Map) {
+    let Some(limits) = resources.map("limits").filter(|it| !it.is_empty()).cloned() else { return };
+    let requests = resources.map_mut("requests");
+    for (name, limit) in limits {
+        if !requests.contains(&name) {
+            requests.push_new(name, limit);
+        }
+    }
+    requests.sort_keys();
+}
+
+/// On the network of the node the port of a container is a port of the node.
+fn publish_ports(container: &mut Map) {
+    for port in parts(container, "ports") {
+        if let Some(number) = port.int("containerPort").filter(|number| *number != 0) {
+            fill_zero(port, "hostPort", number);
+        }
+    }
+}
+
+/// A pod that has resources of its own limits huge pages to what its containers together limit them to.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits (v1.36.4).
+fn limit_huge_pages(spec: &mut Map) {
+    let has = |field| list(spec, field).is_some_and(|it| !it.is_empty());
+    if !has("limits") && !has("requests") {
+        return;
+    }
+    let requested = |name: &str| list(spec, "requests").is_some_and(|it| it.contains(name));
+    let mut limits = of_containers(spec, "limits");
+    limits.retain(|name, _| name.starts_with(HUGE_PAGES) && !requested(name));
+    set_absent(spec, "limits", limits);
+}
+
+/// A pod that has limits of its own requests what its containers together request, or else what it is limited to.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, defaultPodRequests (v1.36.4).
+fn request_for_pod(spec: &mut Map) {
+    let Some(limits) = list(spec, "limits").filter(|it| !it.is_empty()) else { return };
+    let mut of_pod = resource_list::read(Some(limits));
+    let mut requests = of_containers(spec, "requests");
+    requests.retain(|name, _| matches!(name.as_str(), "cpu" | "memory"));
+    of_pod.retain(|name, _| matches!(name.as_str(), "cpu" | "memory") || name.starts_with(HUGE_PAGES));
+    of_pod.append(&mut requests);
+    set_absent(spec, "requests", of_pod);
+}
+
+fn list<'s>(spec: &'s Map, field: &str) -> Option<&'s Map> {
+    spec.map("resources")?.map(field)
+}
+
+fn set_absent(spec: &mut Map, field: &str, amounts: Amounts) {
+    let missing: Vec<(SmolStr, Value)> = amounts
+        .into_iter()
+        .filter(|(name, _)| list(spec, field).is_none_or(|it| !it.contains(name)))
+        .map(|(name, quantity)| (name, Value::from(quantity.to_string())))
+        .collect();
+    if missing.is_empty() {
+        return;
+    }
+    let list = spec.map_mut("resources").map_mut(field);
+    missing.into_iter().for_each(|(name, value)| list.push_new(name, value));
+    list.sort_keys();
+}
+
+/// What the containers need or may have together: at work, or while the hungriest init container runs beside the
+/// sidecars that were started before it, whichever is more.
+///
+/// Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests (v1.36.4).
+fn of_containers(spec: &Map, field: &str) -> Amounts {
+    let amounts = |it: &Map| resource_list::read(it.map("resources").and_then(|it| it.map(field)));
+    let mut total = Amounts::new();
+    for container in spec.maps("containers") {
+        resource_list::add(&mut total, &amounts(container));
+    }
+    let (mut sidecars, mut start) = (Amounts::new(), Amounts::new());
+    for container in spec.maps("initContainers") {
+        let own = amounts(container);
+        if container.str("restartPolicy") == Some("Always") {
+            resource_list::add(&mut total, &own);
+            resource_list::add(&mut sidecars, &own);
+            resource_list::raise(&mut start, &sidecars);
+        } else {
+            let mut together = own;
+            resource_list::add(&mut together, &sidecars);
+            resource_list::raise(&mut start, &together);
+        }
+    }
+    resource_list::raise(&mut total, &start);
+    total
+}
+
+fn round_status(status: &mut Map) {
+    for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+        for container in parts(status, list) {
+            resource_list::round_up(part(container, "allocatedResources"));
+            resource_list::round_up_both(part(container, "resources"));
+        }
+    }
+    resource_list::round_up(part(status, "allocatedResources"));
+    resource_list::round_up_both(part(status, "resources"));
+}

@@ -1,0 +1,66 @@
+//! Pod templates: what a pod and everything that makes pods have in common.
+
+mod container;
+mod image;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+pub(crate) use rules::{check, check_spec};
+
+use keelson_object::Map;
+
+use crate::shared::edit::{fill, part, parts};
+use crate::shared::resource_list;
+
+/// How long a pod gets to stop unless it or the client says otherwise.
+pub(crate) const GRACE_SECONDS: i64 = 30;
+
+/// The lists of a pod that hold containers, in upstream's order of defaulting.
+pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// Fills in what a template leaves out: the `template` of a workload's spec.
+pub(crate) fn default(template: &mut Map) {
+    default_spec(template.map_mut("spec"));
+}
+
+/// Fills in what the spec of a pod leaves out, wherever the spec stands.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec, and what zz_generated.defaults.go calls on the parts
+/// of a spec (v1.36.4).
+pub(crate) fn default_spec(spec: &mut Map) {
+    fill(spec, "dnsPolicy", "ClusterFirst");
+    fill(spec, "restartPolicy", "Always");
+    spec.default_to("securityContext", Map::new());
+    spec.default_to("terminationGracePeriodSeconds", GRACE_SECONDS);
+    fill(spec, "schedulerName", "default-scheduler");
+    parts(spec, "volumes").for_each(volume::default);
+    for list in CONTAINER_LISTS {
+        parts(spec, list).for_each(container::default);
+    }
+    resource_list::round_up(part(spec, "overhead"));
+    resource_list::round_up_both(part(spec, "resources"));
+    name_account_twice(spec);
+}
+
+/// `serviceAccount` is the old name of `serviceAccountName`: whichever is given, both are shown.
+///
+/// Upstream: pkg/apis/core/v1/conversion.go, Convert_core_PodSpec_To_v1_PodSpec (v1.36.4).
+fn name_account_twice(spec: &mut Map) {
+    let given = |field| spec.str(field).filter(|name| !name.is_empty());
+    let Some(name) = given("serviceAccountName").or(given("serviceAccount")).map(str::to_owned) else {
+        return;
+    };
+    spec.set("serviceAccountName", name.as_str());
+    spec.set("serviceAccount", name);
+}
+
+/// A reference to a field of the pod is by the names of `v1`.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_ObjectFieldSelector (v1.36.4).
+fn default_field_ref(holder: &mut Map) {
+    if let Some(field) = part(holder, "fieldRef") {
+        fill(field, "apiVersion", "v1");
+    }
+}

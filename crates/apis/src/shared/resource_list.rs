@@ -1,0 +1,60 @@
+//! Amounts of resources by name: `{"cpu": "500m", "memory": "64Mi"}`.
+
+use std::collections::BTreeMap;
+
+use keelson_object::scalar::Quantity;
+use keelson_object::{Map, SmolStr, Value};
+
+use crate::shared::edit::part;
+
+/// Amounts by the name of the resource.
+pub(crate) type Amounts = BTreeMap<SmolStr, Quantity>;
+
+/// Nobody can have less than a thousandth of anything.
+const SMALLEST_SCALE: i64 = -3;
+
+/// The amounts that `list` says. What is not a quantity is left out; the schema check has refused it before.
+pub(crate) fn read(list: Option<&Map>) -> Amounts {
+    let pairs = list.into_iter().flat_map(Map::iter);
+    pairs.filter_map(|(name, value)| Some((name.clone(), Quantity::from_value(value).ok()?))).collect()
+}
+
+/// Rounds both lists of a `resources` field.
+pub(crate) fn round_up_both(resources: Option<&mut Map>) {
+    let Some(resources) = resources else { return };
+    round_up(part(resources, "limits"));
+    round_up(part(resources, "requests"));
+}
+
+/// Rounds amounts up to thousandths.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList (v1.36.4).
+pub(crate) fn round_up(list: Option<&mut Map>) {
+    for (_, value) in list.into_iter().flat_map(Map::iter_mut) {
+        let Ok(mut quantity) = Quantity::from_value(value) else { continue };
+        if !quantity.round_up(SMALLEST_SCALE) {
+            *value = Value::from(quantity.to_string());
+        }
+    }
+}
+
+/// Adds `more` to `total`, resource by resource.
+pub(crate) fn add(total: &mut Amounts, more: &Amounts) {
+    for (name, quantity) in more {
+        match total.get_mut(name) {
+            Some(sum) => sum.add(quantity),
+            None => {
+                total.insert(name.clone(), quantity.clone());
+            }
+        }
+    }
+}
+
+/// Raises `least` to `other`, resource by resource.
+pub(crate) fn raise(least: &mut Amounts, other: &Amounts) {
+    for (name, quantity) in other {
+        if least.get(name).is_none_or(|there| quantity > there) {
+            least.insert(name.clone(), quantity.clone());
+        }
+    }
+}
