@@ -181,15 +181,9 @@ async fn discovery_and_version_are_shown() {
 async fn manifests_are_created_replaced_and_deleted() {
     let Some(kubectl) = Kubectl::for_test("manifests_are_created_replaced_and_deleted").await else { return };
     let file = kubectl.manifest("web.yaml", DEPLOYMENT);
-    assert_eq!(
-        kubectl.ok(&format!("create --validate=false -f {file}")).await,
-        "deployment.apps/web created\n"
-    );
+    assert_eq!(kubectl.ok(&format!("create -f {file}")).await, "deployment.apps/web created\n");
     let file = kubectl.manifest("web.yaml", &DEPLOYMENT.replace("replicas: 3", "replicas: 4"));
-    assert_eq!(
-        kubectl.ok(&format!("replace --validate=false -f {file}")).await,
-        "deployment.apps/web replaced\n"
-    );
+    assert_eq!(kubectl.ok(&format!("replace -f {file}")).await, "deployment.apps/web replaced\n");
     assert_eq!(
         kubectl.ok("get deployment web -o jsonpath={.spec.replicas}/{.metadata.generation}").await,
         "4/2"
@@ -203,14 +197,8 @@ async fn apply_creates_what_is_not_there() {
     let test = "apply_creates_what_is_not_there";
     let Some(kubectl) = Kubectl::for_test(test).await else { return };
     let file = kubectl.manifest("web.yaml", DEPLOYMENT);
-    assert_eq!(
-        kubectl.ok(&format!("apply --validate=false -f {file}")).await,
-        "deployment.apps/web created\n"
-    );
-    assert_eq!(
-        kubectl.ok(&format!("apply --validate=false -f {file}")).await,
-        "deployment.apps/web unchanged\n"
-    );
+    assert_eq!(kubectl.ok(&format!("apply -f {file}")).await, "deployment.apps/web created\n");
+    assert_eq!(kubectl.ok(&format!("apply -f {file}")).await, "deployment.apps/web unchanged\n");
 }
 
 #[tokio::test]
@@ -221,13 +209,10 @@ async fn apply_changes_what_is_there() {
         return;
     }
     let file = kubectl.manifest("web.yaml", DEPLOYMENT);
-    kubectl.ok(&format!("apply --validate=false -f {file}")).await;
+    kubectl.ok(&format!("apply -f {file}")).await;
     let changed = DEPLOYMENT.replace("replicas: 3", "replicas: 4").replace("web:1", "web:2");
     let file = kubectl.manifest("web.yaml", &changed);
-    assert_eq!(
-        kubectl.ok(&format!("apply --validate=false -f {file}")).await,
-        "deployment.apps/web configured\n"
-    );
+    assert_eq!(kubectl.ok(&format!("apply -f {file}")).await, "deployment.apps/web configured\n");
     let path = "jsonpath={.spec.replicas}/{.spec.template.spec.containers[0].image}";
     assert_eq!(kubectl.ok(&format!("get deployment web -o {path}")).await, "4/registry.example/web:2");
 }
