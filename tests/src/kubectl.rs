@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use keelson_testkit::tool::{Tool, skip};
+use keelson_testkit::tool::Tool;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
@@ -48,29 +48,6 @@ impl Kubectl {
     /// Where it works.
     pub fn place(&self) -> &Place {
         &self.place
-    }
-
-    /// Whether the server serves what `test` needs: a verb of config maps; else notes that it cannot run.
-    pub async fn has_verb(&self, verb: &str, test: &str) -> bool {
-        let core = self.place.client.get("/api/v1").await.expect(200);
-        let mut resources = core["resources"].as_array().into_iter().flatten();
-        let served = resources.any(|resource| {
-            resource["name"] == "configmaps"
-                && resource["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|it| *it == verb))
-        });
-        if !served {
-            skip(test, &format!("the verb {verb} is not served"));
-        }
-        served
-    }
-
-    /// Whether the server publishes what kubectl checks manifests with; else notes that `test` cannot run.
-    pub async fn has_openapi(&self, test: &str) -> bool {
-        let served = self.place.client.get("/openapi/v3").await.status == 200;
-        if !served {
-            skip(test, "OpenAPI is not served");
-        }
-        served
     }
 
     /// A file with a manifest.
