@@ -1,5 +1,6 @@
 //! The optimistic loop, written once: read, change, commit if unchanged, retry.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,12 +15,12 @@ use crate::live::{Live, Place};
 /// A writer that loses this many races in a row gives up; its deadline normally ends it long before.
 const ATTEMPTS: usize = 1000;
 
-/// What to do with the object at a place, decided on its current state.
-pub(crate) enum Step {
+/// What to do with the object at a place, decided on its current state. Objects are in canonical form.
+pub(crate) enum Step<'s> {
     /// Write this.
-    Put(Box<Object>),
+    Put(Cow<'s, Object>),
     /// Remove the object. What it looked like in the end is the answer.
-    Remove(Box<Object>),
+    Remove(Cow<'s, Object>),
     /// Leave it as it is.
     Keep,
 }
@@ -41,11 +42,11 @@ pub(crate) struct Current {
 }
 
 /// Applies `decide` to the object at `place` until nobody interferes.
-pub(crate) async fn apply(
+pub(crate) async fn apply<'s>(
     live: &Live,
     context: &Context,
     place: &Place,
-    mut decide: impl FnMut(Option<&Current>) -> Result<Step>,
+    mut decide: impl FnMut(Option<&Current>) -> Result<Step<'s>>,
 ) -> Result<Outcome> {
     let key = live.key(place);
     let mut current = read(live, place).await?;
@@ -70,18 +71,15 @@ async fn write(
     context: &Context,
     key: &keelson_store::Key,
     current: Option<&Current>,
-    step: Step,
+    step: Step<'_>,
 ) -> Result<Outcome> {
-    let (mut object, removed) = match (step, current) {
+    let (object, removed) = match (step, current) {
         (Step::Keep, Some(current)) => return Ok(unchanged(current)),
         (Step::Keep, None) => return Err(Error::Bug("nothing to keep".to_owned())),
         (Step::Put(object), Some(current)) if *object == current.object => return Ok(unchanged(current)),
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };
-    if let Some(schema) = &live.resource.stored_version().schema {
-        schema.arrange(&mut object);
-    }
     let value = stored::encode(&object);
     let revision = if context.dry_run == DryRun::All {
         current.map_or(0, |it| it.frozen.revision())

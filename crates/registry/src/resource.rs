@@ -345,6 +345,14 @@ impl Resource {
         self.verbs.contains(&verb)
     }
 
+    /// Brings a valid object to the one form in which it is stored: first as the kind wants it, then as the wire has it.
+    pub(crate) fn canonicalize(&self, object: &mut Object) {
+        self.strategy.canonicalize(object);
+        if let Some(schema) = &self.stored_version().schema {
+            schema.arrange(object);
+        }
+    }
+
     /// Fills in what depends on the group: heads, and the schemas of built-in kinds.
     pub(crate) fn join(mut self, group: &SmolStr) -> Resource {
         self.group = group.clone();

@@ -56,7 +56,8 @@ impl MvccStore {
     fn start(shared: Shared, sweep: Sweep) -> io::Result<MvccStore> {
         let shared = Arc::new(shared);
         let (requests, receiver) = mpsc::channel(shared.options.queue.max(1));
-        let writer = Writer { shared: shared.clone(), requests: receiver, sweep, buffer: Vec::new() };
+        let writer =
+            Writer { shared: shared.clone(), requests: receiver, sweep, buffer: Vec::new(), served_last: 0 };
         let thread =
             std::thread::Builder::new().name(String::from("store-writer")).spawn(move || writer.run())?;
 

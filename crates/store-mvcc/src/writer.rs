@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use keelson_store::{Event, Expect, Key, Revision, Write};
 use redb::Database;
@@ -61,12 +62,19 @@ const ROUND_COMMITS: usize = 1024;
 const ROUND_BYTES: usize = 8 * 1024 * 1024;
 const ROUND_EXPIRIES: usize = 1024;
 
+/// When this many were served together, their next writes are on the way: a short wait makes one large round of what
+/// would be several small ones, and a round costs its fsyncs however small it is.
+const CROWD: usize = 8;
+const GATHERING: Duration = Duration::from_micros(300);
+
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) sweep: Sweep,
     /// Reused for the bytes of records.
     pub(crate) buffer: Vec<u8>,
+    /// How many commits the last round had.
+    pub(crate) served_last: usize,
 }
 
 /// What is done together.
@@ -96,6 +104,9 @@ impl Writer {
         if !self.sweep.is_pending() {
             let first = self.requests.blocking_recv()?;
             self.sort(first, &mut round);
+            if self.served_last >= CROWD && self.requests.len() + 1 < self.served_last {
+                std::thread::sleep(GATHERING);
+            }
         }
         while round.commits.len() < ROUND_COMMITS && round.bytes < ROUND_BYTES {
             match self.requests.try_recv() {
@@ -105,6 +116,7 @@ impl Writer {
                 Err(mpsc::error::TryRecvError::Disconnected) => break,
             }
         }
+        self.served_last = round.commits.len();
         Some(round)
     }
 

@@ -12,6 +12,7 @@ use keelson_store::{Event as StoreEvent, Revision, StoreError};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::event::{Event, Place};
+use crate::history::Room;
 
 /// A store that has not told the past by then is not asked any longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,15 +38,15 @@ impl Cache {
         };
         let mut state = self.shared.state.lock();
         // While we read, the ring may have forgotten more: then there is a hole, and the client lists again.
-        if state.history.gap() != Some(floor) || older.len() > state.history.room() {
+        if state.history.gap() != Some(floor) || older.len() > state.history.room().events {
             return state.history.start_after(after).map(drop);
         }
         state.history.prepend(older, after);
         Ok(())
     }
 
-    /// The events after `after` up to `floor`, at most `room` of them.
-    async fn read_past(&self, after: Revision, floor: Revision, room: usize) -> Result<Vec<Event>> {
+    /// The events after `after` up to `floor`, if there is room for them.
+    async fn read_past(&self, after: Revision, floor: Revision, mut room: Room) -> Result<Vec<Event>> {
         let too_old = || Error::Compacted { asked: after, oldest: floor };
         let mut events = Vec::new();
         let mut stream = self.source.store.watch(&self.source.prefix, after);
@@ -55,11 +56,11 @@ impl Cache {
                 other => Error::Store(other),
             })?;
             let revision = event.revision();
-            if revision <= floor && !matches!(event, StoreEvent::Progress(_)) {
-                if events.len() == room {
-                    return Err(too_old());
-                }
-                events.extend(self.past(event));
+            if revision <= floor
+                && let Some(past) = self.past(event)
+            {
+                room = room.without(&past).ok_or_else(too_old)?;
+                events.push(past);
             }
             if revision >= floor {
                 return Ok(events);

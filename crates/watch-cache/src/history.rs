@@ -27,6 +27,10 @@ pub(crate) const FRESH: Duration = Duration::from_secs(75);
 /// How many events are kept, however old.
 pub(crate) const MIN_CAPACITY: usize = 100;
 
+/// How much the objects of all events may take, beyond the first [`MIN_CAPACITY`]. What is forgotten for this is still
+/// in the store, where a client that resumes gets it from.
+const MAX_BYTES: usize = 128 << 20;
+
 /// Far from zero: what a restart made us forget can be put in front.
 const FIRST_SEQUENCE: u64 = 1 << 40;
 
@@ -39,6 +43,23 @@ pub(crate) struct History {
     capacity: usize,
     min: usize,
     max: usize,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+/// How much can be put in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Room {
+    /// What is left when `event` is in.
+    pub(crate) fn without(self, event: &Event) -> Option<Room> {
+        let events = self.events.checked_sub(1)?;
+        Some(Room { events, bytes: self.bytes.checked_sub(event.object().footprint())? })
+    }
 }
 
 impl History {
@@ -46,7 +67,8 @@ impl History {
     pub(crate) fn new(floor: Revision, max: usize) -> History {
         let max = max.max(1);
         let min = MIN_CAPACITY.min(max);
-        History { events: VecDeque::new(), first: FIRST_SEQUENCE, floor, capacity: min, min, max }
+        let (events, first, capacity) = (VecDeque::new(), FIRST_SEQUENCE, min);
+        History { events, first, floor, capacity, min, max, bytes: 0, max_bytes: MAX_BYTES }
     }
 
     /// The sequence of the next event.
@@ -70,10 +92,12 @@ impl History {
     pub(crate) fn push(&mut self, event: Arc<Event>) {
         debug_assert_eq!(event.sequence(), self.end(), "events come one after the other");
         self.resize(event.recorded());
-        while self.events.len() >= self.capacity
+        self.bytes += event.object().footprint();
+        while self.is_full()
             && let Some(oldest) = self.events.pop_front()
         {
             self.first += 1;
+            self.bytes -= oldest.object().footprint();
             self.raise_floor(oldest.revision());
         }
         if self.events.capacity() > 4 * self.capacity {
@@ -89,17 +113,24 @@ impl History {
         follows.then_some(self.floor)
     }
 
-    /// How many events could be put in front.
-    pub(crate) fn room(&self) -> usize {
-        self.max.saturating_sub(self.events.len())
+    fn is_full(&self) -> bool {
+        let count = self.events.len();
+        count >= self.capacity || (self.bytes > self.max_bytes && count >= self.min)
+    }
+
+    /// How much could be put in front.
+    pub(crate) fn room(&self) -> Room {
+        let events = self.max.saturating_sub(self.events.len());
+        Room { events, bytes: self.max_bytes.saturating_sub(self.bytes) }
     }
 
     /// Puts `older` in front: all events after `after` and up to the floor, with the sequences that they get here.
     pub(crate) fn prepend(&mut self, older: Vec<Event>, after: Revision) {
-        debug_assert!(older.len() <= self.room(), "the caller has asked how much room there is");
+        debug_assert!(older.len() <= self.room().events, "the caller has asked how much room there is");
         self.capacity = self.capacity.max((self.events.len() + older.len()).min(self.max));
         for event in older.into_iter().rev() {
             self.first -= 1;
+            self.bytes += event.object().footprint();
             self.events.push_front(Arc::new(event.with_sequence(self.first)));
         }
         self.floor = after;
@@ -161,6 +192,20 @@ mod tests {
 
     fn revisions(history: &History, sequence: u64) -> Option<Vec<u64>> {
         Some(history.starting_at(sequence)?.map(|event| event.revision().get()).collect())
+    }
+
+    #[test]
+    fn large_objects_are_forgotten_sooner() {
+        let mut history = History::new(revision(1), 10_000);
+        let weight = object("a", "b", "", 2).footprint();
+        history.max_bytes = 150 * weight;
+        for number in 2..1000 {
+            push(&mut history, number, 0);
+        }
+        assert!((149..=151).contains(&history.len()), "{}", history.len());
+        history.max_bytes = 1;
+        push(&mut history, 1000, 0);
+        assert_eq!(history.len(), super::MIN_CAPACITY, "some are kept, however large");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Makes an object.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Frozen, Object};
@@ -51,7 +52,7 @@ async fn create_named(
             name: place.name.to_string(),
             being_deleted: current.object.meta.is_being_deleted(),
         }),
-        None => Ok(Step::Put(Box::new(object.clone()))),
+        None => Ok(Step::Put(Cow::Borrowed(&object))),
     })
     .await?;
     Ok(outcome.object)
@@ -79,6 +80,6 @@ pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mu
     resource.strategy.validate(context, object, &mut errors);
     super::update::refuse_if_any(resource, &object.meta.name, errors)?;
     resource.strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
-    resource.strategy.canonicalize(object);
+    resource.canonicalize(object);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Removes an object, at once, after a while, or when its finalizers agree.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use keelson_object::scalar::Time;
@@ -73,7 +74,7 @@ fn conflict(live: &Live, place: &Place, reason: String) -> Error {
 }
 
 /// Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete, and generic/registry/store.go, Delete (v1.36.4).
-fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions) -> Step {
+fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions) -> Step<'static> {
     let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let mut object = old.clone();
     let graceful = match grace(live, context, &mut object, asked) {
@@ -88,9 +89,10 @@ fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions)
     }
     if pending {
         live.resource.strategy.begin_delete(&mut object);
+        live.resource.canonicalize(&mut object);
     }
     let waits = graceful && object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
-    if pending || waits { Step::Put(Box::new(object)) } else { Step::Remove(Box::new(object)) }
+    if pending || waits { Step::Put(Cow::Owned(object)) } else { Step::Remove(Cow::Owned(object)) }
 }
 
 enum Grace {

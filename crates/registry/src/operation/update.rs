@@ -1,5 +1,6 @@
 //! Changes an object: by a whole new one, or by a function of the old one.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Frozen, Object};
@@ -69,7 +70,7 @@ async fn change(
         None if live.resource.create_on_update && part == Part::Main => {
             let mut object = rewrite(None)?;
             super::create::ready(live, context, &place.namespace, &mut object)?;
-            Ok(Step::Put(Box::new(object)))
+            Ok(Step::Put(Cow::Owned(object)))
         }
         None => Err(live.not_found(&place.name)),
     })
@@ -161,18 +162,18 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
     strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
-    strategy.canonicalize(object);
+    resource.canonicalize(object);
     Ok(())
 }
 
 /// An object that is being deleted goes with the last thing that held it.
-fn step(live: &Live, object: Object, old: &Object) -> Step {
+fn step(live: &Live, object: Object, old: &Object) -> Step<'static> {
     let waits = object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
     let free = |it: &Object| it.meta.finalizers.is_empty() && live.resource.strategy.may_go(it);
     if object.meta.is_being_deleted() && !waits && free(&object) && !free(old) {
-        return Step::Remove(Box::new(object));
+        return Step::Remove(Cow::Owned(object));
     }
-    Step::Put(Box::new(object))
+    Step::Put(Cow::Owned(object))
 }
 
 pub(super) fn refuse_if_any(resource: &Resource, name: &str, errors: FieldErrors) -> Result<()> {
