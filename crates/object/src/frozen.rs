@@ -25,6 +25,7 @@ pub struct Frozen {
     json: Bytes,
     metadata: Range<u32>,
     cells: OnceLock<Arc<[Cell]>>,
+    protobuf: OnceLock<Bytes>,
 }
 
 /// What selectors and handlers ask of an object without reading its bytes.
@@ -46,7 +47,7 @@ impl Frozen {
     /// Puts together what an encoder has made. `metadata` is where the value of `"metadata"` lies in `json`.
     pub fn new(revision: u64, index: Index, json: Bytes, metadata: Range<u32>) -> Frozen {
         debug_assert_eq!(json.get(metadata.start as usize), Some(&b'{'), "metadata begins with a brace");
-        Frozen { revision, index, json, metadata, cells: OnceLock::new() }
+        Frozen { revision, index, json, metadata, cells: OnceLock::new(), protobuf: OnceLock::new() }
     }
 
     /// The revision at which this state was written.
@@ -76,6 +77,15 @@ impl Frozen {
         }
         let cells = make()?;
         Ok(self.cells.get_or_init(|| cells))
+    }
+
+    /// The protobuf message of the stored version, made by the first reader who asks.
+    pub fn protobuf<E>(&self, make: impl FnOnce() -> Result<Bytes, E>) -> Result<&Bytes, E> {
+        if let Some(message) = self.protobuf.get() {
+            return Ok(message);
+        }
+        let message = make()?;
+        Ok(self.protobuf.get_or_init(|| message))
     }
 
     /// How much memory this object takes, roughly: its bytes and its index.

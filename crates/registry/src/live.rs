@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use keelson_codec::stored;
+use bytes::Bytes;
+use keelson_codec::{protobuf, stored};
 use keelson_object::{Cell, Frozen, Object, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
@@ -87,7 +88,7 @@ impl Live {
     }
 
     /// Encodes an object as of `revision`.
-    pub(crate) fn freeze(&self, value: &bytes::Bytes, revision: u64) -> Result<Arc<Frozen>> {
+    pub(crate) fn freeze(&self, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
         let frozen = stored::decode(value, revision, &self.resource.selectable);
         frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
     }
@@ -99,6 +100,15 @@ impl Live {
             Ok(version.columns.iter().map(|column| column.cell(&object)).collect())
         };
         if version.stored { frozen.cells(make).cloned() } else { make() }
+    }
+
+    /// The protobuf message of an object in `version`. That of the stored version is kept with the object.
+    pub fn message(&self, version: &Version, frozen: &Frozen) -> Result<Bytes> {
+        let schema =
+            version.schema.as_ref().ok_or_else(|| Error::Bug("a kind without a schema".to_owned()))?;
+        let make =
+            || protobuf::write_frozen(frozen, schema.root()).map_err(|error| Error::Bug(error.to_string()));
+        if version.stored { frozen.protobuf(make).cloned() } else { make() }
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Error {

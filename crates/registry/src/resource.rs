@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use keelson_codec::protobuf;
 use keelson_object::{GroupKind, GroupResource, Object, SelectableField, SmolStr};
 use keelson_schema::Schema;
 
@@ -89,6 +90,19 @@ pub struct Version {
     pub head: Bytes,
     /// `v1` or `apps/v1`.
     pub api_version: SmolStr,
+    /// How objects of this version look in protobuf; only built-in kinds do.
+    pub protobuf: Option<ProtobufForm>,
+}
+
+/// What stands around the messages of a kind in protobuf.
+#[derive(Clone, Debug)]
+pub struct ProtobufForm {
+    /// Of one object.
+    pub head: protobuf::Head,
+    /// Of a list.
+    pub list_head: protobuf::Head,
+    /// What a list is.
+    pub list: Schema,
 }
 
 impl Version {
@@ -106,6 +120,7 @@ impl Version {
             schema: None,
             head: Bytes::new(),
             api_version: SmolStr::default(),
+            protobuf: None,
         }
     }
 
@@ -361,10 +376,17 @@ impl Resource {
                 keelson_object::ApiVersion::new(group.clone(), version.name.clone()).to_string();
             version.head =
                 Bytes::from(format!("\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind));
-            version.api_version = api_version.into();
             if version.schema.is_none() {
                 version.schema = Schema::builtin(group, &version.name, &self.kind);
+                let list_kind = format!("{}List", self.kind);
+                version.protobuf =
+                    Schema::builtin(group, &version.name, &list_kind).map(|list| ProtobufForm {
+                        head: protobuf::Head::new(&api_version, &self.kind),
+                        list_head: protobuf::Head::new(&api_version, &list_kind),
+                        list,
+                    });
             }
+            version.api_version = api_version.into();
         }
         self
     }

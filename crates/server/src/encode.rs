@@ -9,6 +9,7 @@ pub(crate) mod frame;
 pub(crate) mod list;
 pub(crate) mod metadata;
 pub(crate) mod object;
+pub(crate) mod protobuf;
 pub(crate) mod table;
 
 use std::collections::VecDeque;
@@ -42,6 +43,11 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
         }
         (Encoding::Json, Layout::Pretty) => pretty(compact),
         (Encoding::Yaml, _) => to_yaml(compact),
+        (Encoding::Protobuf, _) => match protobuf::of_json(compact) {
+            Some(body) => body,
+            // What has no such form is better read as JSON than not at all.
+            None => return document(code, compact, Output::JSON),
+        },
     };
     with_type(code, media_type(output.encoding), Body::full(body))
 }
@@ -75,7 +81,7 @@ pub(crate) fn pieces(
         }
     }
     let all = start.into_iter().chain(pieces).chain([Bytes::from_static(b"\n")]);
-    compress::stream(code, all, gzip)
+    compress::stream(code, JSON, all, gzip)
 }
 
 /// One write for a short answer.
@@ -94,6 +100,7 @@ pub(crate) fn media_type(encoding: Encoding) -> HeaderValue {
     match encoding {
         Encoding::Json => JSON,
         Encoding::Yaml => HeaderValue::from_static("application/yaml"),
+        Encoding::Protobuf => HeaderValue::from_static("application/vnd.kubernetes.protobuf"),
     }
 }
 

@@ -24,15 +24,15 @@ use keelson_registry::decode::Draft;
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
 
 use crate::chain::Facts;
-use crate::encode::compress::Gzip;
+use crate::encode::compress::{Gzip, whole};
 use crate::encode::table::{Headings, Table};
 use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
-use crate::negotiate::{Input, MetaVersion, Output, Shape, text};
+use crate::negotiate::{self, Encoding, Input, MetaVersion, Output, Protobuf, Shape, text};
 use crate::params::{table, write};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
-use crate::response::Response;
+use crate::response::{Body, Response, with_type};
 use crate::route;
 
 /// How long a write may take, whatever the request's own deadline.
@@ -56,6 +56,18 @@ impl Call<'_> {
     /// Where the object is that the address names.
     fn place(&self) -> Place {
         Place::new(self.namespace(), self.info.name.clone())
+    }
+
+    /// What the answer looks like.
+    fn output(&self) -> Result<Output> {
+        negotiate::output(&self.parts.headers, self.query, self.protobuf())
+    }
+
+    fn protobuf(&self) -> Protobuf {
+        match self.found.version().protobuf {
+            Some(_) => Protobuf::Offered,
+            None => Protobuf::Unknown,
+        }
     }
 
     /// The circumstances of a write.
@@ -121,6 +133,11 @@ impl Call<'_> {
 
     /// One object as an answer, in the shape that was agreed on.
     fn answer(&self, code: StatusCode, frozen: &Frozen, output: Output) -> Result<Response> {
+        if output.encoding == Encoding::Protobuf {
+            let body = encode::protobuf::object(&self.found, frozen, output.shape)?;
+            let response = with_type(code, encode::media_type(Encoding::Protobuf), Body::full(body));
+            return Ok(whole(response, Gzip::of(&self.parts.headers)));
+        }
         let compact = match output.shape {
             Shape::Object => object::whole(&self.found.version().head, frozen),
             Shape::Table(version) => self.table(version)?.of_one(frozen, Headings::Shown),

@@ -15,6 +15,15 @@ pub(crate) enum Encoding {
     Json,
     /// YAML.
     Yaml,
+    /// Protobuf in its envelope.
+    Protobuf,
+}
+
+/// Whether protobuf can be had: only built-in kinds have that form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protobuf {
+    Offered,
+    Unknown,
 }
 
 /// Which version of the meta group a converted answer is in.
@@ -79,13 +88,26 @@ impl Output {
 }
 
 /// What can be served, in order of preference, as clients read it.
-const SERVED: &str = "application/json, application/yaml";
+fn served(protobuf: Protobuf) -> &'static str {
+    match protobuf {
+        Protobuf::Offered => READ,
+        Protobuf::Unknown => "application/json, application/yaml",
+    }
+}
+
 /// What can be streamed.
-const STREAMED: &str = "application/json;stream=watch";
+fn streamed(protobuf: Protobuf) -> &'static str {
+    match protobuf {
+        Protobuf::Offered => {
+            "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+        }
+        Protobuf::Unknown => "application/json;stream=watch",
+    }
+}
 
 /// What an answer about objects looks like.
-pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>) -> Result<Output> {
-    let mut output = negotiate(headers, shape).ok_or_else(|| not_acceptable(SERVED))?;
+pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>, protobuf: Protobuf) -> Result<Output> {
+    let mut output = negotiate(headers, protobuf, shape).ok_or_else(|| not_acceptable(served(protobuf)))?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
     }
@@ -93,17 +115,18 @@ pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>) -> Result<Output> {
 }
 
 /// What the frames of a watch look like.
-pub(crate) fn stream(headers: &HeaderMap) -> Result<Output> {
-    let output = negotiate(headers, shape).ok_or_else(|| not_acceptable(SERVED))?;
+pub(crate) fn stream(headers: &HeaderMap, protobuf: Protobuf) -> Result<Output> {
+    let output = negotiate(headers, protobuf, shape).ok_or_else(|| not_acceptable(served(protobuf)))?;
     match output.encoding {
-        Encoding::Json => Ok(output),
-        Encoding::Yaml => Err(not_acceptable(STREAMED)),
+        Encoding::Json | Encoding::Protobuf => Ok(output),
+        Encoding::Yaml => Err(not_acceptable(streamed(protobuf))),
     }
 }
 
 /// What an answer that is no object looks like: a failure, a discovery document. `None` if nothing will do.
 pub(crate) fn plain(headers: &HeaderMap, query: &Query<'_>) -> Option<Output> {
-    let mut output = negotiate(headers, |conversion| conversion.is_none().then_some(Shape::Object))?;
+    let shape = |conversion: Option<&Conversion>| conversion.is_none().then_some(Shape::Object);
+    let mut output = negotiate(headers, Protobuf::Offered, shape)?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
     }
@@ -117,7 +140,7 @@ pub(crate) fn not_acceptable(served: &str) -> Error {
 
 /// The answer to a client that takes nothing we have.
 pub(crate) fn nothing_acceptable() -> Error {
-    not_acceptable(SERVED)
+    not_acceptable(served(Protobuf::Offered))
 }
 
 /// How a body may be encoded.
@@ -151,16 +174,25 @@ pub(crate) fn input(headers: &HeaderMap) -> Result<Input> {
 }
 
 /// Walks through what the client takes, best first; `shape` says what conversions are possible.
-fn negotiate(headers: &HeaderMap, shape: impl Fn(Option<&Conversion>) -> Option<Shape>) -> Option<Output> {
+fn negotiate(
+    headers: &HeaderMap,
+    protobuf: Protobuf,
+    shape: impl Fn(Option<&Conversion>) -> Option<Shape>,
+) -> Option<Output> {
     let header = text(headers, header::ACCEPT);
     if header.is_empty() {
         return Some(Output::JSON);
     }
     parse_accept(header).iter().find_map(|accept| {
-        let encoding = [Encoding::Json, Encoding::Yaml]
-            .into_iter()
-            .find(|it| accept.takes(it.media_type()) && can_stream(accept, *it))?;
         let shape = shape(accept.conversion().as_ref())?;
+        let fits = |it: &Encoding| match it {
+            // Tables have no form in protobuf.
+            Encoding::Protobuf => protobuf == Protobuf::Offered && !matches!(shape, Shape::Table(_)),
+            Encoding::Json | Encoding::Yaml => true,
+        };
+        let encoding = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf]
+            .into_iter()
+            .find(|it| accept.takes(it.media_type()) && can_stream(accept, *it) && fits(it))?;
         let layout = if accept.is_pretty() { Layout::Pretty } else { Layout::Compact };
         Some(Output { encoding, shape, layout })
     })
@@ -169,7 +201,7 @@ fn negotiate(headers: &HeaderMap, shape: impl Fn(Option<&Conversion>) -> Option<
 fn can_stream(accept: &Accept, encoding: Encoding) -> bool {
     match accept.stream() {
         "" => true,
-        "watch" => encoding == Encoding::Json,
+        "watch" => encoding != Encoding::Yaml,
         _ => false,
     }
 }
@@ -180,6 +212,7 @@ impl Encoding {
         match self {
             Encoding::Json => MediaType::Json,
             Encoding::Yaml => MediaType::Yaml,
+            Encoding::Protobuf => MediaType::Protobuf,
         }
     }
 }
@@ -217,7 +250,7 @@ pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
 mod tests {
     use http::HeaderMap;
 
-    use super::{input, output, plain, stream};
+    use super::{Protobuf, input, output, plain, stream};
     use crate::query::Query;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -226,7 +259,7 @@ mod tests {
 
     #[track_caller]
     fn check(accept: &str, expected: &str) {
-        let found = match output(&headers(&[("accept", accept)]), &Query::default()) {
+        let found = match output(&headers(&[("accept", accept)]), &Query::default(), Protobuf::Unknown) {
             Ok(it) => format!("{:?} {:?} {:?}", it.encoding, it.shape, it.layout),
             Err(error) => error.to_string(),
         };
@@ -257,8 +290,8 @@ mod tests {
 
     #[test]
     fn watches_are_json() {
-        assert!(stream(&headers(&[("accept", "application/json;stream=watch")])).is_ok());
-        let error = stream(&headers(&[("accept", "application/yaml")])).unwrap_err();
+        assert!(stream(&headers(&[("accept", "application/json;stream=watch")]), Protobuf::Unknown).is_ok());
+        let error = stream(&headers(&[("accept", "application/yaml")]), Protobuf::Unknown).unwrap_err();
         let expected =
             "not acceptable: only the following media types are accepted: application/json;stream=watch";
         assert_eq!(error.to_string(), expected);
@@ -276,7 +309,8 @@ mod tests {
     #[test]
     fn people_get_white_space() {
         let check = |query: &str, agent: &str, expected: &str| {
-            let found = output(&headers(&[("user-agent", agent)]), &Query::parse(query)).unwrap();
+            let found =
+                output(&headers(&[("user-agent", agent)]), &Query::parse(query), Protobuf::Unknown).unwrap();
             assert_eq!(format!("{:?}", found.layout), expected, "{query} {agent}");
         };
         check("", "curl/8.0", "Pretty");
@@ -286,6 +320,23 @@ mod tests {
         check("pretty=false", "curl/8.0", "Compact");
         check("pretty=nonsense", "curl/8.0", "Compact");
         check("pretty=", "curl/8.0", "Pretty");
+    }
+
+    #[test]
+    fn built_in_kinds_are_also_served_in_protobuf() {
+        let check = |accept: &str, expected: &str| {
+            let found = output(&headers(&[("accept", accept)]), &Query::default(), Protobuf::Offered);
+            assert_eq!(found.map_or("refused".to_owned(), |it| format!("{:?}", it.encoding)), expected);
+        };
+        check("application/vnd.kubernetes.protobuf", "Protobuf");
+        check("application/vnd.kubernetes.protobuf,application/json", "Protobuf");
+        check("application/json,application/vnd.kubernetes.protobuf", "Json");
+        check(
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            "Protobuf",
+        );
+        check("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", "refused");
+        check("*/*", "Json");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{COMPRESS_FROM, Pieces};
 use crate::negotiate::text;
-use crate::response::{Body, JSON, Response, with_type};
+use crate::response::{Body, Response, with_type};
 
 /// Whether the client reads gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +45,13 @@ pub(crate) fn whole(response: Response, gzip: Gzip) -> Response {
     Response::from_parts(parts, Body::chunks(compressed))
 }
 
-/// A long answer of compact JSON that is made while it is sent.
-pub(super) fn stream(code: StatusCode, pieces: impl Pieces, gzip: Gzip) -> Response {
+/// A long answer that is made while it is sent.
+pub(super) fn stream(code: StatusCode, media_type: HeaderValue, pieces: impl Pieces, gzip: Gzip) -> Response {
     let body = match gzip {
         Gzip::Yes => Body::stream(futures_util::stream::iter(Compressed::new(pieces).map(Ok))),
         Gzip::No => Body::stream(futures_util::stream::iter(pieces.map(Ok))),
     };
-    let mut response = with_type(code, JSON, body);
+    let mut response = with_type(code, media_type, body);
     if gzip == Gzip::Yes {
         mark(response.headers_mut());
     }

@@ -11,7 +11,7 @@ use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let encoding = negotiate::input(&call.parts.headers)?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Create)?;

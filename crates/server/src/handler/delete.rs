@@ -14,7 +14,7 @@ use crate::respond;
 use crate::response::Response;
 
 pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let params = params(call, body).await?;
     let context = call.context(params.dry_run, "");
     let (live, place) = (&call.found.live, call.place());

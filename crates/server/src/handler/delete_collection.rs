@@ -5,17 +5,16 @@ use keelson_registry::operation;
 use super::{Call, delete, list};
 use crate::body::RequestBody;
 use crate::error::Result;
-use crate::negotiate;
 use crate::params;
 use crate::response::Response;
 
 pub(crate) async fn delete_collection(call: &Call<'_>, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let options = params::list::list(call.query, "")?;
     let how = delete::params(call, body).await?;
     let context = call.context(how.dry_run, "");
     let live = &call.found.live;
     let done = operation::delete_collection(live, &context, call.namespace(), &options, &how.options).await;
     call.facts.warnings.extend(context.take_warnings());
-    list::answer(call, done?, output)
+    list::answer(call, done?, output).await
 }

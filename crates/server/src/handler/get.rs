@@ -6,12 +6,11 @@ use keelson_registry::options::Freshness;
 
 use super::Call;
 use crate::error::{Error, Result};
-use crate::negotiate;
 use crate::params;
 use crate::response::Response;
 
 pub(crate) async fn get(call: &Call<'_>) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     if call.query.switch("export") == Some(true) {
         let message = "the export parameter, deprecated since v1.14, is no longer supported";
         return Err(Error::BadRequest(message.to_owned()));

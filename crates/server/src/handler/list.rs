@@ -8,20 +8,23 @@ use crate::encode;
 use crate::encode::compress::Gzip;
 use crate::encode::list::{Item, ListHead, ListMeta};
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Output, Shape};
+use crate::negotiate::{Encoding, Output, Shape};
 use crate::params::list;
 use crate::response::Response;
 
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let options = list::list(call.query, &call.info.name)?;
     let listing = operation::list(&call.found.live, call.namespace(), &options).await?;
-    answer(call, listing, output)
+    answer(call, listing, output).await
 }
 
 /// Many objects as an answer, in the shape that was agreed on.
-pub(super) fn answer(call: &Call<'_>, listing: Listing, output: Output) -> Result<Response> {
+pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) -> Result<Response> {
     let gzip = Gzip::of(&call.parts.headers);
+    if output.encoding == Encoding::Protobuf {
+        return encode::protobuf::list(&call.found, listing, output.shape, gzip).await;
+    }
     let Listing { items, revision, continue_token, remaining } = listing;
     let meta = ListMeta { revision, continue_token, remaining };
     let resource = &call.found.live.resource;

@@ -19,7 +19,7 @@ use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let form = Form::of(&call.parts.headers)?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Patch)?;

@@ -22,13 +22,13 @@ use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn get(call: &Call<'_>, at: &Scale) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let frozen = operation::get(&call.found.live, &call.place(), freshness(call)?).await?;
     answer(call, &frozen, at, output)
 }
 
 pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Update)?;
     let draft = call.draft(negotiate::input(&call.parts.headers)?, &body)?;
@@ -39,7 +39,7 @@ pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Re
 }
 
 pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let form = Form::of(&call.parts.headers)?;
     let body: Bytes = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Patch)?;

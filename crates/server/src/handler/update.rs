@@ -12,7 +12,7 @@ use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn update(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
-    let output = negotiate::output(&call.parts.headers, call.query)?;
+    let output = call.output()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Update)?;
     let encoding = negotiate::input(&call.parts.headers)?;

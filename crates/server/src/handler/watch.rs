@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use keelson_registry::{Error as RegistryError, Verb, operation};
 use rand::RngExt as _;
 
@@ -19,13 +19,18 @@ use crate::response::{Body, Response, with_type};
 use crate::stream::watch::{Beginning, Frames, Look, frames};
 
 pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Response> {
-    let output = negotiate::stream(&call.parts.headers)?;
+    let output = negotiate::stream(&call.parts.headers, call.protobuf())?;
     let live = &call.found.live;
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
     }
     let mut options = list::watch(call.query, &call.info.name)?;
     let look = match output.shape {
+        shape @ (Shape::Object | Shape::Metadata(_) | Shape::MetadataList(_))
+            if output.encoding == Encoding::Protobuf =>
+        {
+            Look::Protobuf(encode::protobuf::Frames::new(&call.found, shape))
+        }
         Shape::Object => Look::Object,
         Shape::Metadata(version) | Shape::MetadataList(version) => Look::Metadata(version),
         Shape::Table(version) => Look::Table(Box::new(call.table(version)?), Headings::Shown),
@@ -49,7 +54,11 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
         timeout,
         series: Arc::clone(series),
     });
-    Ok(with_type(StatusCode::OK, encode::media_type(Encoding::Json), Body::stream(frames_body)))
+    let media_type = match output.encoding {
+        Encoding::Protobuf => HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch"),
+        Encoding::Json | Encoding::Yaml => encode::media_type(Encoding::Json),
+    };
+    Ok(with_type(StatusCode::OK, media_type, Body::stream(frames_body)))
 }
 
 /// Between once and twice `least`, so that watches that begin together do not end together.

@@ -20,6 +20,7 @@ use tracing::debug;
 use crate::builder::Server;
 use crate::encode::CHUNK;
 use crate::encode::frame::{self, InitialEnd};
+use crate::encode::protobuf;
 use crate::encode::table::{Headings, Table};
 use crate::metrics::{Counter, Gauge, Histogram, Series};
 use crate::negotiate::MetaVersion;
@@ -53,6 +54,8 @@ pub(crate) enum Look {
     Metadata(MetaVersion),
     /// As rows. The first frame describes the columns.
     Table(Box<Table>, Headings),
+    /// In protobuf, whole or their metadata alone.
+    Protobuf(protobuf::Frames),
 }
 
 /// The frames, until the time is up, the server ends, or the watch does.
@@ -92,7 +95,7 @@ impl State {
     /// Waits for a change, then takes all that are ready, up to a chunk.
     async fn next_chunk(&mut self) -> Option<Bytes> {
         if let Some(status) = self.failed.take() {
-            return Some(frame::raw("ERROR", &status.to_json()));
+            return Some(self.writer.error(&status));
         }
         let first = {
             let watch = self.watch.as_mut()?;
@@ -125,7 +128,7 @@ impl State {
                 self.watch = None;
                 match error {
                     error @ RegistryError::Expired { .. } => {
-                        Some(frame::raw("ERROR", &respond::watch_error(error).to_json()))
+                        Some(self.writer.error(&respond::watch_error(error)))
                     }
                     // The client goes on from the last revision it saw.
                     error => {
@@ -171,8 +174,17 @@ impl Writer {
         matches!(self.look, Look::Object) && self.found.version().stored
     }
 
+    /// The last frame of a watch that cannot go on.
+    fn error(&self, status: &Status) -> Bytes {
+        match &self.look {
+            Look::Protobuf(_) => protobuf::error_frame(status),
+            Look::Object | Look::Metadata(_) | Look::Table(..) => frame::raw("ERROR", &status.to_json()),
+        }
+    }
+
     fn own(&mut self, kind: EventKind, object: &Frozen) -> Bytes {
         match &mut self.look {
+            Look::Protobuf(frames) => frames.object(&self.found, frame::type_name(kind), object),
             Look::Object => frame::object(kind, &self.found.version().head, object),
             Look::Metadata(version) => frame::metadata(kind, *version, object),
             Look::Table(table, headings) => {
@@ -185,6 +197,7 @@ impl Writer {
 
     fn bookmark(&self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
         match &self.look {
+            Look::Protobuf(frames) => frames.bookmark(revision, is_initial_end),
             Look::Object => frame::bookmark(&self.found.version().head, revision, is_initial_end),
             Look::Metadata(version) => frame::bookmark(&metadata_head(*version), revision, is_initial_end),
             Look::Table(table, _) => frame::bookmark(&table_head(table), revision, is_initial_end),

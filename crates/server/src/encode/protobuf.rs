@@ -1,0 +1,214 @@
+//! The same answers in protobuf: envelopes around messages that are made once per object.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use keelson_codec::json;
+use keelson_codec::protobuf::{self, Head, List};
+use keelson_object::{Frozen, Map, Value};
+use keelson_registry::operation::Listing;
+use keelson_registry::{Error as RegistryError, Found};
+use keelson_schema::Schema;
+use keelson_status::Status;
+
+use super::compress::{self, Gzip};
+use super::frame::InitialEnd;
+use super::{CHUNK, COMPRESS_FROM, media_type};
+use crate::error::{Error, Result};
+use crate::negotiate::{Encoding, MetaVersion, Shape};
+use crate::response::{Body, Response, with_type};
+
+/// Lists of more objects than these are put together off the threads that serve connections: each object that
+/// nobody has asked for in protobuf yet is encoded first.
+const SHORT_LIST: usize = 100;
+
+/// A document that we wrote as JSON; `None` if its kind has no protobuf form.
+pub(crate) fn of_json(compact: &[u8]) -> Option<Bytes> {
+    let value = json::read(compact).ok()?.value;
+    let text = |key: &str| value.as_map().and_then(|map| map.str(key)).map(str::to_owned);
+    protobuf::encode(&value, &text("apiVersion")?, &text("kind")?).ok()
+}
+
+/// One object in its envelope.
+pub(crate) fn object(found: &Found, frozen: &Frozen, shape: Shape) -> Result<Bytes> {
+    let message = found.live.message(found.version(), frozen)?;
+    match shape {
+        Shape::Metadata(version) => Ok(metadata_head(version).wrap(metadata(&message)?)),
+        Shape::MetadataList(_) => Err(Error::NotAcceptable(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            found.live.resource.kind
+        ))),
+        Shape::Object | Shape::Table(_) => Ok(form_head(found)?.wrap(&message)),
+    }
+}
+
+/// Many objects, written while they are sent.
+pub(crate) async fn list(found: &Found, listing: Listing, shape: Shape, gzip: Gzip) -> Result<Response> {
+    if let Shape::Metadata(_) = shape {
+        return Err(Error::NotAcceptable(format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({}List)",
+            found.live.resource.kind
+        )));
+    }
+    let (head, schema) = match shape {
+        Shape::MetadataList(version) => {
+            let kind = "PartialObjectMetadataList";
+            let group_version = version.api_version().rsplit('/').next().unwrap_or_default();
+            (Head::new(version.api_version(), kind), Schema::builtin("meta.k8s.io", group_version, kind))
+        }
+        _ => {
+            let form = found.version().protobuf.as_ref();
+            let form = form.ok_or_else(|| bug("a kind without a protobuf form"))?;
+            (form.list_head.clone(), Some(form.list.clone()))
+        }
+    };
+    let schema = schema.ok_or_else(|| bug("the tables have no list of this kind"))?;
+    let metadata_value = list_meta(&listing);
+    let messages = messages(found, listing.items, shape).await?;
+    let sizes = messages.iter().map(Bytes::len);
+    let list =
+        List::new(&head, schema.root(), &metadata_value, sizes).map_err(|error| bug(&error.to_string()))?;
+    let is_long = list.size() > COMPRESS_FROM;
+    let pieces = pieces(list, messages);
+    let kind = media_type(Encoding::Protobuf);
+    if is_long {
+        return Ok(compress::stream(StatusCode::OK, kind, pieces, gzip));
+    }
+    Ok(with_type(StatusCode::OK, kind, Body::chunks(pieces.collect())))
+}
+
+async fn messages(found: &Found, items: Vec<Arc<Frozen>>, shape: Shape) -> Result<Vec<Bytes>> {
+    let is_short = items.len() <= SHORT_LIST;
+    let found = found.clone();
+    let make = move || -> Result<Vec<Bytes>> {
+        let message = |item: &Arc<Frozen>| -> Result<Bytes> {
+            let message = found.live.message(found.version(), item)?;
+            match shape {
+                Shape::MetadataList(_) => Ok(message.slice_ref(metadata(&message)?)),
+                _ => Ok(message),
+            }
+        };
+        items.iter().map(message).collect()
+    };
+    if is_short {
+        return make();
+    }
+    tokio::task::spawn_blocking(make).await.unwrap_or_else(|_| Err(bug("a list was not put together")))
+}
+
+fn pieces(list: List, messages: Vec<Bytes>) -> impl Iterator<Item = Bytes> + Send {
+    let mut messages = messages.into_iter();
+    let mut open = Some(BytesMut::from(&list.begin()[..]));
+    std::iter::from_fn(move || {
+        let mut out = open.take()?;
+        for message in messages.by_ref() {
+            list.item(&message, &mut out);
+            if out.len() >= CHUNK {
+                open = Some(BytesMut::with_capacity(CHUNK + (8 << 10)));
+                return Some(out.freeze());
+            }
+        }
+        out.extend_from_slice(list.end());
+        Some(out.freeze())
+    })
+}
+
+fn list_meta(listing: &Listing) -> Value {
+    let mut map = Map::new();
+    map.push_new("resourceVersion", listing.revision.to_string());
+    if !listing.continue_token.is_empty() {
+        map.push_new("continue", listing.continue_token.as_str());
+    }
+    if let Some(remaining) = listing.remaining {
+        map.push_new("remainingItemCount", i64::try_from(remaining).unwrap_or(i64::MAX));
+    }
+    Value::Map(map)
+}
+
+/// How the frames of a watch look.
+pub(crate) struct Frames {
+    head: Head,
+    metadata_only: bool,
+}
+
+impl Frames {
+    /// Frames of whole objects, or of their metadata.
+    pub(crate) fn new(found: &Found, shape: Shape) -> Frames {
+        match shape {
+            Shape::Metadata(version) | Shape::MetadataList(version) => {
+                Frames { head: metadata_head(version), metadata_only: true }
+            }
+            Shape::Object | Shape::Table(_) => {
+                let version = found.version();
+                Frames {
+                    head: Head::new(&version.api_version, &found.live.resource.kind),
+                    metadata_only: false,
+                }
+            }
+        }
+    }
+
+    /// An event about an object. One that cannot be encoded ends as an ERROR frame.
+    pub(crate) fn object(&self, found: &Found, event: &str, object: &Frozen) -> Bytes {
+        let message = found.live.message(found.version(), object);
+        let part = message.as_ref().map_err(ToString::to_string).and_then(|message| {
+            let part = if self.metadata_only { protobuf::metadata_only(message) } else { Some(&message[..]) };
+            part.ok_or_else(|| "an object without metadata".to_owned())
+        });
+        match part {
+            Ok(part) => frame(event, &self.head, part),
+            Err(problem) => error_frame(&Status::internal_error(&problem)),
+        }
+    }
+
+    /// A bookmark: an object of which only the revision is known.
+    pub(crate) fn bookmark(&self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
+        let mut metadata = Map::new();
+        metadata.push_new("resourceVersion", revision.to_string());
+        if is_initial_end == InitialEnd::Yes {
+            metadata.map_mut("annotations").set("k8s.io/initial-events-end", "true");
+        }
+        let mut value = Map::new();
+        value.push_new("metadata", metadata);
+        // Every kind begins with its metadata, so that the message of metadata alone is one of the kind, too.
+        let schema = Schema::builtin("meta.k8s.io", "v1", "PartialObjectMetadata");
+        let message = schema.and_then(|schema| protobuf::write(&Value::Map(value), schema.root()).ok());
+        frame("BOOKMARK", &self.head, &message.unwrap_or_default())
+    }
+}
+
+/// The last frame of a watch that cannot go on.
+pub(crate) fn error_frame(status: &Status) -> Bytes {
+    let schema = Schema::builtin("", "v1", "Status");
+    let value = json::read(&status.to_json()).map(|document| document.value).unwrap_or_default();
+    let message = schema.and_then(|schema| protobuf::write(&value, schema.root()).ok());
+    frame("ERROR", &Head::new("v1", "Status"), &message.unwrap_or_default())
+}
+
+fn frame(event: &str, head: &Head, message: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(head.size(message.len()) + 32);
+    protobuf::write_frame(event, head, message, &mut out);
+    out.freeze()
+}
+
+fn form_head(found: &Found) -> Result<&Head> {
+    found
+        .version()
+        .protobuf
+        .as_ref()
+        .map(|form| &form.head)
+        .ok_or_else(|| bug("a kind without a protobuf form"))
+}
+
+fn metadata_head(version: MetaVersion) -> Head {
+    Head::new(version.api_version(), "PartialObjectMetadata")
+}
+
+fn metadata(message: &[u8]) -> Result<&[u8]> {
+    protobuf::metadata_only(message).ok_or_else(|| bug("an object without metadata"))
+}
+
+fn bug(problem: &str) -> Error {
+    Error::Registry(RegistryError::Bug(problem.to_owned()))
+}
