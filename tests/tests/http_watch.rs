@@ -162,23 +162,6 @@ async fn a_bookmark_comes_before_the_end() {
 }
 
 #[tokio::test]
-async fn a_revision_that_is_too_old_is_gone() {
-    let place = Place::new("watch-gone").await;
-    place.config_map("a", "1").await;
-    let mut watch = place.client.watch(&place.path("configmaps?watch=1&resourceVersion=1")).await;
-    let event = watch.event().await;
-    // A young server may still know everything that ever happened.
-    if event["type"] != "ERROR" {
-        assert_eq!(event["type"], "ADDED", "{event}");
-        return;
-    }
-    assert_eq!((&event["object"]["code"], &event["object"]["reason"]), (&json!(410), &json!("Expired")));
-    let message = event["object"]["message"].as_str().unwrap_or_default();
-    assert!(message.starts_with("too old resource version: 1 ("), "{message}");
-    watch.end().await;
-}
-
-#[tokio::test]
 async fn a_watch_waits_for_a_revision_of_the_future() {
     let place = Place::new("watch-future").await;
     let mut watch =

@@ -103,7 +103,10 @@ impl Storage {
         match config.store {
             StoreChoice::Memory => Ok(Storage::Memory(Arc::new(MemoryStore::new(clock.clone())))),
             StoreChoice::Embedded => {
-                let options = Options::new(config.data_dir.join("store"), clock.clone());
+                let options = Options {
+                    compaction_interval: config.compaction_interval,
+                    ..Options::new(config.data_dir.join("store"), clock.clone())
+                };
                 Ok(Storage::Embedded(Arc::new(MvccStore::open(options).await?)))
             }
         }

@@ -42,6 +42,8 @@ pub struct Config {
     pub shutdown: Shutdown,
     /// How long after the start `/livez` stays good although not everything has started.
     pub livez_grace_period: Duration,
+    /// How often the history of the store is compacted; `None` is never.
+    pub compaction_interval: Option<Duration>,
     /// How long events are kept.
     pub event_ttl: Duration,
     /// How many objects of a collection are deleted at the same time.
@@ -230,6 +232,8 @@ impl Config {
                 watch_grace_period: flags.duration("shutdown-watch-termination-grace-period").to_std(),
             },
             livez_grace_period: flags.duration("livez-grace-period").to_std(),
+            compaction_interval: Some(flags.duration("etcd-compaction-interval").to_std())
+                .filter(|it| !it.is_zero()),
             event_ttl: flags.duration("event-ttl").to_std(),
             delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
                 .unwrap_or(1)

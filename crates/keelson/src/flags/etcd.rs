@@ -38,7 +38,7 @@ pub(super) const SECTION: Section = Section {
         ),
         Flag::not_yet("etcd-cafile", Kind::Text, "", "authorities that vouch for the etcd servers"),
         Flag::not_yet("etcd-certfile", Kind::Text, "", "certificate that is shown to etcd"),
-        Flag::not_yet(
+        Flag::acts(
             "etcd-compaction-interval",
             Kind::Duration,
             "5m0s",

@@ -44,16 +44,17 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
         start,
         limit: if limit == 0 { usize::MAX } else { limit },
     };
-    let source = match source(live, freshness).await {
-        Err(Error::Expired { .. }) if token.is_some() => {
-            let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
-            return Err(Error::ContinueExpired { token: token.encode() });
-        }
-        source => source?,
-    };
-    match source {
+    let listing = match source(live, freshness).await? {
         Source::Snapshot(snapshot) => Ok(walk.snapshot(&snapshot)),
         Source::Past(revision) => walk.past(revision).await,
+    };
+    match listing {
+        // The client may go on with what is there now, if it does not mind that the pages do not fit together.
+        Err(Error::Expired { .. }) if token.is_some() => {
+            let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
+            Err(Error::ContinueExpired { token: token.encode() })
+        }
+        listing => listing,
     }
 }
 
