@@ -27,7 +27,7 @@ pub(crate) const FRESH: Duration = Duration::from_secs(75);
 /// How many events are kept, however old.
 pub(crate) const MIN_CAPACITY: usize = 100;
 
-/// How much the objects of all events may take, beyond the first [`MIN_CAPACITY`]. What is forgotten for this is still
+/// How much all events may take, beyond the first [`MIN_CAPACITY`]. What is forgotten for this is still
 /// in the store, where a client that resumes gets it from.
 const MAX_BYTES: usize = 128 << 20;
 
@@ -54,11 +54,16 @@ pub(crate) struct Room {
     pub(crate) bytes: usize,
 }
 
+/// What an event takes: the object, and as much again for the frame that watchers share.
+fn weight(event: &Event) -> usize {
+    2 * event.object().footprint()
+}
+
 impl Room {
     /// What is left when `event` is in.
     pub(crate) fn without(self, event: &Event) -> Option<Room> {
         let events = self.events.checked_sub(1)?;
-        Some(Room { events, bytes: self.bytes.checked_sub(event.object().footprint())? })
+        Some(Room { events, bytes: self.bytes.checked_sub(weight(event))? })
     }
 }
 
@@ -92,12 +97,12 @@ impl History {
     pub(crate) fn push(&mut self, event: Arc<Event>) {
         debug_assert_eq!(event.sequence(), self.end(), "events come one after the other");
         self.resize(event.recorded());
-        self.bytes += event.object().footprint();
+        self.bytes += weight(&event);
         while self.is_full()
             && let Some(oldest) = self.events.pop_front()
         {
             self.first += 1;
-            self.bytes -= oldest.object().footprint();
+            self.bytes -= weight(&oldest);
             self.raise_floor(oldest.revision());
         }
         if self.events.capacity() > 4 * self.capacity {
@@ -130,7 +135,7 @@ impl History {
         self.capacity = self.capacity.max((self.events.len() + older.len()).min(self.max));
         for event in older.into_iter().rev() {
             self.first -= 1;
-            self.bytes += event.object().footprint();
+            self.bytes += weight(&event);
             self.events.push_front(Arc::new(event.with_sequence(self.first)));
         }
         self.floor = after;
@@ -198,7 +203,7 @@ mod tests {
     fn large_objects_are_forgotten_sooner() {
         let mut history = History::new(revision(1), 10_000);
         let weight = object("a", "b", "", 2).footprint();
-        history.max_bytes = 150 * weight;
+        history.max_bytes = 150 * 2 * weight;
         for number in 2..1000 {
             push(&mut history, number, 0);
         }
