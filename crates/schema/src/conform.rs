@@ -34,7 +34,7 @@ use crate::types::{Field, Shape, Struct, Type, Union};
 use place::{Place, Step};
 
 /// Structs may contain themselves (JSON schemas do); deeper than this is not meant seriously.
-const MAX_DEPTH: usize = 1000;
+const MAX_DEPTH: usize = 500;
 
 /// As many unknown fields are reported; the others are dropped in silence.
 const MAX_UNKNOWN: usize = 100;

@@ -24,7 +24,7 @@ use crate::json;
 
 /// How deep structs may be nested: as deep as the check by schema takes a JSON schema, the one struct that contains
 /// itself.
-pub(super) const MAX_DEPTH: usize = 500;
+pub(super) const MAX_DEPTH: usize = 250;
 
 /// How deep envelopes may be nested: an event has an object, and that may be a list of objects.
 pub(super) const MAX_ENVELOPES: usize = 4;
