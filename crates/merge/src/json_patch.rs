@@ -148,12 +148,15 @@ fn replace(target: &mut Value, path: &Pointer, value: Value) -> Result<(), Error
         *target = value;
         return Ok(());
     };
-    let slot = match walk(target, parents).ok_or_else(missing)? {
-        Value::Map(map) => map.get_mut(last),
-        Value::List(items) => position(last, items.len()).and_then(|at| items.get_mut(at)),
-        _ => None,
-    };
-    *slot.ok_or_else(missing)? = value;
+    match walk(target, parents).ok_or_else(missing)? {
+        // Upstream's library does not mind if there was nothing to replace.
+        Value::Map(map) => map.set(last, value),
+        Value::List(items) => {
+            let slot = position(last, items.len()).and_then(|at| items.get_mut(at));
+            *slot.ok_or_else(missing)? = value;
+        }
+        _ => return Err(missing()),
+    }
     Ok(())
 }
 
@@ -219,6 +222,7 @@ mod tests {
             "{}",
         );
         check(r#"{"a":[1,2]}"#, r#"[{"op":"remove","path":"/a/-1"}]"#, r#"{"a":[1]}"#);
+        check(r#"{"a":{}}"#, r#"[{"op":"replace","path":"/a/b","value":1}]"#, r#"{"a":{"b":1}}"#);
     }
 
     #[test]
