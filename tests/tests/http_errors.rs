@@ -237,3 +237,16 @@ async fn options_that_make_no_sense_are_refused() {
         answer.refused(422, "Invalid");
     }
 }
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_told_where() {
+    let place = Place::new("where").await;
+    let call = place.client.call("POST", &place.path("configmaps"));
+    let answer = call.body("{\n  \"metadata\": {]\n}").send().await;
+    answer.refused(400, "BadRequest");
+    assert_eq!(answer.header("warning"), "299 - \"the body is no JSON at line 2, column 16\"");
+    let call =
+        place.client.call("POST", &place.path("configmaps")).header("content-type", "application/yaml");
+    let refused = call.body("a: 1\nb: [\n").send().await.refused(400, "BadRequest");
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("line ")), "{refused}");
+}

@@ -102,6 +102,10 @@ impl Call<'_> {
         match input {
             Input::Json => {
                 let document = json::read(body).map_err(|error| {
+                    // The message is upstream's, which does not say where.
+                    let at = error.position(body);
+                    let place = format!("the body is no JSON at line {}, column {}", at.line, at.column);
+                    self.facts.warnings.extend([place]);
                     unreadable(&format!("couldn't get version/kind; json parse error: {error}"))
                 })?;
                 Ok(Draft { value: document.value, duplicates: document.duplicates, ..Draft::default() })
