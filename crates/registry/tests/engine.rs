@@ -340,3 +340,16 @@ async fn a_hundred_writers_all_land() {
         Some(100)
     );
 }
+
+#[tokio::test]
+async fn who_has_written_sees_it_whatever_freshness_is_asked_for() {
+    let garden = Garden::new().await;
+    for number in 0..50 {
+        let name = format!("f{number}");
+        garden.create(flower(&name, 1)).await.unwrap();
+        let place = Place::new("default", name.as_str());
+        operation::get(&garden.live, &place, Freshness::Any).await.expect("it was just written");
+        let options = ListOptions { freshness: Freshness::Any, ..ListOptions::default() };
+        assert_eq!(garden.names(&options).await.len(), number + 1);
+    }
+}

@@ -189,6 +189,10 @@ impl Store for MvccStore {
         })
     }
 
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn health(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let closing = self.shared.closing.load(Ordering::Acquire);

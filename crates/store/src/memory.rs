@@ -69,6 +69,10 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.shared.with(|model| model.tip(prefix))) })
     }
 
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn get<'s>(&'s self, key: &'s Key) -> BoxFuture<'s, Result<Option<Entry>>> {
         Box::pin(async move { Ok(self.shared.with(|model| model.live.get(key).cloned())) })
     }

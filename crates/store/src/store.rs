@@ -52,6 +52,11 @@ pub trait Store: Send + Sync + 'static {
     /// still start after `before`. Does nothing if that much is forgotten already.
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>>;
 
+    /// Whether [`Store::tip`] is a look into memory: then nobody needs to put up with an old state.
+    fn is_near(&self) -> bool {
+        false
+    }
+
     /// Whether the store can do its work.
     fn health(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(std::future::ready(Ok(())))

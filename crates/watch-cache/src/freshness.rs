@@ -79,6 +79,16 @@ impl Cache {
         Ok(self.shared.unchanged_up_to(tip.latest))
     }
 
+    /// A read of whatever is at hand: the latest state if the store is near, else what the cache has. Never fails.
+    pub async fn at_hand(&self) -> Snapshot {
+        if self.source.store.is_near()
+            && let Ok(snapshot) = self.fresh().await
+        {
+            return snapshot;
+        }
+        self.snapshot()
+    }
+
     /// A read of a state at least as recent as a revision. Waits for it, but not longer than `deadline`.
     pub async fn at_least(&self, revision: Revision, deadline: Duration) -> Result<Snapshot> {
         let snapshot = self.snapshot();

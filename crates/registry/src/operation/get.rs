@@ -15,10 +15,10 @@ pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc
     let cache = live.cache();
     let snapshot = match freshness {
         Freshness::Latest => cache.fresh().await?,
-        Freshness::Any => cache.snapshot(),
+        Freshness::Any => cache.at_hand().await,
         Freshness::AtLeast(revision) | Freshness::Exactly(revision) => match Revision::new(revision) {
             Some(revision) => cache.at_least(revision, BLOCK_TIMEOUT).await?,
-            None => cache.snapshot(),
+            None => cache.at_hand().await,
         },
     };
     let found = snapshot.get(&place.namespace, &place.name).cloned();

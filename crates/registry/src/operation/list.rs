@@ -68,10 +68,10 @@ async fn source(live: &Live, freshness: Freshness) -> Result<Source> {
     let cache = live.cache();
     let snapshot = match freshness {
         Freshness::Latest => cache.fresh().await?,
-        Freshness::Any | Freshness::AtLeast(0) | Freshness::Exactly(0) => cache.snapshot(),
+        Freshness::Any | Freshness::AtLeast(0) | Freshness::Exactly(0) => cache.at_hand().await,
         Freshness::AtLeast(revision) => match Revision::new(revision) {
             Some(revision) => cache.at_least(revision, BLOCK_TIMEOUT).await?,
-            None => cache.snapshot(),
+            None => cache.at_hand().await,
         },
         Freshness::Exactly(number) => {
             let revision = Revision::new(number).unwrap_or(Revision::FIRST);

@@ -55,7 +55,10 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
             cache.fresh().await?;
             Start::Snapshot
         }
-        (_, WatchFrom::Any | WatchFrom::After(_)) => Start::Snapshot,
+        (_, WatchFrom::Any | WatchFrom::After(_)) => {
+            cache.at_hand().await;
+            Start::Snapshot
+        }
     };
     let bookmarks = match (options.bookmarks, options.initial_events) {
         (false, _) => Bookmarks::Off,
