@@ -11,10 +11,6 @@ use keelson::start::Prepared;
 use keelson::{logging, machine, signals};
 use keelson_stdx::clock::Clock;
 
-/// Half of a write is making and dropping small trees.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Trees may be nested as deeply as upstream allows; walking one takes stack, but only when it is walked.
 const WORKER_STACK: usize = 16 << 20;
 
