@@ -127,6 +127,7 @@ impl Watch {
         if rest == Rest::InHistory {
             self.queue.restart();
             let latest = self.shared.state.read().latest;
+            self.queue.skip(latest);
             self.stage = Stage::CatchingUp(latest, Tell::Nothing);
         }
         !self.ready.is_empty() || rest == Rest::InHistory

@@ -106,7 +106,18 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<Event>,
-    behind: bool,
+    /// The last event that found no place.
+    lost: Option<Revision>,
+    /// What the reader has from the history anyway.
+    skipped: Option<Revision>,
+}
+
+impl Waiting {
+    fn lose(&mut self, revision: Revision) {
+        if Some(revision) > self.skipped {
+            self.lost = Some(revision);
+        }
+    }
 }
 
 /// Whether there is more than what was in the queue.
@@ -126,34 +137,41 @@ impl Queue {
     /// Adds an event, unless the queue is full or was.
     pub(crate) fn push(&self, event: Event) {
         let mut waiting = self.waiting.lock();
-        if waiting.behind {
-            return;
-        }
-        if waiting.events.len() < self.capacity {
+        let revision = event.revision();
+        if waiting.lost.is_some() || waiting.events.len() >= self.capacity {
+            waiting.lose(revision);
+        } else if Some(revision) > waiting.skipped {
             waiting.events.push_back(event);
-        } else {
-            waiting.behind = true;
         }
         drop(waiting);
         self.news.notify_one();
     }
 
-    /// From now on the reader has to look into the history.
-    pub(crate) fn fall_behind(&self) {
-        self.waiting.lock().behind = true;
+    /// The reader has to look for this one in the history.
+    pub(crate) fn lose(&self, revision: Revision) {
+        self.waiting.lock().lose(revision);
         self.news.notify_one();
     }
 
     /// What has come since the last time.
     pub(crate) fn take(&self) -> (VecDeque<Event>, Rest) {
         let mut waiting = self.waiting.lock();
-        let rest = if waiting.behind { Rest::InHistory } else { Rest::Nothing };
+        let rest = if waiting.lost.is_some() { Rest::InHistory } else { Rest::Nothing };
         (std::mem::take(&mut waiting.events), rest)
     }
 
     /// Begins to collect again. What is committed before this call must be read from the history.
     pub(crate) fn restart(&self) {
         *self.waiting.lock() = Waiting::default();
+    }
+
+    /// The reader takes everything up to here from the history. The writer may be about to push some of
+    /// that: it must not take places, or a reader who has seen everything would count as behind.
+    pub(crate) fn skip(&self, through: Revision) {
+        let mut waiting = self.waiting.lock();
+        waiting.skipped = Some(through);
+        waiting.events.retain(|event| event.revision() > through);
+        waiting.lost = waiting.lost.filter(|lost| *lost > through);
     }
 
     /// Waits until there may be something new. Nothing that comes before the call is missed.
@@ -228,5 +246,23 @@ mod tests {
         queue.restart();
         queue.push(event(6));
         assert_eq!(queue.take(), (vec![event(6)].into(), Rest::Nothing));
+    }
+
+    #[test]
+    fn what_is_read_from_the_history_takes_no_place_in_the_queue() {
+        let queue = Queue::new(1);
+        let revision = |number| Revision::new(number).unwrap();
+        let event = |number| Event::Progress(revision(number));
+        queue.push(event(1));
+        queue.push(event(2));
+        queue.skip(revision(3));
+        assert_eq!(queue.take(), (vec![].into(), Rest::Nothing));
+        queue.push(event(3));
+        queue.lose(revision(3));
+        queue.push(event(4));
+        assert_eq!(queue.take(), (vec![event(4)].into(), Rest::Nothing));
+        queue.lose(revision(5));
+        queue.skip(revision(4));
+        assert_eq!(queue.take(), (vec![].into(), Rest::InHistory));
     }
 }

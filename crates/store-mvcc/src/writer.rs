@@ -210,7 +210,7 @@ impl Writer {
                     tell(&queues, &event);
                 } else {
                     // The reader will meet the same error, in his own time.
-                    queues.iter().for_each(|queue| queue.fall_behind());
+                    queues.iter().for_each(|queue| queue.lose(change.revision));
                 }
             }
         }
