@@ -27,6 +27,7 @@ cargo xtask <command>
   tidy            the rules that no compiler checks: layers, file sizes, banned words, change notes
   tools [--all]   fetch and build what the tests need into .tools/
   codegen …       regenerate the committed tables and views
+  parity api      count how much of the published API we have: samples, discovery, OpenAPI
   changelog       print the changelog entries that changes/ holds
   bench …         run the load generator and the benches (release build)
 ";
@@ -53,6 +54,7 @@ fn run() -> Result<()> {
         ["tools"] => tools::run(&repo, Tier::Short),
         ["tools", "--all"] => tools::run(&repo, Tier::Long),
         ["codegen", ..] => codegen::run(&args[1..]),
+        ["parity", "api"] => suite::parity(&repo, "yardstick"),
         ["changelog"] => tidy::changes::print(&repo),
         ["bench", ..] => suite::bench(&repo, &args[1..]),
         [] | ["help" | "--help" | "-h"] => {

@@ -64,6 +64,13 @@ pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
     steps.finish()
 }
 
+/// A suite that counts how much is as upstream has it, and prints the counts.
+pub fn parity(repo: &Repo, suite: &str) -> Result<()> {
+    succeed(&mut repo.cargo(["build", "--quiet", "--package", "keelson"]))?;
+    let mut command = repo.cargo(["test", "--quiet", "--package", "keelson-tests", "--test", suite]);
+    succeed(command.args(["--", "--nocapture", "--test-threads=1"]))
+}
+
 /// The load generator and the benches.
 pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
     let mut command = repo.cargo(["run", "--release", "--package", "keelson-bench", "--"]);
