@@ -98,10 +98,7 @@ mod tests {
 
     #[test]
     fn daemons_are_replaced_one_by_one() {
-        check_strategy(
-            "{}",
-            r#"{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}"#,
-        );
+        check_strategy("{}", r#"{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}"#);
         check_strategy(
             r#"{"rollingUpdate": {"maxSurge": "10%"}}"#,
             r#"{"rollingUpdate":{"maxSurge":"10%","maxUnavailable":1},"type":"RollingUpdate"}"#,

@@ -134,7 +134,9 @@ mod tests {
             r#"{"timeZone": "Etc/UTC", "suspend": true, "jobTemplate": {"spec": {"selector": {"matchLabels":
                 {"a": "b"}}, "template": {"spec": {"containers": [{"name": "x", "image": "y"}]}}}}}"#,
         );
-        object.fields.set("status", tree(r#"{"active": [{}, {}], "lastScheduleTime": "2024-01-01T00:00:00Z"}"#));
+        object
+            .fields
+            .set("status", tree(r#"{"active": [{}, {}], "lastScheduleTime": "2024-01-01T00:00:00Z"}"#));
         assert_eq!(time_zone(&object), "Etc/UTC".into());
         assert_eq!(suspend(&object), "True".into());
         assert_eq!(active(&object), Cell::Int(2));

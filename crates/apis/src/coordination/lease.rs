@@ -68,6 +68,9 @@ mod tests {
         assert_eq!(created(false), r#"{"holderIdentity":"me"}"#);
         let (mut object, old) = (lease(false, given), lease(false, r#"{"preferredHolder": "you"}"#));
         Lease { election: false }.prepare_update(&context(), &mut object, &old);
-        assert_eq!(text(object.fields.get("spec").unwrap()), r#"{"holderIdentity":"me","preferredHolder":"you"}"#);
+        assert_eq!(
+            text(object.fields.get("spec").unwrap()),
+            r#"{"holderIdentity":"me","preferredHolder":"you"}"#
+        );
     }
 }

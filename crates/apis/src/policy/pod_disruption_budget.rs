@@ -74,7 +74,8 @@ mod tests {
 
     #[track_caller]
     fn check(expressions: &str, expected: &str) {
-        let fill = |text: &str| text.replace("OLD", &format!("{{\"key\": \"{EMPTY_IN_V1BETA1}\", \"operator\": "));
+        let fill =
+            |text: &str| text.replace("OLD", &format!("{{\"key\": \"{EMPTY_IN_V1BETA1}\", \"operator\": "));
         let text = fill(&format!(
             "{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {{\"selector\": {{\"matchExpressions\": {expressions}}}}}}}"
         ));

@@ -40,9 +40,7 @@ fn policy(object: &Object) -> Cell {
 fn workload(object: &Object) -> Cell {
     let reference = object.fields.at("spec.podGroupTemplateRef").and_then(Value::as_map);
     match reference {
-        Some(map) => {
-            Cell::from(map.at("workload.workloadName").and_then(Value::as_str).unwrap_or_default())
-        }
+        Some(map) => Cell::from(map.at("workload.workloadName").and_then(Value::as_str).unwrap_or_default()),
         None => Cell::from("<none>"),
     }
 }
@@ -90,7 +88,10 @@ impl Strategy for PodGroup {
         meta.finalizers = was.finalizers.clone();
         meta.owner_references = was.owner_references.clone();
         let claims = old.fields.map("spec").is_some_and(|it| !it.list("resourceClaims").is_empty());
-        if !self.0.claims && !claims && let Some(status) = part(&mut object.fields, "status") {
+        if !self.0.claims
+            && !claims
+            && let Some(status) = part(&mut object.fields, "status")
+        {
             status.remove("resourceClaimStatuses");
         }
     }
@@ -132,7 +133,8 @@ mod tests {
 
     #[track_caller]
     fn check(strategy: &PodGroup, mode: &str, priority: Option<i64>) {
-        let mut object = group(r#"{"schedulingPolicy": {"basic": {}}, "disruptionMode": "PodGroup", "priority": 5}"#);
+        let mut object =
+            group(r#"{"schedulingPolicy": {"basic": {}}, "disruptionMode": "PodGroup", "priority": 5}"#);
         strategy.prepare_create(&context(), &mut object);
         assert_eq!(object.fields.at("spec.disruptionMode"), Some(&mode.into()));
         assert_eq!(object.fields.map("spec").unwrap().int("priority"), priority);
@@ -154,7 +156,10 @@ mod tests {
         old.meta.annotations.set("c", "d");
         object.fields.set("status", tree(r#"{"resourceClaimStatuses": [{"name": "x"}], "conditions": []}"#));
         OFF.prepare_status_update(&context(), &mut object, &old);
-        assert_eq!((&object.meta.labels, &object.meta.annotations), (&old.meta.labels, &old.meta.annotations));
+        assert_eq!(
+            (&object.meta.labels, &object.meta.annotations),
+            (&old.meta.labels, &old.meta.annotations)
+        );
         assert_eq!(object.fields.get("status"), Some(&tree(r#"{"conditions": []}"#)));
     }
 
@@ -173,7 +178,11 @@ mod tests {
             "podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}}"#;
         let scheduled = r#"[{"type": "PodGroupScheduled", "status": "True"}]"#;
         check_cells(gang, scheduled, ["Gang", "w", "Scheduled"]);
-        check_cells(gang, r#"[{"type": "PodGroupScheduled", "status": "False"}]"#, ["Gang", "w", "Unschedulable"]);
+        check_cells(
+            gang,
+            r#"[{"type": "PodGroupScheduled", "status": "False"}]"#,
+            ["Gang", "w", "Unschedulable"],
+        );
         let disturbed = r#"[{"type": "PodGroupScheduled", "status": "True"},
             {"type": "DisruptionTarget", "status": "True", "reason": "Preempted"}]"#;
         check_cells(gang, disturbed, ["Gang", "w", "Preempted"]);

@@ -43,7 +43,9 @@ mod tests {
     const OFF: Workload = Workload(Features { topology: false, claims: false, preemption: false });
 
     fn workload(templates: &str) -> Object {
-        let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {{\"podGroupTemplates\": {templates}}}}}");
+        let text = format!(
+            "{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {{\"podGroupTemplates\": {templates}}}}}"
+        );
         decoded(&OFF, "scheduling.k8s.io/v1alpha2 Workload", &text)
     }
 
