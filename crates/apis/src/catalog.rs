@@ -29,7 +29,17 @@ impl Default for Settings {
 
 /// Every built-in group, in the order of discovery documents.
 pub fn groups(settings: &Settings) -> Vec<Group> {
-    let mut groups = vec![crate::core::group(settings), crate::apps::group()];
+    let mut groups = vec![
+        crate::core::group(settings),
+        crate::events::group(settings),
+        crate::apps::group(settings),
+        crate::autoscaling::group(settings),
+        crate::batch::group(),
+        crate::policy::group(),
+        crate::scheduling::group(settings),
+        crate::coordination::group(settings),
+        crate::node::group(),
+    ];
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         resource.owned_finalizers = true;
     }

@@ -1,7 +1,9 @@
 //! Rules and helpers that several kinds share.
 
+pub(crate) mod cells;
 pub(crate) mod data_keys;
 pub(crate) mod edit;
+pub(crate) mod name_warning;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
 #[cfg(test)]
