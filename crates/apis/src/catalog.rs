@@ -29,7 +29,16 @@ impl Default for Settings {
 
 /// Every built-in group, in the order of discovery documents.
 pub fn groups(settings: &Settings) -> Vec<Group> {
-    let mut groups = vec![crate::core::group(settings), crate::apps::group()];
+    let mut groups = vec![
+        crate::core::group(settings),
+        crate::apps::group(),
+        crate::networking::group(settings),
+        crate::storage::group(settings),
+        crate::discovery::group(),
+        crate::resource_k8s::group(settings),
+        crate::storagemigration::group(),
+        crate::internal::group(),
+    ];
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         resource.owned_finalizers = true;
     }

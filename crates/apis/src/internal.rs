@@ -69,8 +69,10 @@ fn name_problems(name: &str) -> Vec<String> {
     let Some((group, resource)) = name.rsplit_once('.') else {
         return vec![String::from("name must be in the form of <group>.<resource>")];
     };
-    let of_group = name_rules::dns1123_subdomain(group).into_iter().map(|it| format!("the group segment {it}"));
-    let of_resource = name_rules::dns1035_label(resource).into_iter().map(|it| format!("the resource segment {it}"));
+    let of_group =
+        name_rules::dns1123_subdomain(group).into_iter().map(|it| format!("the group segment {it}"));
+    let of_resource =
+        name_rules::dns1035_label(resource).into_iter().map(|it| format!("the resource segment {it}"));
     of_group.chain(of_resource).collect()
 }
 

@@ -1,9 +1,12 @@
 //! Rules and helpers that several kinds share.
 
+pub(crate) mod cells;
 pub(crate) mod data_keys;
 pub(crate) mod edit;
+pub(crate) mod gated;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
+pub(crate) mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod workload_columns;

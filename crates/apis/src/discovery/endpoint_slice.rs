@@ -77,7 +77,8 @@ fn drop_topology(object: &mut Object, old: Option<&Object>) {
     let known: Vec<&str> = endpoints.filter_map(host).filter(|it| !it.is_empty()).collect();
     for endpoint in parts(&mut object.fields, "endpoints") {
         let named = endpoint.get("nodeName").is_some_and(|it| !it.is_null());
-        let node = host(endpoint).filter(|it| known.contains(it) && name_rules::dns1123_subdomain(it).is_empty());
+        let node =
+            host(endpoint).filter(|it| known.contains(it) && name_rules::dns1123_subdomain(it).is_empty());
         if let (false, Some(node)) = (named, node.map(String::from)) {
             endpoint.set("nodeName", node);
         }
@@ -104,8 +105,7 @@ mod tests {
     #[test]
     fn ports_have_a_name_and_are_tcp() {
         let found = slice(r#"{"ports": [{"port": 80}, {"name": "a", "protocol": "UDP"}]}"#);
-        let expected =
-            r#"[{"name": "", "protocol": "TCP", "port": 80}, {"name": "a", "protocol": "UDP"}]"#;
+        let expected = r#"[{"name": "", "protocol": "TCP", "port": 80}, {"name": "a", "protocol": "UDP"}]"#;
         assert_eq!(found.fields.get("ports"), Some(&tree(expected)));
     }
 
@@ -116,11 +116,14 @@ mod tests {
             assert_eq!([ports(&object), addresses(&object)], expected.map(Cell::from), "{body}");
         };
         check("{}", ["<unset>", "<unset>"]);
-        check(r#"{"ports": [{"port": 80}, {"name": "a"}], "endpoints": [{"addresses": ["1"]}]}"#, ["80,a", "1"]);
-        check(r#"{"endpoints": [{"addresses": ["1", "2"]}, {"addresses": ["3", "4"]}]}"#, [
-            "<unset>",
-            "1,2,3 + 1 more...",
-        ]);
+        check(
+            r#"{"ports": [{"port": 80}, {"name": "a"}], "endpoints": [{"addresses": ["1"]}]}"#,
+            ["80,a", "1"],
+        );
+        check(
+            r#"{"endpoints": [{"addresses": ["1", "2"]}, {"addresses": ["3", "4"]}]}"#,
+            ["<unset>", "1,2,3 + 1 more..."],
+        );
     }
 
     #[test]
@@ -143,7 +146,9 @@ mod tests {
             r#"[{"addresses": ["2"], "nodeName": "m"}]"#,
         );
         check(
-            String::from(r#"{"endpoints": [{"addresses": ["2"], "deprecatedTopology": {"kubernetes.io/hostname": "x"}}]}"#),
+            String::from(
+                r#"{"endpoints": [{"addresses": ["2"], "deprecatedTopology": {"kubernetes.io/hostname": "x"}}]}"#,
+            ),
             r#"[{"addresses": ["2"]}]"#,
         );
     }

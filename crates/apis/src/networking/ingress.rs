@@ -74,7 +74,8 @@ impl Strategy for Ingress {
 fn warn_of_annotation(context: &Context, object: &Object) {
     let is_named = object.fields.at("spec.ingressClassName").is_some_and(|it| !it.is_null());
     if !is_named && object.meta.annotations.get(CLASS).is_some() {
-        context.warn(format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead"));
+        context
+            .warn(format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead"));
     }
 }
 
@@ -116,8 +117,9 @@ mod tests {
     #[test]
     fn who_names_the_class_in_the_old_way_is_told() {
         let check = |spec: &str, expected: usize| {
-            let text =
-                format!(r#"{{"metadata": {{"annotations": {{"kubernetes.io/ingress.class": "n"}}}}, "spec": {spec}}}"#);
+            let text = format!(
+                r#"{{"metadata": {{"annotations": {{"kubernetes.io/ingress.class": "n"}}}}, "spec": {spec}}}"#
+            );
             let context = context();
             Ingress.prepare_create(&context, &mut decoded(&Ingress, KIND, &text));
             assert_eq!(context.take_warnings().len(), expected, "{spec}");

@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn the_table_tells_the_ranges() {
-        let object = decoded(&ServiceCidr { wipes_status: true }, "networking.k8s.io/v1beta1 ServiceCIDR", TEXT);
+        let object =
+            decoded(&ServiceCidr { wipes_status: true }, "networking.k8s.io/v1beta1 ServiceCIDR", TEXT);
         assert_eq!(ranges(&object), Cell::from("192.0.2.0/24,2001:db8::/64"));
     }
 }

@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn tolerations_of_what_was_allocated_are_filled_in() {
-        let body = r#"{"status": {"allocation": {"devices": {"results": [{"tolerations": [{"key": "k"}]}]}}}}"#;
+        let body =
+            r#"{"status": {"allocation": {"devices": {"results": [{"tolerations": [{"key": "k"}]}]}}}}"#;
         let found = claim(body);
         let results = found.fields.at("status.allocation.devices.results").and_then(Value::as_list);
         let tolerations = results.unwrap()[0].as_map().unwrap().list("tolerations");

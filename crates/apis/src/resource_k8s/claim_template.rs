@@ -49,12 +49,12 @@ mod tests {
     #[test]
     fn a_template_is_filled_in_and_converted_like_its_claims() {
         let strategy = ResourceClaimTemplate::new(&Settings::default());
-        let body = r#"{"spec": {"spec": {"devices": {"requests": [{"name": "a", "deviceClassName": "c"}]}}}}"#;
+        let body =
+            r#"{"spec": {"spec": {"devices": {"requests": [{"name": "a", "deviceClassName": "c"}]}}}}"#;
         let mut object = decoded(&strategy, "resource.k8s.io/v1beta1 ResourceClaimTemplate", body);
         (V1BETA1.to_stored)(&mut object);
         let found = object.fields.at("spec.spec.devices.requests").cloned().unwrap_or_default();
-        let expected =
-            r#"[{"name": "a", "exactly": {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}}]"#;
+        let expected = r#"[{"name": "a", "exactly": {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}}]"#;
         assert_eq!(found, tree(expected), "{}", text(&found));
     }
 }

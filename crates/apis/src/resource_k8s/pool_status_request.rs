@@ -145,6 +145,10 @@ mod tests {
             ["-", "-", "-", "-", "-", "Failed", "<none>"],
             0,
         );
-        check(r#"{"status": {"pools": [{"totalDevices": 4}]}}"#, ["4", "0", "0", "0", "0", "Pending", "<none>"], 0);
+        check(
+            r#"{"status": {"pools": [{"totalDevices": 4}]}}"#,
+            ["4", "0", "0", "0", "0", "Pending", "<none>"],
+            0,
+        );
     }
 }

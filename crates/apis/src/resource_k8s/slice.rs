@@ -116,7 +116,9 @@ impl Strategy for ResourceSlice {
         if driver == driver.to_lowercase() {
             return Vec::new();
         }
-        vec![format!("spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters")]
+        vec![format!(
+            "spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters"
+        )]
     }
 }
 
@@ -168,8 +170,14 @@ mod tests {
     use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, text, tree};
 
+    /// With taints, without the other features.
+    fn strategy() -> ResourceSlice {
+        let features = [String::from("DRADeviceTaints")].into();
+        ResourceSlice::new(&Settings { features, ..Settings::default() })
+    }
+
     fn slice(version: &str, spec: &str) -> Object {
-        let strategy = ResourceSlice::new(&Settings::default());
+        let strategy = strategy();
         let kind = format!("resource.k8s.io/{version} ResourceSlice");
         decoded(&strategy, &kind, &format!(r#"{{"spec": {spec}}}"#))
     }
@@ -210,7 +218,9 @@ mod tests {
         let new = slice("v1", &format!(r#"{{"devices": [{mappings}]}}"#));
         let old = slice("v1beta1", &format!(r#"{{"devices": [{{"basic": {mappings}}}]}}"#));
         let first = |object: &Object| devices(object).as_list().unwrap()[0].as_map().unwrap().clone();
-        let mappings_of = |value: Option<&Value>| value.and_then(|it| it.as_map()?.get("nodeAllocatableResourceMappings").cloned());
+        let mappings_of = |value: Option<&Value>| {
+            value.and_then(|it| it.as_map()?.get("nodeAllocatableResourceMappings").cloned())
+        };
         let wanted = mappings_of(Some(&tree(expected)));
         assert_eq!(mappings_of(Some(&Value::Map(first(&new)))), wanted);
         assert_eq!(mappings_of(first(&old).get("basic")), wanted);
@@ -218,25 +228,46 @@ mod tests {
 
     #[test]
     fn a_taint_knows_since_when() {
-        let strategy = ResourceSlice::new(&Settings::default());
         let mut object = slice(
             "v1",
             r#"{"devices": [{"taints": [{"key": "a", "effect": "NoSchedule"},
                 {"key": "b", "effect": "NoSchedule", "timeAdded": "2025-01-01T00:00:00Z"}]}]}"#,
         );
-        strategy.prepare_create(&context(), &mut object);
+        strategy().prepare_create(&context(), &mut object);
         let found = text(&devices(&object));
-        assert!(found.contains(r#""key":"a","effect":"NoSchedule","timeAdded":"2026-01-01T00:00:00Z""#), "{found}");
-        assert!(found.contains(r#""key":"b","effect":"NoSchedule","timeAdded":"2025-01-01T00:00:00Z""#), "{found}");
+        assert!(
+            found.contains(r#""key":"a","effect":"NoSchedule","timeAdded":"2026-01-01T00:00:00Z""#),
+            "{found}"
+        );
+        assert!(
+            found.contains(r#""key":"b","effect":"NoSchedule","timeAdded":"2025-01-01T00:00:00Z""#),
+            "{found}"
+        );
     }
 
     #[test]
     fn drivers_with_capitals_are_frowned_upon() {
-        let warnings = |spec: &str| ResourceSlice::new(&Settings::default()).warnings(&slice("v1", spec));
+        let warnings = |spec: &str| strategy().warnings(&slice("v1", spec));
         assert_eq!(warnings(r#"{"driver": "a.example"}"#), Vec::<String>::new());
         assert_eq!(
             warnings(r#"{"driver": "A.example"}"#),
             ["spec.driver: driver names should be lowercase; \"A.example\" contains uppercase characters"]
         );
+    }
+
+    #[test]
+    fn fields_of_features_that_are_off_are_dropped_unless_they_were_there() {
+        let spec = r#"{"sharedCounters": [{"name": "c"}], "devices": [{"name": "a", "allNodes": true, "bindsToNode": true,
+            "attributes": {"x": {"ints": [1]}}, "capacity": {"m": {"value": "1", "requestPolicy": {}}},
+            "nodeAllocatableResourceMappings": {"cpu": {}}}]}"#;
+        let mut new = slice("v1", spec);
+        strategy().prepare_create(&context(), &mut new);
+        let found = devices(&new);
+        assert!(new.fields.at("spec.sharedCounters").is_none());
+        let expected = r#"[{"name": "a", "attributes": {"x": {}}, "capacity": {"m": {"value": "1"}}}]"#;
+        assert_eq!(found, tree(expected), "{}", text(&found));
+        let (old, mut changed) = (slice("v1", spec), slice("v1", spec));
+        strategy().prepare_update(&context(), &mut changed, &old);
+        assert_eq!(changed.fields, old.fields);
     }
 }

@@ -20,7 +20,11 @@ pub(crate) fn few(items: &[String]) -> Cell {
 /// The name, and whether this is the one that is taken when nobody says.
 pub(crate) fn name_of_class(object: &Object, annotations: &[&str]) -> Cell {
     let is_default = annotations.iter().any(|it| object.meta.annotations.get(it) == Some("true"));
-    if is_default { Cell::from(format!("{} (default)", object.meta.name)) } else { Cell::from(&*object.meta.name) }
+    if is_default {
+        Cell::from(format!("{} (default)", object.meta.name))
+    } else {
+        Cell::from(&*object.meta.name)
+    }
 }
 
 /// A column that says yes or no.

@@ -123,7 +123,11 @@ mod tests {
         check(r#"{"a": {"b": 1, "c": 2}}"#, None, r#"{"a": {"c": 2}}"#);
         check(r#"{"list": [{"x": 1, "z": 2}, {"x": 3}]}"#, None, r#"{"list": [{"z": 2}, {}]}"#);
         check(r#"{"map": {"k": {"y": 1}, "l": {"x": 1}}}"#, None, r#"{"map": {"k": {}, "l": {"x": 1}}}"#);
-        check(r#"{"a": 1, "list": {"x": 1}, "map": null}"#, None, r#"{"a": 1, "list": {"x": 1}, "map": null}"#);
+        check(
+            r#"{"a": 1, "list": {"x": 1}, "map": null}"#,
+            None,
+            r#"{"a": 1, "list": {"x": 1}, "map": null}"#,
+        );
     }
 
     #[test]

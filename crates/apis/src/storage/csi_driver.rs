@@ -8,11 +8,8 @@ use crate::catalog::Settings;
 use crate::shared::cells;
 use crate::shared::gated::{Feature, Off};
 
-const FEATURES: &[Feature] = &[Feature {
-    gates: &["VolumeLimitScaling"],
-    paths: &["spec.preventPodSchedulingIfMissing"],
-    signs: &[],
-}];
+const FEATURES: &[Feature] =
+    &[Feature { gates: &["VolumeLimitScaling"], paths: &["spec.preventPodSchedulingIfMissing"], signs: &[] }];
 
 const TOKENS_IN_SECRETS: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, \
     set to true to prevent possible logging of tokens in volume attributes";
@@ -111,14 +108,20 @@ mod tests {
     use keelson_registry::Strategy;
 
     use super::{CsiDriver, modes, tokens};
+    use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, text, tree};
+
+    fn driver(limits: bool) -> CsiDriver {
+        let features = limits.then(|| String::from("VolumeLimitScaling")).into_iter().collect();
+        CsiDriver::new(&Settings { features, ..Settings::default() })
+    }
 
     const KIND: &str = "storage.k8s.io/v1 CSIDriver";
 
     #[test]
     fn a_driver_attaches_and_has_lasting_volumes_unless_it_says_otherwise() {
         let check = |limits: bool, spec: &str, expected: &str| {
-            let object = decoded(&CsiDriver { limits }, KIND, &format!(r#"{{"spec": {spec}}}"#));
+            let object = decoded(&driver(limits), KIND, &format!(r#"{{"spec": {spec}}}"#));
             let found = object.fields.get("spec").cloned().unwrap_or_default();
             assert_eq!(found, tree(expected), "{spec} gives {}", text(&found));
         };
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn limits_are_dropped_while_the_feature_is_off() {
-        let strategy = CsiDriver { limits: false };
+        let strategy = driver(false);
         let with = decoded(&strategy, KIND, r#"{"spec": {"preventPodSchedulingIfMissing": true}}"#);
         let check = |object: &keelson_object::Object, expected: bool| {
             assert_eq!(object.fields.at("spec.preventPodSchedulingIfMissing").is_some(), expected);
@@ -155,7 +158,7 @@ mod tests {
 
     #[test]
     fn new_tokens_come_with_a_recommendation() {
-        let strategy = CsiDriver { limits: false };
+        let strategy = driver(false);
         let check = |new: &str, old: Option<&str>, expected: usize| {
             let (context, mut object) = (context(), decoded(&strategy, KIND, new));
             match old {
@@ -169,13 +172,17 @@ mod tests {
         check(asks, None, 1);
         check(asks, Some("{}"), 1);
         check(asks, Some(asks), 0);
-        check(r#"{"spec": {"tokenRequests": [{"audience": "a"}], "serviceAccountTokenInSecrets": false}}"#, None, 0);
+        check(
+            r#"{"spec": {"tokenRequests": [{"audience": "a"}], "serviceAccountTokenInSecrets": false}}"#,
+            None,
+            0,
+        );
     }
 
     #[test]
     fn the_table_tells_audiences_and_modes() {
         let check = |body: &str, expected: [&str; 2]| {
-            let object = decoded(&CsiDriver { limits: false }, KIND, body);
+            let object = decoded(&driver(false), KIND, body);
             assert_eq!([tokens(&object), modes(&object)], expected.map(Cell::from), "{body}");
         };
         check("{}", ["<unset>", "Persistent"]);

@@ -50,11 +50,7 @@ mod tests {
 
     #[test]
     fn volumes_are_deleted_and_bound_at_once_unless_somebody_says_otherwise() {
-        check(
-            r#"{"metadata": {"name": "a"}, "provisioner": "p"}"#,
-            ["a", "p", "Delete", "Immediate"],
-            false,
-        );
+        check(r#"{"metadata": {"name": "a"}, "provisioner": "p"}"#, ["a", "p", "Delete", "Immediate"], false);
         check(
             r#"{"metadata": {"name": "a", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
                 "provisioner": "p", "reclaimPolicy": "Retain", "volumeBindingMode": "WaitForFirstConsumer",
