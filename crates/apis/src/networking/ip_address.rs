@@ -7,8 +7,9 @@ use keelson_registry::{Column, Context, NameRule, Strategy};
 
 pub(crate) struct IpAddress;
 
-pub(crate) fn columns() -> [Column; 3] {
-    [Column::name(), Column::computed("ParentRef", parent), Column::age()]
+/// Upstream prints an age as well, but has no column for it.
+pub(crate) fn columns() -> [Column; 2] {
+    [Column::name(), Column::computed("ParentRef", parent)]
 }
 
 /// `services/default/kubernetes`
