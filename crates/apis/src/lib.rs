@@ -9,10 +9,16 @@ mod autoscaling;
 mod batch;
 mod coordination;
 mod core;
+mod discovery;
 mod events;
+mod internal;
+mod networking;
 mod node;
 mod policy;
+mod resource_k8s;
 mod scheduling;
 mod shared;
+mod storage;
+mod storagemigration;
 
 pub use catalog::{Settings, groups};

@@ -3,9 +3,11 @@
 pub(crate) mod cells;
 pub(crate) mod data_keys;
 pub(crate) mod edit;
+pub(crate) mod gated;
 pub(crate) mod name_warning;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
+pub(crate) mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod workload_columns;
