@@ -1,12 +1,11 @@
 //! ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules in CEL.
 
 use keelson_object::{Cell, Object};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::matching;
 use crate::shared::edit::part;
-use crate::shared::status_update::take_status_only;
+use crate::shared::spec_and_status;
 
 pub(crate) struct Policy;
 
@@ -46,18 +45,16 @@ impl Strategy for Policy {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     /// Upstream: pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        take_status_only(object, old);
+        spec_and_status::prepare_status_update(object, old);
     }
 }
 

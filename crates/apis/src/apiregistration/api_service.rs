@@ -5,7 +5,7 @@ use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
 use crate::shared::service_reference;
-use crate::shared::status_update::take_status_only;
+use crate::shared::spec_and_status;
 
 pub(crate) struct ApiService;
 
@@ -60,7 +60,7 @@ impl Strategy for ApiService {
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        take_status_only(object, old);
+        spec_and_status::prepare_status_update(object, old);
     }
 
     /// Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go, ValidateAPIService (v1.36.4).

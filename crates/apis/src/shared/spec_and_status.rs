@@ -1,11 +1,24 @@
-//! Updates of the status that leave everything else alone, labels and annotations included.
+//! Kinds with a spec that users write, a status that they do not, and a generation that counts the specs.
 
 use keelson_object::Object;
+use keelson_registry::lifecycle::generation;
 
-/// Takes everything but the status from the old object.
+/// A new object has no status.
+pub(crate) fn prepare_create(object: &mut Object) {
+    object.fields.remove("status");
+    generation::begin(object);
+}
+
+/// The status stays, and another spec is another generation.
+pub(crate) fn prepare_update(object: &mut Object, old: &Object) {
+    object.fields.keep("status", &old.fields);
+    generation::advance(object, old, &["spec"]);
+}
+
+/// Everything but the status stays, labels and annotations included.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/meta.go, ResetObjectMetaForStatus (v1.36.4).
-pub(crate) fn take_status_only(object: &mut Object, old: &Object) {
+pub(crate) fn prepare_status_update(object: &mut Object, old: &Object) {
     let mut fields = old.fields.clone();
     fields.keep("status", &object.fields);
     object.fields = fields;
@@ -17,7 +30,7 @@ pub(crate) fn take_status_only(object: &mut Object, old: &Object) {
 
 #[cfg(test)]
 mod tests {
-    use super::take_status_only;
+    use super::prepare_status_update;
     use crate::shared::testing::{text, tree};
     use keelson_object::Object;
 
@@ -29,12 +42,12 @@ mod tests {
     fn nothing_but_the_status_is_taken() {
         let old = object(r#"{"metadata": {"labels": {"a": "old"}}, "spec": 1, "status": 1}"#);
         let mut new = object(r#"{"metadata": {"labels": {"a": "new"}}, "spec": 2, "status": 2}"#);
-        take_status_only(&mut new, &old);
+        prepare_status_update(&mut new, &old);
         assert_eq!(new.meta.labels.get("a"), Some("old"));
         assert_eq!(new.fields.int("spec"), Some(1));
         assert_eq!(new.fields.int("status"), Some(2));
         let mut none = object("{}");
-        take_status_only(&mut none, &old);
+        prepare_status_update(&mut none, &old);
         assert_eq!(text(&none.fields.into()), r#"{"spec":1}"#);
     }
 }
