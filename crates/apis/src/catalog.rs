@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use keelson_registry::Group;
 
+use crate::access::Access;
+
 /// What an operator may decide about built-in kinds.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -12,6 +14,8 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// Which features are on.
     pub features: BTreeSet<String>,
+    /// Who is asked when a client wants to know what somebody may do, or whose token it has.
+    pub access: Access,
 }
 
 impl Settings {
@@ -23,13 +27,28 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { event_ttl: Duration::from_secs(3600), features: BTreeSet::new() }
+        Settings {
+            event_ttl: Duration::from_secs(3600),
+            features: BTreeSet::new(),
+            access: Access::default(),
+        }
     }
 }
 
 /// Every built-in group, in the order of discovery documents.
 pub fn groups(settings: &Settings) -> Vec<Group> {
-    let mut groups = vec![crate::core::group(settings), crate::apps::group()];
+    let mut groups = vec![
+        crate::core::group(settings),
+        crate::apiregistration::group(),
+        crate::apps::group(),
+        crate::authentication::group(settings),
+        crate::authorization::group(settings),
+        crate::certificates::group(),
+        crate::rbac::group(),
+        crate::admissionregistration::group(),
+        crate::apiextensions::group(),
+        crate::flowcontrol::group(),
+    ];
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         resource.owned_finalizers = true;
     }

@@ -11,12 +11,7 @@ pub(crate) struct Policy;
 
 /// `rules` is how the policy calls what it counts.
 pub(crate) fn columns(rules: &str, count: fn(&Object) -> Cell) -> [Column; 4] {
-    [
-        Column::name(),
-        Column::counted(rules, count),
-        Column::computed("ParamKind", param_kind),
-        Column::age(),
-    ]
+    [Column::name(), Column::counted(rules, count), Column::computed("ParamKind", param_kind), Column::age()]
 }
 
 /// How many entries a list in the spec has.
@@ -67,7 +62,8 @@ mod tests {
 
     #[track_caller]
     fn check(kind: &str, spec: &str, expected: &str) {
-        let object = decoded(&Policy, kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"));
+        let object =
+            decoded(&Policy, kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"));
         let spec = object.fields.get("spec").cloned().unwrap_or_default();
         assert_eq!(spec, tree(expected), "{}", text(&spec));
     }
@@ -94,7 +90,8 @@ mod tests {
 
     #[test]
     fn the_status_is_not_for_everybody() {
-        let policy = |spec: &str| format!(r#"{{"metadata": {{"name": "a"}}, "spec": {spec}, "status": {{}}}}"#);
+        let policy =
+            |spec: &str| format!(r#"{{"metadata": {{"name": "a"}}, "spec": {spec}, "status": {{}}}}"#);
         let object = changed(&Policy, KIND, &policy("{}"), &policy(r#"{"variables": [{"name": "x"}]}"#));
         assert!(!object.fields.contains("status"));
         assert_eq!(object.meta.generation, 2);

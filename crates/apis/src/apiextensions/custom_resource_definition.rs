@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn the_service_of_a_conversion_has_a_port() {
-        let conversion = r#", "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {}}}}"#;
+        let conversion =
+            r#", "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {}}}}"#;
         let object = decoded(&CustomResourceDefinition, KIND, &definition("v1", conversion));
         let port = object.fields.at("spec.conversion.webhook.clientConfig.service.port").cloned();
         assert_eq!(port, Some(tree("443")));

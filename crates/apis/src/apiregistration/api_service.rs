@@ -97,7 +97,9 @@ mod tests {
     const KIND: &str = "apiregistration.k8s.io/v1 APIService";
 
     fn service(spec: &str) -> String {
-        format!(r#"{{"metadata": {{"name": "v1.a"}}, "spec": {{"version": "v1", "group": "a"{spec}}}, "status": {{}}}}"#)
+        format!(
+            r#"{{"metadata": {{"name": "v1.a"}}, "spec": {{"version": "v1", "group": "a"{spec}}}, "status": {{}}}}"#
+        )
     }
 
     #[test]

@@ -58,7 +58,9 @@ mod tests {
     use crate::shared::testing::{cells, decoded, errors_of};
 
     fn bundle(name: &str, signer: &str) -> String {
-        format!(r#"{{"metadata": {{"name": "{name}"}}, "spec": {{"signerName": "{signer}", "trustBundle": "x"}}}}"#)
+        format!(
+            r#"{{"metadata": {{"name": "{name}"}}, "spec": {{"signerName": "{signer}", "trustBundle": "x"}}}}"#
+        )
     }
 
     #[track_caller]
@@ -76,14 +78,18 @@ mod tests {
         check(
             "a:b",
             "",
-            &["metadata.name: Invalid value: \"a:b\": ClusterTrustBundle without signer name must not have \":\" in \
-               its name"],
+            &[
+                "metadata.name: Invalid value: \"a:b\": ClusterTrustBundle without signer name must not have \":\" in \
+               its name",
+            ],
         );
         check(
             "d",
             "a.b/c",
-            &["metadata.name: Invalid value: \"d\": ClusterTrustBundle for signerName a.b/c must be named with \
-               prefix a.b:c:"],
+            &[
+                "metadata.name: Invalid value: \"d\": ClusterTrustBundle for signerName a.b/c must be named with \
+               prefix a.b:c:",
+            ],
         );
     }
 

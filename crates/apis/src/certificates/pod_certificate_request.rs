@@ -1,6 +1,6 @@
 //! PodCertificateRequest: a node wants a certificate for a pod.
 
-use keelson_object::{Cell, Map, Object};
+use keelson_object::{Cell, Object};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::spec_and_status;
@@ -22,7 +22,8 @@ pub(crate) fn columns() -> [Column; 7] {
 /// The last condition that decides.
 fn state(object: &Object) -> Cell {
     let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
-    let decisions = conditions.filter_map(|it| it.str("type")).filter(|it| matches!(*it, "Issued" | "Denied" | "Failed"));
+    let decisions =
+        conditions.filter_map(|it| it.str("type")).filter(|it| matches!(*it, "Issued" | "Denied" | "Failed"));
     Cell::from(decisions.last().unwrap_or("Pending"))
 }
 

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn another_spec_is_another_generation() {
-        let schema = |spec: &str| format!(r#"{{"metadata": {{"name": "a"}}, "spec": {spec}, "status": {{}}}}"#);
+        let schema =
+            |spec: &str| format!(r#"{{"metadata": {{"name": "a"}}, "spec": {spec}, "status": {{}}}}"#);
         let object = changed(&FlowSchema, KIND, &schema("{}"), &schema(r#"{"matchingPrecedence": 5}"#));
         assert_eq!(object.meta.generation, 2);
         assert!(!object.fields.contains("status"));

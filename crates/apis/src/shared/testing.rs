@@ -1,8 +1,9 @@
 //! Objects from text and what a strategy makes of them, for tests.
 
+use futures_util::FutureExt as _;
 use keelson_authn::User;
 use keelson_object::{Cell, FieldErrors, Object, Value};
-use keelson_registry::{Column, Context, Strategy};
+use keelson_registry::{Answer, Column, Context, Result, Strategy};
 use keelson_schema::Schema;
 use keelson_stdx::clock::Clock;
 
@@ -57,6 +58,12 @@ pub(crate) fn errors_of(strategy: &dyn Strategy, kind: &str, text: &str) -> Vec<
     let mut errors = FieldErrors::default();
     strategy.validate(&context, &object, &mut errors);
     errors.iter().map(|error| format!("{error}")).collect()
+}
+
+/// What somebody is told who posts `text` in `namespace`.
+pub(crate) fn answer(answers: &dyn Answer, namespace: &str, text: &str) -> Result<Object> {
+    let body = Object::from_value(tree(text)).expect("an object");
+    answers.answer(&context(), namespace, body).now_or_never().expect("nothing waits")
 }
 
 /// Somebody at some time.

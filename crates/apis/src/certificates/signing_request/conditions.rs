@@ -51,7 +51,9 @@ pub(super) fn stamp(object: &mut Object, old: &Object, now: Time) {
     let Some(status) = part(&mut object.fields, "status") else { return };
     for condition in parts(status, "conditions") {
         condition.default_to("lastUpdateTime", now.to_string());
-        let same = |it: &&Map| it.str("type") == condition.str("type") && it.str("status") == condition.str("status");
+        let same = |it: &&Map| {
+            it.str("type") == condition.str("type") && it.str("status") == condition.str("status")
+        };
         let since = all(old).filter(same).find_map(|it| it.str("lastTransitionTime"));
         let since = since.map_or_else(|| now.to_string(), str::to_owned);
         condition.default_to("lastTransitionTime", since);

@@ -48,7 +48,8 @@ fn the_server_says_who_asks() {
 #[test]
 fn a_request_does_not_change() {
     let old = request("{}");
-    let mut object = decoded(&SigningRequest, KIND, r#"{"metadata": {"name": "a"}, "spec": {"request": "eQ=="}}"#);
+    let mut object =
+        decoded(&SigningRequest, KIND, r#"{"metadata": {"name": "a"}, "spec": {"request": "eQ=="}}"#);
     SigningRequest.prepare_update(&jane(), &mut object, &old);
     assert_eq!(object.fields, old.fields);
 }
@@ -56,7 +57,8 @@ fn a_request_does_not_change() {
 #[test]
 fn an_approver_writes_conditions_and_no_certificate() {
     let old = request(r#"{"certificate": "eA=="}"#);
-    let mut object = request(r#"{"certificate": "eQ==", "conditions": [{"type": "Approved", "status": "True"}]}"#);
+    let mut object =
+        request(r#"{"certificate": "eQ==", "conditions": [{"type": "Approved", "status": "True"}]}"#);
     let context = jane();
     SigningRequest.prepare_part_update(&context, APPROVAL, &mut object, &old);
     let now = context.now();
