@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn a_webhook_is_about_everything_and_must_answer() {
-        let expected = r#"{"name": "w", "clientConfig": {"service": {"name": "s", "namespace": "n", "port": 443}},
+        let expected = r#"{"name": "w", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": {"service": {"name": "s", "namespace": "n", "port": 443}},
             "rules": [{"operations": ["*"], "scope": "*"}, {"scope": "Cluster"}], "failurePolicy": "Fail",
             "matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}, "timeoutSeconds": 10"#;
-        let webhook = r#"{"name": "w", "clientConfig": {"service": {"name": "s", "namespace": "n"}},
+        let webhook = r#"{"name": "w", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": {"service": {"name": "s", "namespace": "n"}},
             "rules": [{"operations": ["*"]}, {"scope": "Cluster"}]}"#;
         check(&Webhooks::Validating, VALIDATING, webhook, &format!("{expected}}}"));
         let mutating = format!("{expected}, \"reinvocationPolicy\": \"Never\"}}");
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_is_said_stays() {
-        let said = r#"{"name": "w", "clientConfig": {"url": "https://x"}, "failurePolicy": "Ignore",
+        let said = r#"{"name": "w", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": {"url": "https://x"}, "failurePolicy": "Ignore",
             "matchPolicy": "Exact", "namespaceSelector": {"matchLabels": {"a": "b"}}, "objectSelector": {},
             "timeoutSeconds": 5}"#;
         check(&Webhooks::Validating, VALIDATING, said, said);

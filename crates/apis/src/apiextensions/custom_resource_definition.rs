@@ -74,7 +74,7 @@ mod tests {
     fn definition(stored: &str, more: &str) -> String {
         let version = |name: &str| format!(r#"{{"name": "{name}", "storage": {}}}"#, name == stored);
         format!(
-            r#"{{"metadata": {{"name": "a"}}, "spec": {{"names": {{"kind": "CronTab"}}, "versions": [{}, {}]{more}}}}}"#,
+            r#"{{"metadata": {{"name": "a"}}, "spec": {{"names": {{"kind": "CronTab", "plural": "crontabs"}}, "versions": [{}, {}]{more}}}}}"#,
             version("v1"),
             version("v2")
         )
@@ -87,7 +87,10 @@ mod tests {
             let found = object.fields.at(path).cloned().unwrap_or_default();
             assert_eq!(found, tree(expected), "{path} is {}", text(&found));
         };
-        at("spec.names", r#"{"kind": "CronTab", "singular": "crontab", "listKind": "CronTabList"}"#);
+        at(
+            "spec.names",
+            r#"{"plural": "crontabs", "kind": "CronTab", "singular": "crontab", "listKind": "CronTabList"}"#,
+        );
         at("spec.conversion", r#"{"strategy": "None"}"#);
         at("status.storedVersions", r#"["v1"]"#);
     }

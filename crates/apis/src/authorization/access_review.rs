@@ -123,7 +123,7 @@ mod tests {
         let namespace = if who == Who::NamedInNamespace { "here" } else { "" };
         let found = match answer(&AccessReviews { authorizer: Arc::new(authorizer), who }, namespace, body) {
             Ok(object) => text(&object.fields.get("status").cloned().unwrap_or_default()),
-            Err(keelson_registry::Error::Invalid { errors, .. }) => errors.to_text(),
+            Err(keelson_registry::Error::Invalid { errors, .. }) => errors.aggregate(),
             Err(error) => error.to_string(),
         };
         assert_eq!(found, expected, "{body}");
