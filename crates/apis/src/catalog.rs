@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use keelson_registry::Group;
 
+use crate::access::Access;
+
 /// What an operator may decide about built-in kinds.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -12,6 +14,8 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// Which features are on.
     pub features: BTreeSet<String>,
+    /// Who is asked when a client wants to know what somebody may do, or whose token it has.
+    pub access: Access,
 }
 
 impl Settings {
@@ -23,7 +27,11 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { event_ttl: Duration::from_secs(3600), features: BTreeSet::new() }
+        Settings {
+            event_ttl: Duration::from_secs(3600),
+            features: BTreeSet::new(),
+            access: Access::default(),
+        }
     }
 }
 
@@ -74,6 +82,14 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::resource_k8s::group(settings),
         crate::storagemigration::group(),
         crate::internal::group(),
+        crate::apiregistration::group(),
+        crate::authentication::group(settings),
+        crate::authorization::group(settings),
+        crate::certificates::group(),
+        crate::rbac::group(),
+        crate::admissionregistration::group(),
+        crate::apiextensions::group(),
+        crate::flowcontrol::group(),
     ];
     groups.sort_by_key(|group| ORDER.iter().position(|name| *name == group.name));
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
