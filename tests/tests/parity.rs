@@ -4,11 +4,12 @@ use std::path::Path;
 
 use keelson_testkit::{Client, Kubeconfig, Options, Protocol, RunningServer};
 use keelson_tests::scenario::{Scenario, Seen};
-use keelson_tests::upstream::Upstream;
+use keelson_tests::upstream::{EVERYTHING, Upstream};
 
-/// Upstream has no controller manager beside it, so nobody empties namespaces here either.
+/// Upstream has no controller manager beside it, so nobody empties namespaces here either. Both serve everything.
 fn alone() -> Options {
-    Options::default().argument("--empty-namespaces=false")
+    let own = Options::default().argument("--empty-namespaces=false");
+    EVERYTHING.into_iter().fold(own, Options::argument)
 }
 
 /// The statuses in the files are what we answer.

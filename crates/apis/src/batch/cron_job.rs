@@ -6,7 +6,7 @@ use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::job;
-use crate::shared::cells::{text, truth};
+use crate::shared::cells::{boolean, text};
 use crate::shared::edit::fill;
 use crate::shared::{name_warning, workload_columns};
 
@@ -22,7 +22,7 @@ pub(crate) fn columns() -> [Column; 10] {
         Column::name(),
         Column::text("Schedule", "spec.schedule"),
         Column::computed("Timezone", time_zone),
-        truth("Suspend", suspend),
+        boolean("Suspend", suspend),
         Column::counted("Active", active),
         Column::computed("Last Schedule", last_schedule),
         Column::age(),

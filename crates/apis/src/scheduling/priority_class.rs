@@ -4,7 +4,7 @@ use keelson_object::{Cell, Object};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::cells::truth;
+use crate::shared::cells::boolean;
 
 pub(crate) struct PriorityClass;
 
@@ -12,7 +12,9 @@ pub(crate) fn columns() -> [Column; 5] {
     [
         Column::name(),
         Column::integer("Value", "value"),
-        truth("Global-Default", |object| Cell::Bool(object.fields.bool("globalDefault").unwrap_or_default())),
+        boolean("Global-Default", |object| {
+            Cell::Bool(object.fields.bool("globalDefault").unwrap_or_default())
+        }),
         Column::age(),
         Column::text("PreemptionPolicy", "preemptionPolicy"),
     ]
