@@ -105,7 +105,12 @@ fn through_protobuf(sample: &Sample, _: &Schema) -> Result<(), String> {
 #[tokio::test]
 async fn discovery_is_what_upstream_publishes() {
     let Some(folder) = yardstick::folder("discovery") else { return };
-    let server = RunningServer::start(Options::default().argument("--runtime-config=api/all=true")).await;
+    let server = RunningServer::start(
+        Options::default()
+            .argument("--runtime-config=api/all=true")
+            .argument("--feature-gates=AllAlpha=true,AllBeta=true"),
+    )
+    .await;
     let client = server.client();
     let mut report = Report::default();
     let mut wrong = Vec::new();
