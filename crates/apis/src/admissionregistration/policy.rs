@@ -1,11 +1,12 @@
 //! ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules in CEL.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::matching;
 use crate::shared::edit::part;
-use crate::shared::spec_and_status;
+use crate::shared::status;
 
 pub(crate) struct Policy;
 
@@ -40,16 +41,18 @@ impl Strategy for Policy {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        spec_and_status::prepare_create(object);
+        status::clear(object);
+        generation::begin(object);
     }
 
     /// Upstream: pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        spec_and_status::prepare_update(object, old);
+        status::keep(object, old);
+        generation::advance(object, old, &["spec"]);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        spec_and_status::prepare_status_update(object, old);
+        status::alone(object, old);
     }
 }
 

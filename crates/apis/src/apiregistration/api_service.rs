@@ -5,7 +5,7 @@ use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
 use crate::shared::service_reference;
-use crate::shared::spec_and_status;
+use crate::shared::status;
 
 pub(crate) struct ApiService;
 
@@ -49,18 +49,18 @@ impl Strategy for ApiService {
 
     /// Upstream: kube-aggregator/pkg/registry/apiservice/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, context: &Context, object: &mut Object) {
-        object.fields.remove("status");
+        status::clear(object);
         if object.fields.map("spec").is_none_or(|spec| spec.map("service").is_none()) {
             object.fields.map_mut("status").set("conditions", vec![local(context).into()]);
         }
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
+        status::keep(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        spec_and_status::prepare_status_update(object, old);
+        status::alone(object, old);
     }
 
     /// Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go, ValidateAPIService (v1.36.4).

@@ -3,7 +3,7 @@
 use keelson_object::{Cell, Object};
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::spec_and_status;
+use crate::shared::status;
 
 pub(crate) struct PodCertificateRequest;
 
@@ -41,15 +41,15 @@ impl Strategy for PodCertificateRequest {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
+        status::clear(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
+        status::keep(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        spec_and_status::prepare_status_update(object, old);
+        status::alone(object, old);
     }
 }
 

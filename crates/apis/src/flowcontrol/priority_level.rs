@@ -1,10 +1,11 @@
 //! PriorityLevelConfiguration: how many requests of a level run at once, and how the others wait.
 
 use keelson_object::{Cell, Map, Object};
+use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::{fill, part};
-use crate::shared::spec_and_status;
+use crate::shared::status;
 
 pub(crate) struct PriorityLevel;
 
@@ -55,15 +56,17 @@ impl Strategy for PriorityLevel {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        spec_and_status::prepare_create(object);
+        status::clear(object);
+        generation::begin(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        spec_and_status::prepare_update(object, old);
+        status::keep(object, old);
+        generation::advance(object, old, &["spec"]);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        spec_and_status::prepare_status_update(object, old);
+        status::alone(object, old);
     }
 }
 
