@@ -82,14 +82,14 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::resource_k8s::group(settings),
         crate::storagemigration::group(),
         crate::internal::group(),
-        crate::admissionregistration::group(),
-        crate::apiextensions::group(),
         crate::apiregistration::group(),
         crate::authentication::group(settings),
         crate::authorization::group(settings),
         crate::certificates::group(),
-        crate::flowcontrol::group(),
         crate::rbac::group(),
+        crate::admissionregistration::group(),
+        crate::apiextensions::group(),
+        crate::flowcontrol::group(),
     ];
     groups.sort_by_key(|group| ORDER.iter().position(|name| *name == group.name));
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {

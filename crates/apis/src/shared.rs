@@ -9,6 +9,7 @@ pub(crate) mod name_warning;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
 pub(crate) mod service_reference;
+pub(crate) mod spec_and_status;
 pub(crate) mod status;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,12 +1,11 @@
 //! ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules in CEL.
 
 use keelson_object::{Cell, Object};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::matching;
 use crate::shared::edit::part;
-use crate::shared::status;
+use crate::shared::{spec_and_status, status};
 
 pub(crate) struct Policy;
 
@@ -41,14 +40,12 @@ impl Strategy for Policy {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        status::clear(object);
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     /// Upstream: pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::keep(object, old);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {

@@ -1,11 +1,10 @@
 //! FlowSchema: which requests belong to which priority level.
 
 use keelson_object::{Cell, Object};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::fill;
-use crate::shared::status;
+use crate::shared::{spec_and_status, status};
 
 pub(crate) struct FlowSchema;
 
@@ -45,13 +44,11 @@ impl Strategy for FlowSchema {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        status::clear(object);
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::keep(object, old);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {

@@ -1,11 +1,10 @@
 //! PriorityLevelConfiguration: how many requests of a level run at once, and how the others wait.
 
 use keelson_object::{Cell, Map, Object};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::{fill, part};
-use crate::shared::status;
+use crate::shared::{spec_and_status, status};
 
 pub(crate) struct PriorityLevel;
 
@@ -56,13 +55,11 @@ impl Strategy for PriorityLevel {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        status::clear(object);
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::keep(object, old);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
