@@ -6,6 +6,8 @@
 use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
+use crate::options::Part;
+use crate::options::{DeleteOptions, Propagation};
 
 /// What a name of this kind must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +46,20 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// Owns everything but a part that only the kind knows. The default leaves nothing to change.
-    fn prepare_part_update(&self, _part: &'static str, object: &mut Object, old: &Object) {
+    fn prepare_part_update(
+        &self,
+        _context: &Context,
+        _part: &'static str,
+        object: &mut Object,
+        old: &Object,
+    ) {
         object.fields = old.fields.clone();
+    }
+
+    /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
+    /// the usual: the object does not write its status, the status not the spec.
+    fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// What is wrong with a new object.
@@ -81,6 +95,16 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// How many seconds an object gets to go, given what the client asked for; `None` if the kind goes at once.
     fn grace_seconds(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// What becomes of dependents when neither the client nor a finalizer says.
+    fn propagation(&self) -> Propagation {
+        Propagation::Background
+    }
+
+    /// What whoever deletes an object like this should know.
+    fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
         None
     }
 
