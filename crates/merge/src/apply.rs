@@ -33,7 +33,7 @@ pub use conflict::{Cause, Conflict, Conflicts};
 pub use element::Element;
 pub use field_set::FieldSet;
 pub use filter::Filter;
-pub use managers::{Id, Managed, Managers, Operation};
+pub use managers::{Id, Managed, Managers, Operation, differ_in_times_only};
 pub use remove::extract;
 
 use std::sync::LazyLock;
@@ -188,22 +188,18 @@ impl Tracker<'_> {
         if given != self.gvk(self.api_version) {
             return Err(Refusal::BadRequest(format!("invalid object type: {given}")));
         }
-        let by = (manager, force);
-        let (mut object, managers) = match self.attempt(&live, patch, managers.clone(), by) {
-            Err(Refusal::Conflicts(conflicts)) if manager == KUBECTL => {
+        let again = (manager == KUBECTL && force == Force::No).then(|| managers.clone());
+        let (object, managers) = match (self.attempt(&live, patch, managers, (manager, force)), again) {
+            (Err(Refusal::Conflicts(conflicts)), Some(managers)) => {
                 match self.conflicts_beyond_annotation(&live, &conflicts) {
                     None => return Err(Refusal::Conflicts(conflicts)),
                     Some(rest) if !rest.0.is_empty() => return Err(Refusal::Conflicts(rest)),
                     Some(_) => self.attempt(&live, patch, managers, (manager, Force::Yes))?,
                 }
             }
-            done => done?,
+            (done, _) => done?,
         };
-        let object = match &mut object {
-            Some(object) => std::mem::take(object),
-            None => live,
-        };
-        let mut object = object;
+        let mut object = object.unwrap_or(live);
         if manager == KUBECTL {
             self.keep_annotation(&mut object, patch);
         }

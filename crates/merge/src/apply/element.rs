@@ -44,9 +44,12 @@ impl Element {
         Ok(Some(match text.as_bytes()[0] {
             b'f' => Element::Field(rest.into()),
             b'v' => Element::Value(json(rest)?),
-            b'k' => match json(rest)? {
-                Value::Map(map) => Element::key(map.into_iter().collect()),
-                other => return Err(format!("expected an object, got {}", other.json_type())),
+            b'k' => match (one_text(rest), rest) {
+                (Some(field), _) => Element::Key(Arc::new([field])),
+                (None, rest) => match json(rest)? {
+                    Value::Map(map) => Element::key(map.into_iter().collect()),
+                    other => return Err(format!("expected an object, got {}", other.json_type())),
+                },
             },
             b'i' => Element::Index(
                 rest.parse().map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", quote(rest)))?,
@@ -59,12 +62,8 @@ impl Element {
     pub fn to_text(&self) -> SmolStr {
         let mut text = String::new();
         match self {
-            Element::Field(name) => {
-                // Most names fit into a small string, so this allocates once at most.
-                text.reserve(name.len() + 2);
-                text.push_str("f:");
-                text.push_str(name);
-            }
+            // Most names fit into a small string.
+            Element::Field(name) => return ["f:", name].into_iter().collect(),
             Element::Key(fields) => {
                 text.push_str("k:{");
                 for (at, (name, value)) in fields.iter().enumerate() {
@@ -152,6 +151,13 @@ impl fmt::Display for Element {
 /// A path as upstream's messages print it.
 pub(super) fn display(path: &[Element]) -> String {
     path.iter().map(ToString::to_string).collect()
+}
+
+/// The field of `{"name":"web"}`: what almost every key is. `None` if it is not that simple.
+fn one_text(text: &str) -> Option<(SmolStr, Value)> {
+    let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+    let is_plain = |text: &str| text.bytes().all(|it| it >= b' ' && it != b'"' && it != b'\\');
+    (is_plain(name) && is_plain(value)).then(|| (name.into(), value.into()))
 }
 
 fn json(text: &str) -> Result<Value, String> {

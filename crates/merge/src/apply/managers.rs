@@ -185,6 +185,21 @@ impl Managers {
     }
 }
 
+/// Whether two lists of `managedFields` differ in nothing but times, and do differ.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/fieldmanager/equality.go, IgnoreManagedFieldsTimestampsTransformer
+/// (v1.36.4).
+pub fn differ_in_times_only(old: &[Value], new: &[Value]) -> bool {
+    let is_same = |old: &Value, new: &Value| match (old, new) {
+        (Value::Map(old), Value::Map(new)) => {
+            let mut keys = old.iter().chain(new.iter()).map(|(key, _)| key).filter(|it| *it != "time");
+            keys.all(|key| old.get(key) == new.get(key))
+        }
+        _ => old == new,
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new)) && old != new
+}
+
 fn seconds(time: Option<Time>) -> i64 {
     time.map_or(0, Time::unix)
 }
@@ -239,4 +254,29 @@ fn write(managed: &Managed) -> Value {
         put("subresource", managed.id.subresource.clone().into());
     }
     Value::Map(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differ_in_times_only;
+    use keelson_codec::json;
+    use keelson_object::Value;
+
+    #[test]
+    fn times_alone_are_no_difference() {
+        let entries = |text: &str| match json::read(text.as_bytes()).unwrap().value {
+            Value::List(entries) => entries,
+            other => panic!("{other:?}"),
+        };
+        let check = |old: &str, new: &str, expected: bool| {
+            assert_eq!(differ_in_times_only(&entries(old), &entries(new)), expected, "{old} {new}");
+        };
+        check("[]", "[]", false);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"a","time":"1"}]"#, false);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"a","time":"2"}]"#, true);
+        check(r#"[{"manager":"a"}]"#, r#"[{"manager":"a","time":"2"}]"#, true);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"b","time":"2"}]"#, false);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"a","time":"2","subresource":"s"}]"#, false);
+        check(r#"[{"manager":"a","time":"1"}]"#, "[]", false);
+    }
 }

@@ -4,7 +4,9 @@
 //! go through that version for a moment. Where all versions have one shape, that is another head.
 
 use keelson_codec::json;
-use keelson_merge::apply::{ConvertError, FieldSet, Filter, Force, Json, Refusal, Tracker, Types, Versions};
+use keelson_merge::apply::{
+    ConvertError, FieldSet, Filter, Force, Json, Refusal, Tracker, Types, Versions, differ_in_times_only,
+};
 use keelson_object::{Object, SmolStr, Value};
 use keelson_status::{Cause, Status};
 use tracing::debug;
@@ -61,6 +63,22 @@ pub(crate) fn apply(
             Error::Rejected(Box::new(Status::apply_conflict(causes, &conflicts.to_string())))
         }
     })
+}
+
+/// Puts the old times back where nothing but them is new: whoever applies the same again has written nothing.
+///
+/// Only now can that be said, because defaults and normal forms hide what a client wrote otherwise.
+pub(crate) fn keep_times(object: &mut Object, old: &Object) {
+    if !differ_in_times_only(&old.meta.managed_fields, &object.meta.managed_fields) {
+        return;
+    }
+    let new = std::mem::replace(&mut object.meta.managed_fields, old.meta.managed_fields.clone());
+    let revision = std::mem::replace(&mut object.meta.resource_version, old.meta.resource_version.clone());
+    let is_same = object == old;
+    object.meta.resource_version = revision;
+    if !is_same {
+        object.meta.managed_fields = new;
+    }
 }
 
 /// The managers in a tree.
