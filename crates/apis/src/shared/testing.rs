@@ -1,8 +1,8 @@
 //! Objects from text and what a strategy makes of them, for tests.
 
 use keelson_authn::User;
-use keelson_object::{FieldErrors, Object, Value};
-use keelson_registry::{Context, Strategy};
+use keelson_object::{Cell, FieldErrors, Object, Value};
+use keelson_registry::{Column, Context, Strategy};
 use keelson_schema::Schema;
 use keelson_stdx::clock::Clock;
 
@@ -29,6 +29,18 @@ pub(crate) fn errors_of(strategy: &dyn Strategy, kind: &str, text: &str) -> Vec<
     let mut errors = FieldErrors::default();
     strategy.validate(&context, &object, &mut errors);
     errors.iter().map(|error| format!("{error}")).collect()
+}
+
+/// What a row shows, as text; times are not told.
+pub(crate) fn cells(columns: &[Column], object: &Object) -> Vec<String> {
+    let shown = |cell: Cell| match cell {
+        Cell::Null => "null".to_owned(),
+        Cell::Text(text) | Cell::Since(text, _) => text.to_string(),
+        Cell::Int(number) => number.to_string(),
+        Cell::Bool(truth) => truth.to_string(),
+        Cell::Age(_) => "age".to_owned(),
+    };
+    columns.iter().map(|column| shown(column.cell(object))).collect()
 }
 
 /// Somebody at some time.

@@ -7,16 +7,21 @@ use keelson_registry::Column;
 /// Containers, images, selector.
 pub(crate) fn wide() -> [Column; 3] {
     [
-        Column::computed("Containers", |object| joined(object, "name")).wide(),
-        Column::computed("Images", |object| joined(object, "image")).wide(),
+        Column::computed("Containers", |object| joined(template_spec(object), "name")).wide(),
+        Column::computed("Images", |object| joined(template_spec(object), "image")).wide(),
         Column::computed("Selector", selector).wide(),
     ]
 }
 
-fn joined(object: &Object, field: &str) -> Cell {
-    let template = object.fields.at("spec.template.spec").and_then(|it| it.as_map());
-    let texts: Vec<&str> =
-        template.iter().flat_map(|spec| spec.maps("containers")).filter_map(|it| it.str(field)).collect();
+/// The spec in the template of a workload.
+pub(crate) fn template_spec(object: &Object) -> Option<&Map> {
+    object.fields.at("spec.template.spec").and_then(|it| it.as_map())
+}
+
+/// The texts at `field` of the containers of a spec: `web,sidecar`.
+pub(crate) fn joined(spec: Option<&Map>, field: &str) -> Cell {
+    let containers = spec.into_iter().flat_map(|spec| spec.maps("containers"));
+    let texts: Vec<&str> = containers.map(|it| it.str(field).unwrap_or_default()).collect();
     Cell::from(texts.join(","))
 }
 

@@ -29,7 +29,8 @@ pub(super) fn fill(object: &mut Object) {
 fn fill_pod(spec: &mut Map) {
     for list in ["containers", "initContainers"] {
         for resources in parts(spec, list).filter_map(|container| part(container, "resources")) {
-            request_limits(resources);
+            // Who limits a resource and does not say how much is needed needs all of it.
+            resource_list::complete(resources, "limits", "requests");
         }
     }
     limit_huge_pages(spec);
@@ -40,18 +41,6 @@ fn fill_pod(spec: &mut Map) {
             parts(spec, list).for_each(publish_ports);
         }
     }
-}
-
-/// Who limits a resource and does not say how much is needed needs all of it.
-fn request_limits(resources: &mut Map) {
-    let Some(limits) = resources.map("limits").filter(|it| !it.is_empty()).cloned() else { return };
-    let requests = resources.map_mut("requests");
-    for (name, limit) in limits {
-        if !requests.contains(&name) {
-            requests.push_new(name, limit);
-        }
-    }
-    requests.sort_keys();
 }
 
 /// On the network of the node the port of a container is a port of the node.
