@@ -44,7 +44,8 @@ mod tests {
     use crate::shared::testing::{decoded, text, tree};
 
     fn check(item: &str, expected: &str) {
-        let object = decoded(&LimitRange, "v1 LimitRange", &format!("{{\"spec\": {{\"limits\": [{item}]}}}}"));
+        let object =
+            decoded(&LimitRange, "v1 LimitRange", &format!("{{\"spec\": {{\"limits\": [{item}]}}}}"));
         let spec = object.fields.map("spec").cloned().unwrap_or_default();
         let found = spec.list("limits")[0].clone();
         assert_eq!(found, tree(expected), "{item} gives {}", text(&found));

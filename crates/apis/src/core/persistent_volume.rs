@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn old_ways_are_warned_of() {
-        let mut object = volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
+        let mut object =
+            volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
         object.meta.annotations.set(super::CLASS_ANNOTATION, "x");
         let warnings = PersistentVolume.warnings(&object);
         let fields: Vec<&str> = warnings.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();

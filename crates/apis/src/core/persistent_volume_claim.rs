@@ -94,7 +94,9 @@ fn settle_sources(spec: &mut Map, old: &Map) {
         spec.remove("dataSourceRef");
     }
     let had_one = old.map("dataSource").is_some() || old.map("dataSourceRef").is_some();
-    if !had_one && spec.map("dataSourceRef").is_none() && !spec.map("dataSource").is_some_and(is_claim_or_snapshot)
+    if !had_one
+        && spec.map("dataSourceRef").is_none()
+        && !spec.map("dataSource").is_some_and(is_claim_or_snapshot)
     {
         spec.remove("dataSource");
     }
@@ -197,7 +199,9 @@ mod tests {
         let object = claim(r#"{"resources": {"requests": {"storage": "1500m"}}}"#);
         assert_eq!(
             PersistentVolumeClaim.warnings(&object),
-            ["spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer"]
+            [
+                "spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer"
+            ]
         );
     }
 }

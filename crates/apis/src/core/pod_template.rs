@@ -4,10 +4,12 @@ use keelson_object::{Cell, Map, Object};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::pod_template;
+use crate::shared::edit::part;
+use crate::shared::pod_template::{self, Gates};
 use crate::shared::workload_columns::{joined, labels};
 
-pub(crate) struct PodTemplate;
+/// Templates, as far as features are on.
+pub(crate) struct PodTemplate(pub(crate) Gates);
 
 /// Upstream: pkg/printers/internalversion/printers.go, printPodTemplate (v1.36.4).
 pub(crate) fn columns() -> [Column; 4] {
@@ -33,10 +35,16 @@ impl Strategy for PodTemplate {
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         generation::begin(object);
+        if let Some(spec) = part(&mut object.fields, "template").and_then(|it| part(it, "spec")) {
+            self.0.drop(spec, None);
+        }
     }
 
     /// Upstream: pkg/registry/core/podtemplate/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        if let Some(template) = part(&mut object.fields, "template").and_then(|it| part(it, "spec")) {
+            self.0.drop(template, spec(old));
+        }
         generation::advance(object, old, &["template"]);
     }
 }
@@ -46,6 +54,7 @@ mod tests {
     use keelson_registry::Strategy as _;
 
     use super::{PodTemplate, columns};
+    use crate::shared::pod_template::Gates;
     use crate::shared::testing::{cells, context, decoded};
 
     const TEXT: &str = r#"{"metadata": {"name": "a"}, "template": {"metadata": {"labels": {"b": "2", "a": "1"}},
@@ -53,24 +62,24 @@ mod tests {
 
     #[test]
     fn a_row_tells_containers_and_labels() {
-        let object = decoded(&PodTemplate, "v1 PodTemplate", TEXT);
+        let object = decoded(&PodTemplate(Gates::default()), "v1 PodTemplate", TEXT);
         assert_eq!(cells(&columns(), &object), ["a", "x,y", "i,j", "a=1,b=2"]);
         assert_eq!(
-            cells(&columns(), &decoded(&PodTemplate, "v1 PodTemplate", "{}")),
+            cells(&columns(), &decoded(&PodTemplate(Gates::default()), "v1 PodTemplate", "{}")),
             ["", "", "", "<none>"]
         );
     }
 
     #[test]
     fn a_changed_template_is_a_new_generation() {
-        let mut old = decoded(&PodTemplate, "v1 PodTemplate", TEXT);
+        let mut old = decoded(&PodTemplate(Gates::default()), "v1 PodTemplate", TEXT);
         assert_eq!(old.fields.at("template.spec.restartPolicy"), Some(&"Always".into()));
-        PodTemplate.prepare_create(&context(), &mut old);
+        PodTemplate(Gates::default()).prepare_create(&context(), &mut old);
         let mut new = old.clone();
-        PodTemplate.prepare_update(&context(), &mut new, &old);
+        PodTemplate(Gates::default()).prepare_update(&context(), &mut new, &old);
         assert_eq!(new.meta.generation, 1);
         new.fields.map_mut("template").map_mut("spec").set("restartPolicy", "Never");
-        PodTemplate.prepare_update(&context(), &mut new, &old);
+        PodTemplate(Gates::default()).prepare_update(&context(), &mut new, &old);
         assert_eq!(new.meta.generation, 2);
     }
 }

@@ -5,10 +5,11 @@ use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
-use crate::shared::pod_template;
+use crate::shared::pod_template::{self, Gates};
 use crate::shared::workload_columns::{joined, labels, template_spec};
 
-pub(crate) struct ReplicationController;
+/// Controllers, as far as features are on.
+pub(crate) struct ReplicationController(pub(crate) Gates);
 
 /// Upstream: pkg/printers/internalversion/printers.go, printReplicationController (v1.36.4).
 pub(crate) fn columns() -> [Column; 8] {
@@ -50,10 +51,12 @@ impl Strategy for ReplicationController {
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         object.fields.remove("status");
         generation::begin(object);
+        self.drop_disabled(object, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
+        self.drop_disabled(object, template_spec(old));
         generation::advance(object, old, &["spec"]);
     }
 
@@ -70,6 +73,15 @@ impl Strategy for ReplicationController {
         match spec.map("template") {
             Some(template) => check_template(template, selector, &at.key("template"), errors),
             None => errors.required(&at.key("template"), ""),
+        }
+    }
+}
+
+impl ReplicationController {
+    fn drop_disabled(&self, object: &mut Object, old: Option<&Map>) {
+        let template = part(&mut object.fields, "spec").and_then(|it| part(it, "template"));
+        if let Some(spec) = template.and_then(|it| part(it, "spec")) {
+            self.0.drop(spec, old);
         }
     }
 }
@@ -101,6 +113,7 @@ fn check_template(template: &Map, selector: &Map, at: &Path, errors: &mut FieldE
 #[cfg(test)]
 mod tests {
     use super::{ReplicationController, columns};
+    use crate::shared::pod_template::Gates;
     use crate::shared::testing::{cells, decoded, errors_of, tree};
 
     const KIND: &str = "v1 ReplicationController";
@@ -109,30 +122,33 @@ mod tests {
 
     fn check(spec: &str, expected: &[&str]) {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        assert_eq!(errors_of(&ReplicationController, KIND, &text), expected, "{spec}");
+        assert_eq!(errors_of(&ReplicationController(Gates::default()), KIND, &text), expected, "{spec}");
     }
 
     #[test]
     fn labels_of_the_template_are_those_of_the_controller_unless_it_has_some() {
-        let object = decoded(&ReplicationController, KIND, &format!("{{\"spec\": {{{TEMPLATE}}}}}"));
+        let object =
+            decoded(&ReplicationController(Gates::default()), KIND, &format!("{{\"spec\": {{{TEMPLATE}}}}}"));
         assert_eq!(object.fields.at("spec.selector"), Some(&tree(r#"{"a": "1", "b": "2"}"#)));
         assert_eq!(object.meta.labels.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
-        let text =
-            format!("{{\"metadata\": {{\"labels\": {{\"c\": \"3\"}}}}, \"spec\": {{\"selector\": {{\"a\": \"1\"}}, {TEMPLATE}}}}}");
-        let object = decoded(&ReplicationController, KIND, &text);
+        let text = format!(
+            "{{\"metadata\": {{\"labels\": {{\"c\": \"3\"}}}}, \"spec\": {{\"selector\": {{\"a\": \"1\"}}, {TEMPLATE}}}}}"
+        );
+        let object = decoded(&ReplicationController(Gates::default()), KIND, &text);
         assert_eq!(object.fields.at("spec.selector"), Some(&tree(r#"{"a": "1"}"#)));
         assert_eq!(object.meta.labels.iter().collect::<Vec<_>>(), [("c", "3")]);
     }
 
     #[test]
     fn there_is_one_replica_and_no_template_unless_said() {
-        let object = decoded(&ReplicationController, KIND, "{}");
+        let object = decoded(&ReplicationController(Gates::default()), KIND, "{}");
         assert_eq!(object.fields.map("spec"), tree(r#"{"replicas": 1}"#).as_map());
     }
 
     #[test]
     fn a_row_tells_numbers_and_selector() {
-        let object = decoded(&ReplicationController, KIND, &format!("{{\"spec\": {{{TEMPLATE}}}}}"));
+        let object =
+            decoded(&ReplicationController(Gates::default()), KIND, &format!("{{\"spec\": {{{TEMPLATE}}}}}"));
         let row = cells(&columns(), &object);
         assert_eq!(row[1..4], ["1", "0", "0"]);
         assert_eq!(row[5..], ["x", "i", "a=1,b=2"]);

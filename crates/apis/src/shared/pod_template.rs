@@ -1,12 +1,14 @@
 //! Pod templates: what a pod and everything that makes pods have in common.
 
 mod container;
+mod gated;
 mod image;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod volume;
 
+pub(crate) use gated::Gates;
 pub(crate) use rules::{check, check_spec};
 pub(crate) use volume::default_sources;
 

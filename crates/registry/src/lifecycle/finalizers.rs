@@ -3,6 +3,7 @@
 use keelson_object::{ObjectMeta, SmolStr};
 
 use crate::options::{DeleteOptions, Propagation};
+use crate::resource::Resource;
 
 /// Keeps the object until its dependents have lost their owner.
 pub const ORPHAN: &str = "orphan";
@@ -12,7 +13,7 @@ pub const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizers that a delete leaves on an object.
 ///
 /// Upstream: apiserver/pkg/registry/generic/registry/store.go, deletionFinalizersForGarbageCollection (v1.36.4).
-pub fn for_delete(meta: &ObjectMeta, options: &DeleteOptions) -> Vec<SmolStr> {
+pub fn for_delete(resource: &Resource, meta: &ObjectMeta, options: &DeleteOptions) -> Vec<SmolStr> {
     let has = |name: &str| meta.finalizers.iter().any(|it| it == name);
     let wanted = match options.propagation {
         Some(Propagation::Orphan) => Some(ORPHAN),
@@ -20,6 +21,7 @@ pub fn for_delete(meta: &ObjectMeta, options: &DeleteOptions) -> Vec<SmolStr> {
         Some(Propagation::Background) => None,
         None if has(ORPHAN) => Some(ORPHAN),
         None if has(FOREGROUND) => Some(FOREGROUND),
+        None if resource.orphans_dependents => Some(ORPHAN),
         None => None,
     };
     let others = meta.finalizers.iter().filter(|it| *it != ORPHAN && *it != FOREGROUND).cloned();

@@ -82,7 +82,7 @@ fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions)
         Grace::Waits => true,
         Grace::None => false,
     };
-    object.meta.finalizers = finalizers::for_delete(&object.meta, options);
+    object.meta.finalizers = finalizers::for_delete(&live.resource, &object.meta, options);
     let pending = !object.meta.finalizers.is_empty() || !live.resource.strategy.may_go(&object);
     if !graceful && pending {
         mark(&mut object, context.now());

@@ -158,7 +158,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     match part {
         Part::Main => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),
-        Part::Named(_) => {}
+        Part::Named(part) => strategy.validate_part_update(part, object, old, &mut errors),
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
     resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));

@@ -21,7 +21,27 @@ pub(super) fn fill(object: &mut Object) {
         spec.set("terminationGracePeriodSeconds", 1);
     }
     if let Some(status) = part(&mut object.fields, "status") {
+        tell_address_twice(status);
         round_status(status);
+    }
+    for key in pod_template::DROPPED_ANNOTATIONS {
+        object.meta.annotations.remove(key);
+    }
+}
+
+/// `podIP` is the first of `podIPs`; where they differ, the old field counts.
+///
+/// Upstream: pkg/apis/core/v1/conversion.go, Convert_v1_PodStatus_To_core_PodStatus and back (v1.36.4).
+fn tell_address_twice(status: &mut Map) {
+    let first = status.maps("podIPs").next().and_then(|it| it.str("ip")).unwrap_or_default().to_owned();
+    match status.str("podIP").filter(|it| !it.is_empty()).map(str::to_owned) {
+        Some(address) if address != first => {
+            let mut only = Map::new();
+            only.set("ip", address);
+            status.set("podIPs", vec![Value::Map(only)]);
+        }
+        None if !first.is_empty() => status.set("podIP", first),
+        _ => {}
     }
 }
 

@@ -35,7 +35,8 @@ fn a_service_has_a_type_and_no_affinity() {
     check_default(r#"{"sessionAffinityConfig": {"clientIP": {}}}"#, "spec.sessionAffinityConfig", "null");
     let clients = r#"{"sessionAffinity": "ClientIP"}"#;
     check_default(clients, "spec.sessionAffinityConfig.clientIP.timeoutSeconds", "10800");
-    let minute = r#"{"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}"#;
+    let minute =
+        r#"{"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}"#;
     check_default(minute, "spec.sessionAffinityConfig.clientIP.timeoutSeconds", "60");
 }
 
@@ -135,7 +136,8 @@ fn what_the_new_type_has_no_use_for_goes() {
 
 #[test]
 fn only_load_balancers_have_their_status() {
-    let text = r#"{"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}"#;
+    let text =
+        r#"{"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}"#;
     let old = decoded(&Service, "v1 Service", text);
     let (mut same, mut other) = (service(r#"{"type": "LoadBalancer"}"#), service("{}"));
     Service.prepare_update(&context(), &mut same, &old);
