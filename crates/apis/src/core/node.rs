@@ -198,7 +198,8 @@ mod tests {
         let source = r#"{"spec": {"configSource": {}}, "status": {"config": {}, "phase": "Running"}}"#;
         let mut new = node(source);
         Node.prepare_create(&context(), &mut new);
-        let said = |node: &Object| ["spec.configSource", "status.config"].map(|it| node.fields.at(it).is_some());
+        let said =
+            |node: &Object| ["spec.configSource", "status.config"].map(|it| node.fields.at(it).is_some());
         assert_eq!(said(&new), [false, false]);
         assert_eq!(new.fields.at("status.phase"), Some(&"Running".into()));
         let mut kept = node(source);

@@ -43,17 +43,20 @@ async fn evict(call: Call<'_>) -> Result<Object> {
     let context = like(call.context, dry_run(call.context, asked)?);
     let options = options(asked);
     let evicting = Evicting { call: &call, context: &context };
+    let mut last = Error::Timeout;
     for _ in 0..ATTEMPTS {
         let pod = evicting.pod().await?;
         if !disrupts_nothing(&pod) {
             return evicting.ask_budgets(&pod, &options).await;
         }
         match evicting.delete(&pinned(&options, &pod, must_be_as_seen(&pod))).await {
-            Err(Error::Conflict { .. }) if options.preconditions.resource_version.is_none() => {}
+            Err(conflict @ Error::Conflict { .. }) if options.preconditions.resource_version.is_none() => {
+                last = conflict;
+            }
             done => return done.map(|()| super::done()),
         }
     }
-    Err(Error::Timeout)
+    Err(last)
 }
 
 struct Evicting<'e> {
