@@ -2,7 +2,7 @@
 
 mod config_map;
 mod endpoints;
-mod event;
+pub(crate) mod event;
 mod limit_range;
 mod namespace;
 mod node;
@@ -20,7 +20,7 @@ use keelson_object::SelectableField;
 use keelson_registry::{Group, Resource, Scale, Subresource, Version};
 
 use crate::catalog::Settings;
-use crate::shared::plain_columns;
+use crate::shared::default_columns::default_columns;
 use crate::shared::pod_template::Gates;
 
 /// What can be done through the proxy of an object.
@@ -136,7 +136,7 @@ fn storage(group: Group) -> Group {
             Resource::namespaced("LimitRange", "limitranges")
                 .short_name("limits")
                 .version(Version::stored("v1"))
-                .columns(plain_columns::columns())
+                .columns(default_columns())
                 .creates_on_update()
                 .without_effect("pods and claims are not checked against limit ranges yet")
                 .strategy(limit_range::LimitRange),

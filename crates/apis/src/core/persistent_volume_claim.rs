@@ -5,7 +5,6 @@ use keelson_object::{Cell, Map, Object, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use super::persistent_volume::{self, CLASS_ANNOTATION};
-use crate::shared::edit::{fill, part};
 use crate::shared::{claim, resource_list};
 
 pub(crate) struct PersistentVolumeClaim;
@@ -37,13 +36,8 @@ fn bound(object: &Object) -> Option<&Map> {
 }
 
 impl Strategy for PersistentVolumeClaim {
-    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim (v1.36.4), and what is in a claim.
     fn default(&self, object: &mut Object) {
-        claim::default_spec(object.fields.map_mut("spec"));
-        let status = object.fields.map_mut("status");
-        fill(status, "phase", "Pending");
-        resource_list::round_up(part(status, "capacity"));
-        resource_list::round_up(part(status, "allocatedResources"));
+        claim::default(&mut object.fields);
     }
 
     /// Upstream: pkg/registry/core/persistentvolumeclaim/strategy.go, PrepareForCreate (v1.36.4).

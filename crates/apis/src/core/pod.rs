@@ -104,7 +104,7 @@ impl Strategy for Pod {
         object.meta.owner_references = old.meta.owner_references.clone();
     }
 
-    fn prepare_part_update(&self, part: &'static str, object: &mut Object, old: &Object) {
+    fn prepare_part_update(&self, _: &Context, part: &'static str, object: &mut Object, old: &Object) {
         parts::prepare(part, object, old);
     }
 

@@ -6,7 +6,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
 use crate::shared::pod_template::{self, Gates};
-use crate::shared::workload_columns::{joined, labels};
+use crate::shared::workload_columns::{containers, labels};
 
 /// Templates, as far as features are on.
 pub(crate) struct PodTemplate(pub(crate) Gates);
@@ -15,8 +15,8 @@ pub(crate) struct PodTemplate(pub(crate) Gates);
 pub(crate) fn columns() -> [Column; 4] {
     [
         Column::name(),
-        Column::computed("Containers", |object| joined(spec(object), "name")),
-        Column::computed("Images", |object| joined(spec(object), "image")),
+        Column::computed("Containers", |object| containers(spec(object), "name")),
+        Column::computed("Images", |object| containers(spec(object), "image")),
         Column::computed("Pod Labels", |object| {
             let meta = object.fields.map("template").and_then(|it| it.map("metadata"));
             Cell::from(labels(meta.and_then(|it| it.map("labels"))))

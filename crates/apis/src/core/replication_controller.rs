@@ -1,12 +1,12 @@
 //! ReplicationController: a number of like pods, as it was done before replica sets.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, SmolStr, Value};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
 use crate::shared::pod_template::{self, Gates};
-use crate::shared::workload_columns::{joined, labels, template_spec};
+use crate::shared::workload_columns::{containers, labels, template_spec};
+use crate::shared::{name_warning, spec_and_status};
 
 /// Controllers, as far as features are on.
 pub(crate) struct ReplicationController(pub(crate) Gates);
@@ -19,8 +19,8 @@ pub(crate) fn columns() -> [Column; 8] {
         Column::integer("Current", "status.replicas"),
         Column::integer("Ready", "status.readyReplicas"),
         Column::age(),
-        Column::computed("Containers", |object| joined(template_spec(object), "name")).wide(),
-        Column::computed("Images", |object| joined(template_spec(object), "image")).wide(),
+        Column::computed("Containers", |object| containers(template_spec(object), "name")).wide(),
+        Column::computed("Images", |object| containers(template_spec(object), "image")).wide(),
         Column::computed("Selector", |object| {
             Cell::from(labels(object.fields.map("spec").and_then(|it| it.map("selector"))))
         })
@@ -49,15 +49,17 @@ impl Strategy for ReplicationController {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
         self.drop_disabled(object, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
         self.drop_disabled(object, template_spec(old));
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        name_warning::on_create(object)
     }
 
     /// Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec (v1.36.4).

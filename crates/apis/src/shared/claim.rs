@@ -2,8 +2,19 @@
 
 use keelson_object::Map;
 
-use crate::shared::edit::part;
+use crate::shared::edit::{fill, part};
 use crate::shared::resource_list;
+
+/// Fills in what a claim leaves out, wherever it stands.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim (v1.36.4), and what is in a claim.
+pub(crate) fn default(claim: &mut Map) {
+    default_spec(claim.map_mut("spec"));
+    let status = claim.map_mut("status");
+    fill(status, "phase", "Pending");
+    resource_list::round_up(part(status, "capacity"));
+    resource_list::round_up(part(status, "allocatedResources"));
+}
 
 /// Fills in what the spec of a claim leaves out.
 ///

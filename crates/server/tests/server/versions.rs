@@ -31,7 +31,7 @@ impl Strategy for Note {
         object.fields.default_to(field, format!("empty in {}", object.api_version).as_str());
     }
 
-    fn prepare_part_update(&self, part: &'static str, object: &mut Object, old: &Object) {
+    fn prepare_part_update(&self, _: &Context, part: &'static str, object: &mut Object, old: &Object) {
         let message = object.fields.remove(part);
         object.fields = old.fields.clone();
         if let Some(message) = message {

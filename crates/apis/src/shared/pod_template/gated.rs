@@ -2,79 +2,65 @@
 
 use std::sync::Arc;
 
-use keelson_object::{Map, Value};
+use keelson_object::Map;
 
+use super::CONTAINER_LISTS;
 use crate::catalog::Settings;
-use crate::shared::edit::part;
+use crate::shared::gated::{Feature, Off};
 
-/// Features and their fields below the spec; `[]` goes through a list.
+/// Features and their fields below the spec of a pod.
 ///
 /// Upstream: pkg/api/pod/util.go, dropDisabledFields (v1.36.4), for the features that can be off.
-const GATED: [(&str, &[&str]); 6] = [
-    ("GenericWorkload", &["schedulingGroup"]),
-    ("HostnameOverride", &["hostnameOverride"]),
-    ("PodLevelResources", &["resources"]),
-    ("ClusterTrustBundleProjection", &["volumes[].projected.sources[].clusterTrustBundle"]),
-    ("PodCertificateRequest", &["volumes[].projected.sources[].podCertificate"]),
-    (
-        "ContainerStopSignals",
+const FEATURES: [Feature; 6] = [
+    feature(&["GenericWorkload"], &["schedulingGroup"]),
+    feature(&["HostnameOverride"], &["hostnameOverride"]),
+    feature(&["PodLevelResources"], &["resources"]),
+    feature(&["ClusterTrustBundleProjection"], &["volumes.*.projected.sources.*.clusterTrustBundle"]),
+    feature(&["PodCertificateRequest"], &["volumes.*.projected.sources.*.podCertificate"]),
+    feature(
+        &["ContainerStopSignals"],
         &[
-            "containers[].lifecycle.stopSignal",
-            "initContainers[].lifecycle.stopSignal",
-            "ephemeralContainers[].lifecycle.stopSignal",
+            "containers.*.lifecycle.stopSignal",
+            "initContainers.*.lifecycle.stopSignal",
+            "ephemeralContainers.*.lifecycle.stopSignal",
         ],
     ),
 ];
 
-/// The fields that are off.
+const fn feature(gates: &'static [&'static str], paths: &'static [&'static str]) -> Feature {
+    Feature { gates, paths, signs: &[] }
+}
+
+/// The features of pods that are off.
 #[derive(Clone, Default)]
-pub(crate) struct Gates(Arc<[&'static [&'static str]]>);
+pub(crate) struct Gates(Arc<Off>);
 
 impl Gates {
     /// As the operator wants it.
     pub(crate) fn of(settings: &Settings) -> Gates {
-        let off = GATED.iter().filter(|(feature, _)| !settings.is_on(feature));
-        Gates(off.map(|(_, paths)| *paths).collect())
+        Gates(Arc::new(Off::of(settings, &FEATURES)))
     }
 
-    /// Drops from a spec what is off and was not used before.
+    /// Drops from the spec of a pod what is off and was not used before.
     pub(crate) fn drop(&self, spec: &mut Map, old: Option<&Map>) {
-        for paths in self.0.iter() {
-            let is_used = old.is_some_and(|old| paths.iter().any(|path| has(old, path)));
-            if !is_used {
-                paths.iter().for_each(|path| remove(spec, path));
+        let said: Vec<bool> = containers(spec).map(|it| !is_empty(it)).collect();
+        self.0.drop_new(spec, old);
+        // A lifecycle that said nothing else says nothing.
+        for (container, said) in containers(spec).zip(said) {
+            if said && is_empty(container) {
+                container.remove("lifecycle");
             }
         }
     }
 }
 
-fn has(map: &Map, path: &str) -> bool {
-    match path.split_once('.') {
-        None => map.get(path).is_some_and(|it| !it.is_null()),
-        Some((key, rest)) => match key.strip_suffix("[]") {
-            Some(key) => map.maps(key).any(|it| has(it, rest)),
-            None => map.map(key).is_some_and(|it| has(it, rest)),
-        },
-    }
+fn containers(spec: &mut Map) -> impl Iterator<Item = &mut Map> {
+    let lists = spec.iter_mut().filter(|(key, _)| CONTAINER_LISTS.contains(&key.as_str()));
+    lists.filter_map(|(_, list)| list.as_list_mut()).flatten().filter_map(|it| it.as_map_mut())
 }
 
-fn remove(map: &mut Map, path: &str) {
-    let Some((key, rest)) = path.split_once('.') else {
-        map.remove(path);
-        return;
-    };
-    if let Some(key) = key.strip_suffix("[]") {
-        let items = map.get_mut(key).and_then(Value::as_list_mut);
-        items.into_iter().flatten().filter_map(Value::as_map_mut).for_each(|it| remove(it, rest));
-        return;
-    }
-    let Some(inner) = part(map, key) else { return };
-    let had_something = !inner.is_empty();
-    remove(inner, rest);
-    // A lifecycle that said nothing else says nothing.
-    if key == "lifecycle" && had_something && inner.is_empty() {
-        map.remove(key);
-    }
+fn is_empty(container: &Map) -> bool {
+    container.map("lifecycle").is_some_and(Map::is_empty)
 }
 
 #[cfg(test)]
