@@ -106,7 +106,6 @@ fn workloads(group: Group, settings: &Settings) -> Group {
                 })
                 .with_status()
                 .with_scale(SCALE)
-                .orphans_dependents()
                 .strategy(replication_controller::ReplicationController(gates)),
         )
 }

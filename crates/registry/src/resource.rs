@@ -221,8 +221,6 @@ pub struct Resource {
     pub create_on_update: bool,
     /// Whether a DELETE answers with the object instead of a Status.
     pub returns_deleted: bool,
-    /// Whether dependents stay when the object is deleted, unless the client says otherwise.
-    pub orphans_dependents: bool,
     /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
     /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
@@ -272,7 +270,6 @@ impl Resource {
             unconditional_update: true,
             create_on_update: false,
             returns_deleted: false,
-            orphans_dependents: false,
             items_carry_head: false,
             owned_finalizers: false,
             stands_for: None,
@@ -420,13 +417,6 @@ impl Resource {
     #[must_use]
     pub fn returns_deleted(mut self) -> Resource {
         self.returns_deleted = true;
-        self
-    }
-
-    /// Dependents stay when the object is deleted, unless the client says otherwise.
-    #[must_use]
-    pub fn orphans_dependents(mut self) -> Resource {
-        self.orphans_dependents = true;
         self
     }
 

@@ -1,6 +1,7 @@
 //! ReplicationController: a number of like pods, as it was done before replica sets.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, SmolStr, Value};
+use keelson_registry::options::Propagation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
@@ -56,6 +57,11 @@ impl Strategy for ReplicationController {
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         self.drop_disabled(object, template_spec(old));
         spec_and_status::prepare_update(object, old);
+    }
+
+    /// Upstream: pkg/registry/core/replicationcontroller/strategy.go, DefaultGarbageCollectionPolicy (v1.36.4).
+    fn propagation(&self) -> Propagation {
+        Propagation::Orphan
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {
