@@ -80,6 +80,16 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
+    /// What is wrong with a change of a part that only the kind knows.
+    fn validate_part_update(
+        &self,
+        _part: &'static str,
+        _object: &Object,
+        _old: &Object,
+        _errors: &mut FieldErrors,
+    ) {
+    }
+
     /// What the client should know about an object that is accepted.
     fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()

@@ -6,7 +6,7 @@ use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::cells::number;
 use crate::shared::edit::{fill, is_set, part, parts};
-use crate::shared::{pod_template, resource_list, workload_columns};
+use crate::shared::{claim, pod_template, workload_columns};
 
 pub(crate) struct StatefulSet {
     /// Whether more than one pod may be down during an update: the feature `MaxUnavailableStatefulSet`.
@@ -107,13 +107,7 @@ impl StatefulSet {
 fn default_claim(claim: &mut Map) {
     claim.set("kind", "PersistentVolumeClaim");
     claim.set("apiVersion", "v1");
-    let spec = claim.map_mut("spec");
-    spec.default_to("volumeMode", "Filesystem");
-    resource_list::round_up_both(part(spec, "resources"));
-    let status = claim.map_mut("status");
-    fill(status, "phase", "Pending");
-    resource_list::round_up(part(status, "capacity"));
-    resource_list::round_up(part(status, "allocatedResources"));
+    claim::default(claim);
 }
 
 #[cfg(test)]
