@@ -5,13 +5,12 @@ mod strategy_rules;
 mod tests;
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, View};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
 use crate::shared::cells::number;
-use crate::shared::edit::{fill, keep_all_but_status};
-use crate::shared::{name_warning, pod_template, workload_columns, workload_rules};
+use crate::shared::edit::fill;
+use crate::shared::{name_warning, pod_template, spec_and_status, status, workload_columns, workload_rules};
 
 pub(crate) struct Deployment;
 
@@ -49,14 +48,12 @@ impl Strategy for Deployment {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
         if object.meta.annotations != old.meta.annotations {
             object.meta.generation = old.meta.generation + 1;
         }
@@ -64,7 +61,7 @@ impl Strategy for Deployment {
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy, PrepareForUpdate (v1.36.4).
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        keep_all_but_status(object, old);
+        status::with_metadata(object, old);
         object.meta.labels = old.meta.labels.clone();
     }
 
