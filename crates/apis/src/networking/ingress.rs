@@ -1,10 +1,9 @@
 //! Ingress: how requests from outside find a service.
 
 use keelson_object::{Cell, Object};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::{cells, status};
+use crate::shared::{cells, spec_and_status};
 
 /// What named the class before there was a field for it.
 const CLASS: &str = "kubernetes.io/ingress.class";
@@ -57,14 +56,12 @@ fn ports(object: &Object) -> Cell {
 
 impl Strategy for Ingress {
     fn prepare_create(&self, context: &Context, object: &mut Object) {
-        status::clear(object);
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
         warn_of_annotation(context, object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::keep(object, old);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 }
 
