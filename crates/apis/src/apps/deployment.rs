@@ -4,7 +4,7 @@ mod strategy_rules;
 #[cfg(test)]
 mod tests;
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Path, View};
+use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path, View};
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
@@ -13,6 +13,8 @@ use crate::shared::edit::fill;
 use crate::shared::{name_warning, pod_template, spec_and_status, status, workload_columns, workload_rules};
 
 pub(crate) struct Deployment;
+
+const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
 pub(crate) fn columns() -> Vec<Column> {
     let columns = [
@@ -45,6 +47,7 @@ impl Strategy for Deployment {
             rolling.default_to("maxSurge", "25%");
         }
         pod_template::default(spec.map_mut("template"));
+        settle_rollback(&mut object.meta);
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
@@ -83,6 +86,19 @@ impl Strategy for Deployment {
         if selector(object) != selector(old) {
             errors.invalid(&Path::root("spec").key("selector"), &selector(object), "field is immutable");
         }
+    }
+}
+
+/// The revision to go back to was a field once, and is a number still.
+///
+/// Upstream: pkg/apis/apps/v1/conversion.go, Convert_apps_Deployment_To_v1_Deployment (v1.36.4).
+fn settle_rollback(meta: &mut ObjectMeta) {
+    match meta.annotations.get(ROLLBACK_TO).map(|text| (text.is_empty(), text.parse::<i64>())) {
+        Some((true, _)) => {
+            meta.annotations.remove(ROLLBACK_TO);
+        }
+        Some((false, Ok(revision))) => meta.annotations.set(ROLLBACK_TO, format!("{revision}")),
+        Some((false, Err(_))) | None => {}
     }
 }
 
