@@ -105,12 +105,7 @@ fn through_protobuf(sample: &Sample, _: &Schema) -> Result<(), String> {
 #[tokio::test]
 async fn discovery_is_what_upstream_publishes() {
     let Some(folder) = yardstick::folder("discovery") else { return };
-    let server = RunningServer::start(
-        Options::default()
-            .argument("--runtime-config=api/all=true")
-            .argument("--feature-gates=AllAlpha=true,AllBeta=true"),
-    )
-    .await;
+    let server = RunningServer::start(everything()).await;
     let client = server.client();
     let mut report = Report::default();
     let mut wrong = Vec::new();
@@ -132,6 +127,16 @@ async fn discovery_is_what_upstream_publishes() {
     }
     report.count("discovery documents", paths.len(), wrong);
     report.finish();
+}
+
+/// With these flags upstream's server gives the published documents.
+fn everything() -> Options {
+    let flags = [
+        "--runtime-config=api/all=true",
+        "--feature-gates=AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+        "--enable-logs-handler=true",
+    ];
+    flags.into_iter().fold(Options::default(), Options::argument)
 }
 
 async fn document(client: &Client, name: &str) -> Answer {
