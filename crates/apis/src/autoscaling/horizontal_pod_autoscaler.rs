@@ -35,6 +35,7 @@ impl Strategy for HorizontalPodAutoscaler {
         if object.api_version == V1 {
             return;
         }
+        conversion::drop_annotations(&mut object.meta);
         if spec.list("metrics").is_empty() {
             spec.set("metrics", vec![Value::Map(cpu_metric(CPU_UTILIZATION))]);
         }

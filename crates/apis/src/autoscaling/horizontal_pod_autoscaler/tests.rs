@@ -65,6 +65,13 @@ fn processors_should_be_busy_if_nothing_is_said() {
 }
 
 #[test]
+fn v2_says_nothing_in_annotations() {
+    let object =
+        in_version("v2", "{}", r#"{"autoscaling.alpha.kubernetes.io/metrics": "[]", "other": "stays"}"#);
+    assert_eq!(text(&object.meta.annotations.to_value()), r#"{"other":"stays"}"#);
+}
+
+#[test]
 fn rules_are_filled_in_where_there_is_behavior() {
     check(&v2("{}"), "spec.behavior", "null");
     let percent = r#"{"type": "Percent", "value": 100, "periodSeconds": 15}"#;
