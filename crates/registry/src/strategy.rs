@@ -6,6 +6,7 @@
 use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
+use crate::options::Part;
 use crate::options::{DeleteOptions, Propagation};
 
 /// What a name of this kind must look like.
@@ -55,6 +56,12 @@ pub trait Strategy: Send + Sync + 'static {
         object.fields = old.fields.clone();
     }
 
+    /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
+    /// the usual: the object does not write its status, the status not the spec.
+    fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {
+        None
+    }
+
     /// What is wrong with a new object.
     fn validate(&self, _context: &Context, _object: &Object, _errors: &mut FieldErrors) {}
 
@@ -73,6 +80,16 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
+    /// What is wrong with a change of a part that only the kind knows.
+    fn validate_part_update(
+        &self,
+        _part: &'static str,
+        _object: &Object,
+        _old: &Object,
+        _errors: &mut FieldErrors,
+    ) {
+    }
+
     /// What the client should know about an object that is accepted.
     fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()
@@ -80,6 +97,11 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
+
+    /// How a field selector is refused that names a field which cannot be selected, where the kind has its own words.
+    fn unknown_field(&self, _label: &str) -> Option<String> {
+        None
+    }
 
     /// What a name must look like.
     fn name_rule(&self) -> NameRule {

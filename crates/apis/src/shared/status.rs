@@ -34,9 +34,7 @@ pub(crate) fn keep(object: &mut Object, old: &Object) {
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus (v1.36.4).
 pub(crate) fn alone(object: &mut Object, old: &Object) {
-    let mut fields = old.fields.clone();
-    fields.keep("status", &object.fields);
-    object.fields = fields;
+    with_metadata(object, old);
     let (meta, there) = (&mut object.meta, &old.meta);
     meta.generation = there.generation;
     meta.deletion_timestamp = there.deletion_timestamp;
@@ -44,6 +42,13 @@ pub(crate) fn alone(object: &mut Object, old: &Object) {
     meta.annotations = there.annotations.clone();
     meta.finalizers = there.finalizers.clone();
     meta.owner_references = there.owner_references.clone();
+}
+
+/// Leaves everything but the status and the metadata as it is, as a write of the status does to most kinds.
+pub(crate) fn with_metadata(object: &mut Object, old: &Object) {
+    let mut fields = old.fields.clone();
+    fields.keep("status", &object.fields);
+    object.fields = fields;
 }
 
 #[cfg(test)]
