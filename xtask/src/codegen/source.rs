@@ -46,6 +46,8 @@ pub struct Member {
     pub expression: Expression,
     pub tag: String,
     pub markers: Vec<String>,
+    /// Whether its comment says anything beside markers.
+    pub is_described: bool,
 }
 
 /// `Name Type = "value"`.
@@ -214,7 +216,8 @@ impl Parser<'_> {
     /// One line of a struct: `Name Type tag`, `A, B Type` or an embedded `Type tag`.
     fn member(&mut self, members: &mut Vec<Member>) {
         let line = self.line();
-        let markers = markers(attached(&self.tokens[self.at]));
+        let comments = attached(&self.tokens[self.at]);
+        let (markers, is_described) = (markers(comments), is_description(comments));
         let mut names = Vec::new();
         if self.begins_with_a_name(line) {
             names.extend(self.word());
@@ -231,13 +234,14 @@ impl Parser<'_> {
             self.at += 1;
         }
         if names.is_empty() {
-            members.push(Member { name: None, expression, tag, markers });
+            members.push(Member { name: None, expression, tag, markers, is_described });
         } else {
             members.extend(names.into_iter().map(|name| Member {
                 name: Some(name),
                 expression: expression.clone(),
                 tag: tag.clone(),
                 markers: markers.clone(),
+                is_described,
             }));
         }
     }
@@ -307,6 +311,17 @@ fn markers(comments: &[Comment]) -> Vec<String> {
     comments.iter().filter_map(|comment| comment.text.strip_prefix('+')).map(str::to_owned).collect()
 }
 
+/// Whether comments hold a sentence: markers, notes to do something and what follows `---` are none.
+fn is_description(comments: &[Comment]) -> bool {
+    let is_sentence = |it: &Comment| !(it.text.is_empty() || it.text.starts_with('+') || is_note(&it.text));
+    comments.iter().take_while(|it| it.text != "---").any(is_sentence)
+}
+
+/// Upstream's notes to itself begin with this word.
+fn is_note(text: &str) -> bool {
+    text.strip_prefix("TO").is_some_and(|it| it.starts_with("DO"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Expression, parse};
@@ -343,6 +358,7 @@ type Thing struct {
 	// +detached
 
 	A, B map[string][]int32
+	// Hook is called.
 	Hook func(a struct{ b int }) error
 	Any []interface{} `json:"any"`
 	Hash [2]byte
@@ -374,6 +390,8 @@ type Other = metav1.Time
         assert_eq!(members[1].tag("patchStrategy"), Some("merge"));
         assert_eq!(members[1].tag("json"), Some("spec,omitempty"));
         assert!(members[2].markers.is_empty());
+        let described: Vec<_> = members.iter().map(|it| it.is_described).collect();
+        assert_eq!(described, [false, false, false, false, true, false, false]);
         assert!(
             matches!(&members[5].expression, Expression::List(item) if matches!(**item, Expression::Any))
         );

@@ -11,15 +11,24 @@
 use keelson_object::{Map, Value};
 use smol_str::SmolStr;
 
-use super::facts::{self, Fixed};
+use super::descriptions::Said;
+use super::fixed::Fixed;
 use super::{Enums, Form, name, tables};
-use crate::types::{Field, ListType, Patch, Shape, Struct, Type, Union};
+use crate::types::{Field, ListType, Patch, Shape, Struct, Type, Union, UnionRole};
 
 /// How schemas are written.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) form: Form,
     pub(super) enums: Enums,
+}
+
+/// Where a struct is from, and what is said about it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Owner<'o> {
+    /// Its table; empty if it is in none.
+    pub(super) table: &'o str,
+    pub(super) said: Option<Said<'o>>,
 }
 
 /// What a type refers to.
@@ -62,9 +71,12 @@ pub(super) fn target(shape: &Shape) -> Option<Target<'_>> {
 }
 
 impl Style {
-    /// The schema of a struct; `owner` is its table and name there, both empty if it is in no table.
-    pub(super) fn structure(self, owner: (&str, &str), one: &Struct) -> Map {
+    /// The schema of a struct.
+    pub(super) fn structure(self, owner: Owner<'_>, one: &Struct) -> Map {
         let mut map = Map::new();
+        if let Some(text) = owner.said.and_then(Said::itself) {
+            map.push_new("description", text);
+        }
         let mut properties: Map = one
             .fields()
             .iter()
@@ -74,9 +86,8 @@ impl Style {
         if !properties.is_empty() {
             map.push_new("properties", properties);
         }
-        let is_required = |field: &&Field| !field.is_optional || facts::is_required(owner, &field.name);
-        let required: Vec<Value> =
-            one.fields().iter().filter(is_required).map(|it| Value::from(it.name.clone())).collect();
+        let required = one.fields().iter().filter(|it| !it.is_optional);
+        let required: Vec<Value> = required.map(|it| Value::from(it.name.clone())).collect();
         if !required.is_empty() {
             map.push_new("required", required);
         }
@@ -84,17 +95,20 @@ impl Style {
         if one.is_atomic {
             map.push_new("x-kubernetes-map-type", "atomic");
         }
-        if let Some(unions) = facts::unions(owner) {
+        if let Some(unions) = union(one) {
             map.push_new("x-kubernetes-unions", unions);
         }
         map
     }
 
-    fn property(self, owner: (&str, &str), field: &Field) -> Map {
+    fn property(self, owner: Owner<'_>, field: &Field) -> Map {
         let extensions = extensions(field);
         let default = field.default.clone().or_else(|| zero(&field.ty, field.omit_empty));
-        let is_bare = extensions.is_empty() && !facts::is_described(owner, &field.name);
-        let mut map = self.schema(owner.0, &field.ty, default, is_bare);
+        let is_bare = extensions.is_empty() && !field.is_described;
+        let mut map = self.schema(owner.table, &field.ty, default, is_bare);
+        if let Some(text) = owner.said.and_then(|it| it.field(&field.name)) {
+            map.push_new("description", text);
+        }
         for (key, value) in extensions {
             map.push_new(key, value);
         }
@@ -127,7 +141,7 @@ impl Style {
                 map.push_new("type", "object");
             }
             Shape::Struct(inner) => {
-                for (key, value) in self.structure(("", ""), inner.get()) {
+                for (key, value) in self.structure(Owner::default(), inner.get()) {
                     map.push_new(key, value);
                 }
             }
@@ -195,6 +209,24 @@ fn zero(ty: &Type, omit_empty: bool) -> Option<Value> {
     (!omit_empty).then_some(scalar)
 }
 
+/// The value of `x-kubernetes-unions`, if the struct is one.
+fn union(one: &Struct) -> Option<Value> {
+    let (mut map, mut members) = (Map::new(), Map::new());
+    for field in one.fields() {
+        match &field.union {
+            Some(UnionRole::Discriminator) => map.push_new("discriminator", field.name.clone()),
+            Some(UnionRole::Member(value)) => members.push_new(field.name.clone(), value.clone()),
+            None => {}
+        }
+    }
+    if members.is_empty() {
+        return None;
+    }
+    members.sort_keys();
+    map.push_new("fields-to-discriminateBy", members);
+    Some(Value::List(vec![map.into()]))
+}
+
 /// What a field says about merging, in the order of the keys.
 fn extensions(field: &Field) -> Map {
     let mut map = Map::new();
@@ -233,7 +265,7 @@ mod tests {
     use keelson_codec::json;
     use keelson_object::Value;
 
-    use super::Style;
+    use super::{Owner, Style};
     use crate::openapi::{Enums, Form};
     use crate::schema::Schema;
 
@@ -241,7 +273,7 @@ mod tests {
     fn check(form: Form, enums: Enums, path: &str, expected: &str) {
         let schema = Schema::builtin("", "v1", "Pod").expect("built in");
         let field = schema.field_at(path).expect("there is such a field");
-        let property = Style { form, enums }.property(("core/v1", ""), field);
+        let property = Style { form, enums }.property(Owner { table: "core/v1", said: None }, field);
         let text = json::to_bytes(&Value::from(property));
         assert_eq!(String::from_utf8_lossy(&text).replace('"', "'"), expected, "{path}");
     }
