@@ -1,5 +1,6 @@
 //! The list of groups: one line each.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keelson_registry::Group;
@@ -9,11 +10,20 @@ use keelson_registry::Group;
 pub struct Settings {
     /// How long events live.
     pub event_ttl: Duration,
+    /// Which features are on.
+    pub features: BTreeSet<String>,
+}
+
+impl Settings {
+    /// Whether a feature is on.
+    pub fn is_on(&self, feature: &str) -> bool {
+        self.features.contains(feature)
+    }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { event_ttl: Duration::from_secs(3600) }
+        Settings { event_ttl: Duration::from_secs(3600), features: BTreeSet::new() }
     }
 }
 

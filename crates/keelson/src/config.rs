@@ -62,6 +62,8 @@ pub struct Config {
     pub logging: Logging,
     /// Which features are on.
     pub feature_gates: FeatureGates,
+    /// Which APIs to switch: `("api/beta", "true")`.
+    pub runtime_config: Vec<(String, String)>,
     /// What the user should know although the server starts.
     pub warnings: Vec<String>,
 }
@@ -249,6 +251,7 @@ impl Config {
             service_ranges,
             logging,
             feature_gates,
+            runtime_config: flags.pairs("runtime-config").to_vec(),
         })
     }
 

@@ -247,11 +247,11 @@ fn add_object_counts(registry: &Registry, catalog: &CatalogHandle) {
         move || {
             let catalog = catalog.load();
             let live = catalog.groups().iter().flat_map(|group| &group.resources);
-            live.map(|live| Sample {
-                labels: labels(&live.resource.group, &live.resource.plural),
-                value: live.cache().snapshot().len() as f64,
-            })
-            .collect()
+            let sample = |live: &Arc<keelson_registry::Live>| {
+                let labels = labels(&live.resource.group, &live.resource.plural);
+                Some(Sample { labels, value: live.cache().ok()?.snapshot().len() as f64 })
+            };
+            live.filter_map(sample).collect()
         }
     };
     let dotted = |group: &str, plural: &str| {

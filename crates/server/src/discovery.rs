@@ -100,16 +100,23 @@ struct Subresource<'r> {
     name: &'static str,
     kind: &'r str,
     /// Group and version, where they are not those of the resource.
-    foreign: Option<(&'static str, &'static str)>,
+    foreign: Option<(&'r str, &'r str)>,
     verbs: &'static [&'static str],
 }
 
 /// In the order of their names.
 fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
     let verbs = &["get", "patch", "update"];
-    let part =
-        |name: &&'static str| Subresource { name, kind: &resource.kind, foreign: None, verbs: &["update"] };
-    let mut found: Vec<_> = resource.parts.iter().map(part).collect();
+    let mut found: Vec<_> = resource
+        .subresources
+        .iter()
+        .map(|it| Subresource {
+            name: it.name,
+            kind: it.kind.as_ref().map_or(&resource.kind, |foreign| &foreign.kind),
+            foreign: it.kind.as_ref().map(|foreign| (&*foreign.group, &*foreign.version)),
+            verbs: it.verbs,
+        })
+        .collect();
     if resource.scale.is_some() {
         found.push(Subresource { name: "scale", kind: "Scale", foreign: Some(("autoscaling", "v1")), verbs });
     }

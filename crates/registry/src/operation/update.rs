@@ -161,7 +161,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
         Part::Named(_) => {}
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
-    strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);
     Ok(())
 }

@@ -94,8 +94,11 @@ fn entry(resource: &Resource) -> String {
     if !resource.categories.is_empty() {
         let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
     }
-    let hash = storage_version_hash(&resource.group, &resource.stored_version().name, &resource.kind);
-    let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"}}");
+    if resource.answers.is_none() {
+        let hash = storage_version_hash(&resource.stored_version().api_version, &resource.kind);
+        let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"");
+    }
+    out.push('}');
     out
 }
 
@@ -106,7 +109,8 @@ fn is_namespaced(resource: &Resource) -> bool {
 /// Tells clients when the stored version changes, without telling them what it is.
 ///
 /// Upstream: apiserver/pkg/endpoints/discovery/storageversionhash.go (v1.36.4).
-fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+fn storage_version_hash(api_version: &str, kind: &str) -> String {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let hash = digest::digest(&digest::SHA256, format!("{group}/{version}/{kind}").as_bytes());
     STANDARD.encode(&hash.as_ref()[..8])
 }
@@ -123,9 +127,9 @@ mod tests {
 
     #[test]
     fn hashes_are_those_that_clients_have_seen() {
-        assert_eq!(storage_version_hash("batch", "v1", "CronJob"), "sd5LIXh4Fjs=");
-        assert_eq!(storage_version_hash("batch", "v1", "Job"), "mudhfqk/qZY=");
-        assert_eq!(storage_version_hash("", "v1", "ConfigMap"), "qFsyl6wFWjQ=");
+        assert_eq!(storage_version_hash("batch/v1", "CronJob"), "sd5LIXh4Fjs=");
+        assert_eq!(storage_version_hash("batch/v1", "Job"), "mudhfqk/qZY=");
+        assert_eq!(storage_version_hash("v1", "ConfigMap"), "qFsyl6wFWjQ=");
     }
 
     #[test]
