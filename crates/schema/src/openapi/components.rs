@@ -110,6 +110,11 @@ impl<'h> Components<'h> {
         name
     }
 
+    /// Whether there are no schemas.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// Every schema with its name, by name; each is made when it is asked for.
     pub fn schemas(&self) -> impl Iterator<Item = (&str, Map)> {
         self.found.iter().map(|(name, part)| (name.as_str(), self.schema(name, part)))

@@ -15,6 +15,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use keelson_codec::media_type::parse_accept;
 use keelson_registry::{Catalog, CatalogHandle};
+use keelson_schema::openapi::Descriptions;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
@@ -52,6 +53,7 @@ struct Memo {
     /// Hashes by path: the index needs them and not the documents.
     hashes: BTreeMap<String, String>,
     v3: BTreeMap<String, Document>,
+    v3_protobuf: BTreeMap<String, Document>,
     v2: Option<Document>,
     v2_protobuf: Option<Document>,
 }
@@ -77,6 +79,9 @@ const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+pro
 /// The second is what it was called once, and what client-go asks for to this day.
 const V2_SUBTYPES: [&str; 2] =
     ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
+const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+const V3_SUBTYPES: [&str; 2] =
+    ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
 const V2: &str = "/openapi/v2";
 const V3: &str = "/openapi/v3";
 
@@ -138,8 +143,10 @@ impl OpenApi {
     /// The index is plain text without an ETag, because upstream's is.
     fn index(&self, memo: &mut Memo, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
         if memo.index.is_none() {
+            // Held, so that they are unpacked once and not for every document.
+            let _descriptions = Descriptions::unpack();
             let served = Served::all(catalog);
-            for subject in Subject::all(&served) {
+            for subject in Subject::all(&served, &self.settings) {
                 memo.hashes.entry(subject.path()).or_insert_with(|| hash(&subject.v3(&self.settings)));
             }
             memo.index = Some(self.made(index(&memo.hashes)));
@@ -153,19 +160,22 @@ impl OpenApi {
     fn v3(&self, memo: &mut Memo, catalog: &Catalog, name: &str, ask: Ask<'_>) -> http::Response<Bytes> {
         if !memo.v3.contains_key(name) {
             let served = Served::all(catalog);
-            let Some(subject) = Subject::all(&served).into_iter().find(|it| it.path() == name) else {
+            let Some(subject) =
+                Subject::all(&served, &self.settings).into_iter().find(|it| it.path() == name)
+            else {
                 return empty(StatusCode::NOT_FOUND, HeaderMap::new());
             };
             let document = self.made(subject.v3(&self.settings));
             memo.hashes.insert(name.to_owned(), document.hash.clone());
             memo.v3.insert(name.to_owned(), document);
         }
-        let document = &memo.v3[name];
         let mut headers = vary();
-        if negotiate(ask.headers, &[]).is_none() {
-            return empty(StatusCode::NOT_ACCEPTABLE, headers);
-        }
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let (media_type, document) = match negotiate(ask.headers, &V3_SUBTYPES) {
+            None => return empty(StatusCode::NOT_ACCEPTABLE, headers),
+            Some(Encoding::Json) => ("application/json", &memo.v3[name]),
+            Some(Encoding::Protobuf) => (V3_PROTOBUF, self.v3_protobuf(memo, catalog, name)),
+        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.insert(header::ETAG, quoted(&document.hash));
         match asked_hash(ask.query) {
             None => {}
@@ -179,6 +189,18 @@ impl OpenApi {
             }
         }
         serve(document, headers, ask.headers)
+    }
+
+    /// The same document in protobuf, with the hash of the JSON, which must have been made.
+    fn v3_protobuf<'m>(&self, memo: &'m mut Memo, catalog: &Catalog, name: &str) -> &'m Document {
+        let json = &memo.v3[name];
+        memo.v3_protobuf.entry(name.to_owned()).or_insert_with(|| {
+            let served = Served::all(catalog);
+            let subjects = Subject::all(&served, &self.settings);
+            let subject = subjects.iter().find(|it| it.path() == name);
+            let body = subject.map(|it| it.v3_protobuf(&self.settings)).unwrap_or_default();
+            Document { body: body.into(), ..json.clone() }
+        })
     }
 
     fn made(&self, body: Vec<u8>) -> Document {
@@ -403,6 +425,14 @@ mod tests {
         check("/openapi/v2", &format!("application/json;q=0.5, {protobuf}"), 200, protobuf);
         check("/openapi/v2", "text/html", 406, "");
         check("/openapi/v3/apis", "application/json, text/html", 200, "application/json");
+        let protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+        check("/openapi/v3/apis", protobuf, 200, protobuf);
+        check(
+            "/openapi/v3/apis",
+            "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+            200,
+            protobuf,
+        );
         check("/openapi/v3/apis", "text/html", 406, "");
         check("/openapi/v3/nowhere", "*/*", 404, "");
     }
@@ -410,9 +440,12 @@ mod tests {
     #[test]
     fn both_encodings_have_one_hash() {
         let client = Client::new();
-        let etag = |accept: &str| client.get("/openapi/v2", ("accept", accept), "etag").1;
-        let protobuf = etag("application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
-        assert_eq!(protobuf, etag("application/json"));
+        let check = |path: &str, protobuf: &str| {
+            let etag = |accept: &str| client.get(path, ("accept", accept), "etag").1;
+            assert_eq!(etag(protobuf), etag("application/json"), "{path}");
+        };
+        check("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+        check("/openapi/v3/apis", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf");
     }
 
     #[test]
