@@ -209,7 +209,7 @@ impl Gathering<'_> {
         let mut enums = BTreeMap::new();
         for name in package.order.iter().filter(|name| self.enums.contains(&own(name))) {
             let values = package.constants.iter().filter(|it| it.of.as_deref() == Some(name));
-            let mut values: Vec<String> = values.map(|it| it.value.clone()).collect();
+            let mut values: Vec<String> = values.filter_map(|it| it.text().map(str::to_owned)).collect();
             values.sort();
             values.dedup();
             enums.insert(name.clone(), values);

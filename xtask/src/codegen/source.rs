@@ -50,12 +50,27 @@ pub struct Member {
     pub is_described: bool,
 }
 
-/// `Name Type = "value"`.
+/// `Name Type = "value"`, `Name = Type("value")` or `Name = Type(other.Name)`.
 #[derive(Clone, Debug)]
 pub struct Constant {
     pub name: String,
     pub of: Option<String>,
-    pub value: String,
+    pub value: Meaning,
+}
+
+/// What a constant is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    Text(String),
+    /// What the constant of another package is: its import, and its name there.
+    Same(String, String),
+}
+
+impl Constant {
+    /// Its text, if it is known.
+    pub fn text(&self) -> Option<&str> {
+        if let Meaning::Text(text) = &self.value { Some(text) } else { None }
+    }
 }
 
 impl Member {
@@ -136,14 +151,34 @@ impl Parser<'_> {
             self.at += 1;
             return;
         };
-        let of = if self.line() == line { self.word() } else { None };
-        if self.line() == line
-            && self.take('=')
-            && let Some(Kind::Text(value)) = self.kind()
-        {
-            self.source.constants.push(Constant { name, of, value: value.clone() });
+        let mut is_converted = false;
+        let mut of = if self.line() == line { self.word() } else { None };
+        if self.line() == line && self.take('=') {
+            let converted = if self.line() == line { self.word() } else { None };
+            if converted.is_some() && self.take('(') {
+                (of, is_converted) = (converted, true);
+            }
+            if self.line() == line
+                && let Some(value) = self.meaning()
+            {
+                self.source.constants.push(Constant { name, of, value });
+            }
         }
         self.skip_line(line);
+        // The bracket of a conversion is not the end of the group.
+        if is_converted && self.take(')') {
+            self.skip_line(line);
+        }
+    }
+
+    /// A literal, or `package.Name`.
+    fn meaning(&mut self) -> Option<Meaning> {
+        if let Some(Kind::Text(text)) = self.kind() {
+            return Some(Meaning::Text(text.clone()));
+        }
+        let import = self.word()?;
+        let name = if self.take('.') { self.word()? } else { return None };
+        Some(Meaning::Same(import, name))
     }
 
     fn declaration(&mut self, markers: Vec<String>) {
@@ -324,7 +359,7 @@ fn is_note(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expression, parse};
+    use super::{Expression, Meaning, parse};
 
     const FILE: &str = r#"
 // +groupName=apps
@@ -345,6 +380,9 @@ const (
 	Red Color = "red"
 	one = iota
 	Blue Color = "blue"
+	Green = Color("green")
+	Pink = Color(metav1.Pink) // pink
+	Last Color = "last"
 )
 
 // +genclient
@@ -374,8 +412,20 @@ type Other = metav1.Time
         assert_eq!(source.imports["metav1"], "k8s.io/apimachinery/pkg/apis/meta/v1");
         let names: Vec<_> = source.types.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["Color", "Thing", "Other"]);
-        let constants: Vec<_> = source.constants.iter().map(|it| (&*it.name, &*it.value)).collect();
-        assert_eq!(constants, [("Red", "red"), ("Blue", "blue")]);
+        let constants: Vec<_> =
+            source.constants.iter().map(|it| (&*it.name, it.of.as_deref(), it.text())).collect();
+        let color = Some("Color");
+        assert_eq!(
+            constants,
+            [
+                ("Red", color, Some("red")),
+                ("Blue", color, Some("blue")),
+                ("Green", color, Some("green")),
+                ("Pink", color, None),
+                ("Last", color, Some("last")),
+            ]
+        );
+        assert_eq!(source.constants[3].value, Meaning::Same("metav1".to_owned(), "Pink".to_owned()));
         assert_eq!(source.types[1].markers, ["genclient"]);
         assert!(source.types[2].is_alias);
     }
