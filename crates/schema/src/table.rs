@@ -244,8 +244,8 @@ fn set_flag(field: &mut Field, flag: &str) -> Option<()> {
         None if flag == "optional" => field.is_optional = true,
         None if flag == "required" => field.is_optional = false,
         None if flag == "undescribed" => field.is_described = false,
-        None if flag == "discriminator" => field.union = Some(UnionRole::Discriminator),
-        Some(("member", value)) => field.union = Some(UnionRole::Member(value.into())),
+        None if flag == "discriminator" => field.union = Some(Box::new(UnionRole::Discriminator)),
+        Some(("member", value)) => field.union = Some(Box::new(UnionRole::Member(value.into()))),
         Some(("map" | "struct", how)) => {
             field.is_atomic = how == "atomic";
             field.is_granular = how == "granular";

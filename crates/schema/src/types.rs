@@ -289,7 +289,7 @@ pub struct Field {
     /// Whether upstream describes it.
     pub is_described: bool,
     /// What it is in the union that its struct is, if that is one.
-    pub union: Option<UnionRole>,
+    pub union: Option<Box<UnionRole>>,
     /// The default that the published schema names.
     pub default: Option<Value>,
     /// The embedded structs that lead to it, outermost first.

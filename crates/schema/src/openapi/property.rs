@@ -106,8 +106,13 @@ impl Style {
         let default = field.default.clone().or_else(|| zero(&field.ty, field.omit_empty));
         let is_bare = extensions.is_empty() && !field.is_described;
         let mut map = self.schema(owner.table, &field.ty, default, is_bare);
-        if let Some(text) = owner.said.and_then(|it| it.field(&field.name)) {
-            map.push_new("description", text);
+        let said = owner.said.and_then(|it| it.field(&field.name));
+        match (said, self.enumeration(owner.table, &field.ty)) {
+            (said, Some(values)) => {
+                map.push_new("description", with_values(said.unwrap_or_default(), &values))
+            }
+            (Some(said), None) => map.push_new("description", said),
+            (None, None) => {}
         }
         for (key, value) in extensions {
             map.push_new(key, value);
@@ -182,6 +187,19 @@ impl Style {
     }
 }
 
+/// A description, and the values that are possible, as upstream lists those of which it says no more.
+///
+/// Upstream: kube-openapi/pkg/generators/enum.go, DescriptionLines (v1.36.4).
+fn with_values(said: &str, values: &[Value]) -> String {
+    let mut text = format!("{said}\n\nPossible enum values:");
+    for value in values.iter().filter_map(Value::as_str) {
+        text.push_str("\n - `\"");
+        text.push_str(value);
+        text.push_str("\"`");
+    }
+    text.trim_start().to_owned()
+}
+
 fn scalar(shape: &Shape) -> (Option<&'static str>, Option<&'static str>) {
     match shape {
         Shape::String => (Some("string"), None),
@@ -213,7 +231,7 @@ fn zero(ty: &Type, omit_empty: bool) -> Option<Value> {
 fn union(one: &Struct) -> Option<Value> {
     let (mut map, mut members) = (Map::new(), Map::new());
     for field in one.fields() {
-        match &field.union {
+        match field.union.as_deref() {
             Some(UnionRole::Discriminator) => map.push_new("discriminator", field.name.clone()),
             Some(UnionRole::Member(value)) => members.push_new(field.name.clone(), value.clone()),
             None => {}
@@ -315,7 +333,8 @@ mod tests {
 
     #[test]
     fn enumerations_are_listed_if_wanted() {
-        let expected = "{'default':'TCP','enum':['SCTP','TCP','UDP'],'type':'string'}";
+        let expected = "{'default':'TCP','enum':['SCTP','TCP','UDP'],'type':'string','description':\
+                        'Possible enum values:\\n - `\\'SCTP\\'`\\n - `\\'TCP\\'`\\n - `\\'UDP\\'`'}";
         check(Form::V3, Enums::Listed, "spec.containers.ports.protocol", expected);
     }
 }

@@ -66,8 +66,8 @@ fn fields_say_what_they_are() {
     let (which, one) = (field(thing, "which"), field(thing, "one"));
     assert_eq!((which.is_optional, which.omit_empty, which.is_described), (false, true, true));
     assert_eq!((one.is_optional, one.is_described), (true, false));
-    assert_eq!(which.union, Some(UnionRole::Discriminator));
-    assert_eq!(one.union, Some(UnionRole::Member("One".into())));
+    assert_eq!(which.union.as_deref(), Some(&UnionRole::Discriminator));
+    assert_eq!(one.union.as_deref(), Some(&UnionRole::Member("One".into())));
     let ports = field(thing, "ports");
     assert_eq!(ports.list_type, Some(ListType::Map(vec!["port".into(), "protocol".into()])));
     let patch = ports.patch.as_ref().expect("a strategy");

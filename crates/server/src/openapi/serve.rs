@@ -4,7 +4,6 @@
 //! kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
 
 use std::collections::BTreeMap;
-use std::future::ready;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +26,10 @@ use crate::plain::{Endpoint, Mounted};
 use crate::response::{Body, Response};
 
 /// The OpenAPI endpoints of one server.
-pub struct OpenApi {
+#[derive(Clone)]
+pub struct OpenApi(Arc<Documents>);
+
+struct Documents {
     settings: Settings,
     catalog: CatalogHandle,
     clock: Clock,
@@ -88,7 +90,7 @@ const V3: &str = "/openapi/v3";
 impl OpenApi {
     /// Endpoints that describe what `catalog` serves at the time of the request.
     pub fn new(settings: Settings, catalog: CatalogHandle, clock: Clock) -> OpenApi {
-        OpenApi { settings, catalog, clock, memo: Mutex::new(Memo::default()) }
+        OpenApi(Arc::new(Documents { settings, catalog, clock, memo: Mutex::new(Memo::default()) }))
     }
 
     /// The endpoints, each at its path.
@@ -97,8 +99,15 @@ impl OpenApi {
         [V2, V3, "/openapi/v3/"].map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() })
     }
 
-    /// The answer to a GET; `None` if the path is none of OpenAPI's.
+    /// The answer to a GET; `None` if the path is none of OpenAPI's. Makes the document if nobody asked for it yet,
+    /// which takes a while.
     pub fn answer(&self, ask: Ask<'_>) -> Option<http::Response<Bytes>> {
+        self.0.answer(ask)
+    }
+}
+
+impl Documents {
+    fn answer(&self, ask: Ask<'_>) -> Option<http::Response<Bytes>> {
         let catalog = &*self.catalog.load();
         let mut memo = self.memo.lock();
         if memo.generation != Some(catalog.generation()) {
@@ -210,12 +219,22 @@ impl OpenApi {
 
 impl Endpoint for OpenApi {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
-        let ask = Ask { path, query: parts.uri.query().unwrap_or_default(), headers: &parts.headers };
-        let answer = OpenApi::answer(self, ask);
-        let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new())).map(Body::full);
-        // Upstream compresses v2 alone.
-        let gzip = if path == V2 { Gzip::of(&parts.headers) } else { Gzip::No };
-        Box::pin(ready(compress::whole(answer, gzip)))
+        let (documents, path, headers) = (self.clone(), path.to_owned(), parts.headers.clone());
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let make = move || {
+            let answer = documents.answer(Ask { path: &path, query: &query, headers: &headers });
+            let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new()));
+            // Upstream compresses v2 alone.
+            let gzip = if path == V2 { Gzip::of(&headers) } else { Gzip::No };
+            compress::whole(answer.map(Body::full), gzip)
+        };
+        // Not among the requests that must be quick: documents are megabytes.
+        Box::pin(async {
+            let made = tokio::task::spawn_blocking(make).await;
+            made.unwrap_or_else(|_| {
+                empty(StatusCode::INTERNAL_SERVER_ERROR, HeaderMap::new()).map(Body::full)
+            })
+        })
     }
 }
 
@@ -457,7 +476,7 @@ mod tests {
             versions: vec!["v1".into()],
             resources: Vec::new(),
         };
-        client.0.catalog.swap(Catalog::new(vec![group]));
+        client.0.0.catalog.swap(Catalog::new(vec![group]));
         let after = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
         assert!(!before.contains("stable.example.com"));
         assert!(after.contains("\"apis/stable.example.com/v1\""), "{after}");
