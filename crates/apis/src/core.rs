@@ -2,7 +2,7 @@
 
 mod config_map;
 mod endpoints;
-mod event;
+pub(crate) mod event;
 mod namespace;
 mod node;
 mod pod;

@@ -50,12 +50,18 @@ impl Assembly {
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
-        let catalog = CatalogHandle::new(catalog::load(groups(config)?, &ground).await?);
+        let authn =
+            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let access = keelson_apis::Access {
+            authenticator: authn.authenticator.clone(),
+            authorizer: authorizer(&config.authorization_modes),
+            api_audiences: config.authentication.api_audiences.clone(),
+        };
+        let authorizer = access.authorizer.clone();
+        let catalog = CatalogHandle::new(catalog::load(groups(config, access)?, &ground).await?);
         let loops = Tasks::new();
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
-        let authn =
-            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi =
             OpenApi::new(openapi::Settings::new(&Version::KUBERNETES), catalog.clone(), clock.clone());
@@ -64,7 +70,7 @@ impl Assembly {
             .clock(clock.clone())
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer(&config.authorization_modes))
+            .authorizer(authorizer)
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
@@ -125,10 +131,10 @@ impl Storage {
 }
 
 /// The built-in groups, as far as the operator wants them.
-fn groups(config: &Config) -> Result<Vec<Group>, Error> {
+fn groups(config: &Config, access: keelson_apis::Access) -> Result<Vec<Group>, Error> {
     let features =
         config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect();
-    let settings = keelson_apis::Settings { event_ttl: config.event_ttl, features };
+    let settings = keelson_apis::Settings { event_ttl: config.event_ttl, features, access };
     let mut groups = keelson_apis::groups(&settings);
     let enablement = Enablement::read(&config.runtime_config, &groups);
     let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;

@@ -6,6 +6,7 @@
 use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
+use crate::options::{DeleteOptions, Propagation};
 
 /// What a name of this kind must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,13 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// Owns everything but a part that only the kind knows. The default leaves nothing to change.
-    fn prepare_part_update(&self, _part: &'static str, object: &mut Object, old: &Object) {
+    fn prepare_part_update(
+        &self,
+        _context: &Context,
+        _part: &'static str,
+        object: &mut Object,
+        old: &Object,
+    ) {
         object.fields = old.fields.clone();
     }
 
@@ -81,6 +88,16 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// How many seconds an object gets to go, given what the client asked for; `None` if the kind goes at once.
     fn grace_seconds(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// What becomes of dependents when neither the client nor a finalizer says.
+    fn propagation(&self) -> Propagation {
+        Propagation::Background
+    }
+
+    /// What whoever deletes an object like this should know.
+    fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
         None
     }
 

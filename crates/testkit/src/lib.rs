@@ -15,6 +15,7 @@ pub mod openapi;
 pub mod pki;
 mod server;
 pub mod tool;
+pub mod yardstick;
 
 pub use binary::Binary;
 pub use client::{Answer, Call, Client, Stream};
