@@ -30,14 +30,15 @@ const LEVEL: &str = "src/v1_36";
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=Cargo.toml");
+    println!("cargo::rerun-if-changed=../../Cargo.lock");
     let mut types = BTreeMap::new();
     match source() {
-        Some(folder) => {
-            println!("cargo::rerun-if-changed={}", folder.display());
-            read_folder(&folder, &mut types)?;
+        Some(folder) => read_folder(&folder, &mut types)?,
+        None => {
+            // A file that is not there: the next build tries again.
+            println!("cargo::rerun-if-changed=sources-of-{CRATE}");
+            println!("cargo::warning=no sources of {CRATE}: OpenAPI documents will have no descriptions");
         }
-        None => println!("cargo::warning=no sources of {CRATE}: OpenAPI documents will have no descriptions"),
     }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where to write"));
     std::fs::write(out.join("descriptions"), deflated(&packed(&types))?)

@@ -1,6 +1,6 @@
 //! OpenAPI documents compared with those that upstream publishes: how many are equal, and where the others differ.
 //!
-//! Descriptions of schemas and parameters do not count; parameters that v2 shares are put where they are used.
+//! Descriptions of schemas and parameters and the server's version do not count; parameters that v2 shares are put where they are used.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -38,6 +38,8 @@ pub enum Extent {
     Everything,
     /// The paths that we have too, and the schemas that these lead to.
     Served,
+    /// All but the paths that begin with one of these, and the schemas that only those lead to.
+    Without(&'static [&'static str]),
 }
 
 /// So many places of one document are told.
@@ -47,8 +49,12 @@ impl Report {
     /// Compares one document.
     pub fn add(&mut self, document: &str, ours: &[u8], theirs: &[u8], extent: Extent) {
         let (ours, mut theirs) = (bare(ours), bare(theirs));
-        if extent == Extent::Served {
-            restrict(&mut theirs, &ours);
+        match extent {
+            Extent::Everything => {}
+            Extent::Served => restrict(&mut theirs, |path| ours["paths"].get(path).is_some()),
+            Extent::Without(gaps) => {
+                restrict(&mut theirs, |path| !gaps.iter().any(|it| path.starts_with(it)))
+            }
         }
         let mut found = Vec::new();
         walk(&mut found, String::new(), Some(&ours), Some(&theirs));
@@ -93,6 +99,9 @@ fn bare(text: &[u8]) -> Value {
     if let Some(Value::Object(shared)) = shared {
         inline(&mut document, &shared);
     }
+    if let Some(about) = document.get_mut("info").and_then(Value::as_object_mut) {
+        about.remove("version");
+    }
     strip(&mut document);
     document
 }
@@ -128,10 +137,10 @@ fn children(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
     }
 }
 
-/// Takes out of `theirs` the paths that `ours` has not, and the schemas that nothing leads to then.
-fn restrict(theirs: &mut Value, ours: &Value) {
+/// Keeps these paths, and the schemas that they lead to.
+fn restrict(theirs: &mut Value, is_kept: impl Fn(&str) -> bool) {
     if let Some(paths) = theirs.get_mut("paths").and_then(Value::as_object_mut) {
-        paths.retain(|path, _| ours["paths"].get(path).is_some());
+        paths.retain(|path, _| is_kept(path));
     }
     let used = references(theirs);
     for place in ["/definitions", "/components/schemas"] {
@@ -221,6 +230,8 @@ mod tests {
         let theirs = "{'paths':{'/a':{'$ref':'#/definitions/A'},'/c':{'$ref':'x/C'}},\
                       'definitions':{'A':{'$ref':'x/B'},'B':{},'C':{}}}";
         check(ours, theirs, Extent::Served, &[]);
+        check(ours, theirs, Extent::Without(&["/c"]), &[]);
+        check(ours, theirs, Extent::Without(&["/d"]), &["definitions.C", "paths./c"]);
         check(ours, theirs, Extent::Everything, &["definitions.C", "paths./c"]);
     }
 

@@ -241,7 +241,11 @@ impl Endpoint for OpenApi {
 /// The body, unless the client has it.
 fn serve(document: &Document, mut headers: HeaderMap, asked: &HeaderMap) -> http::Response<Bytes> {
     let etag = headers.get(header::ETAG).and_then(|it| it.to_str().ok());
-    if etag.is_some_and(|etag| has_already(asked, etag)) {
+    let is_known = match etag {
+        Some(etag) if asked.contains_key(header::IF_NONE_MATCH) => has_already(asked, etag),
+        _ => is_unchanged(asked, document.made),
+    };
+    if is_known {
         headers.remove(header::CONTENT_TYPE);
         return empty(StatusCode::NOT_MODIFIED, headers);
     }
@@ -283,6 +287,15 @@ fn has_already(headers: &HeaderMap, etag: &str) -> bool {
         .flat_map(|it| it.split(','))
         .map(str::trim)
         .any(|it| it == "*" || it.trim_start_matches("W/") == etag)
+}
+
+/// Whether `If-Modified-Since` names the second in which the document was made, or a later one.
+fn is_unchanged(headers: &HeaderMap, made: SystemTime) -> bool {
+    let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|it| it.to_str().ok());
+    let parser = jiff::fmt::rfc2822::DateTimeParser::new();
+    let since = since.and_then(|it| parser.parse_timestamp(it).ok());
+    let made = jiff::Timestamp::try_from(made).ok();
+    since.zip(made).is_some_and(|(since, made)| made.as_second() <= since.as_second())
 }
 
 /// The value of `hash` in a query.
@@ -427,6 +440,19 @@ mod tests {
         check(&format!("\"x\", {etag}"), 304);
         check("*", 304);
         check("\"x\"", 200);
+    }
+
+    #[test]
+    fn what_did_not_change_since_is_not_sent_again() {
+        let client = Client::new();
+        let check = |path: &str, since: &str, expected: u16| {
+            let (code, _, body) = client.get(path, ("if-modified-since", since), "etag");
+            assert_eq!((code, body.is_empty()), (expected, expected == 304), "{path} {since}");
+        };
+        check("/openapi/v3", "Thu, 01 Jan 2026 00:00:00 GMT", 304);
+        check("/openapi/v3/version", "Fri, 02 Jan 2026 00:00:00 GMT", 304);
+        check("/openapi/v3/version", "Wed, 31 Dec 2025 23:59:59 GMT", 200);
+        check("/openapi/v3/version", "yesterday", 200);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The documents of what is built in are those that upstream publishes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
 use keelson_registry::subresource::{Action, Call};
 use keelson_registry::{Group, Resource, Scale, Subresource, Verb, Version};
 use keelson_testkit::openapi::{Extent, Report};
+use keelson_testkit::yardstick;
 use serde_json::Value;
 
 use super::document::{self, Served, Subject};
@@ -21,7 +22,7 @@ fn settings() -> Settings {
 
 #[test]
 fn documents_of_what_is_served_are_those_of_upstream() {
-    let Some(folder) = yardstick() else { return };
+    let Some(folder) = yardstick::folder("server openapi") else { return };
     let groups = keelson_apis::groups(&keelson_apis::Settings::default());
     check(&folder, &groups, Extent::Served);
 }
@@ -29,7 +30,7 @@ fn documents_of_what_is_served_are_those_of_upstream() {
 /// Every path of every group, whoever serves it: the resources are those of the published discovery.
 #[test]
 fn documents_of_everything_are_those_of_upstream() {
-    let Some(folder) = yardstick() else { return };
+    let Some(folder) = yardstick::folder("server openapi") else { return };
     check(&folder, &published_groups(&folder), Extent::Everything);
 }
 
@@ -175,18 +176,4 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
 
 fn leaked(text: &str) -> &'static str {
     text.to_owned().leak()
-}
-
-/// The folder of upstream's published data, or a line in the report of skipped tests.
-fn yardstick() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICKS") {
-        return Some(folder.into());
-    }
-    if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
-        use std::io::Write as _;
-        let mut options = std::fs::OpenOptions::new();
-        let mut report = options.create(true).append(true).open(report).expect("the report of skipped tests");
-        writeln!(report, "server openapi: KEELSON_YARDSTICKS is not set").expect("a line in the report");
-    }
-    None
 }
