@@ -25,6 +25,8 @@ pub struct Context {
     pub dry_run: DryRun,
     /// The name under which fields are managed.
     pub field_manager: SmolStr,
+    /// The version in which the client speaks: `apps/v1`.
+    pub api_version: SmolStr,
     /// What time it is.
     pub clock: Clock,
     warnings: Mutex<Vec<String>>,
@@ -37,6 +39,7 @@ impl Context {
             user,
             dry_run: DryRun::Off,
             field_manager: SmolStr::default(),
+            api_version: SmolStr::default(),
             clock,
             warnings: Mutex::default(),
         }

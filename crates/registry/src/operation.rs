@@ -1,5 +1,6 @@
 //! The operations: what clients do to resources.
 
+mod apply;
 mod create;
 mod delete;
 mod delete_collection;
@@ -10,6 +11,7 @@ mod select;
 mod update;
 mod watch;
 
+pub use apply::apply;
 pub use create::create;
 pub use delete::{Deleted, delete};
 pub use delete_collection::delete_collection;

@@ -6,6 +6,7 @@
 use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
+use crate::options::Part;
 use crate::options::{DeleteOptions, Propagation};
 
 /// What a name of this kind must look like.
@@ -53,6 +54,12 @@ pub trait Strategy: Send + Sync + 'static {
         old: &Object,
     ) {
         object.fields = old.fields.clone();
+    }
+
+    /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
+    /// the usual: the object does not write its status, the status not the spec.
+    fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// What is wrong with a new object.

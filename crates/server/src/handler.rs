@@ -78,6 +78,7 @@ impl Call<'_> {
         context.dry_run = dry_run;
         context.field_manager =
             write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
+        context.api_version = self.found.version().api_version.clone();
         context
     }
 
