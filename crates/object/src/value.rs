@@ -164,6 +164,11 @@ impl Map {
         Map(Vec::with_capacity(capacity))
     }
 
+    /// A map of pairs whose keys the caller knows to be distinct.
+    pub fn from_distinct(pairs: Vec<(SmolStr, Value)>) -> Map {
+        Map(pairs)
+    }
+
     /// How many keys there are.
     pub fn len(&self) -> usize {
         self.0.len()

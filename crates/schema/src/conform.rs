@@ -130,6 +130,7 @@ impl Walk {
 
     fn value(&mut self, ty: &Type, value: &mut Value, at: Option<&Place<'_>>) -> Result<(), TypeMismatch> {
         match (&ty.shape, &mut *value) {
+            (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(()),
             (_, Value::Null) if ty.is_pointer => Ok(()),
             (Shape::Duration, Value::Null) if self.mode != Mode::Arranging => Err(scalar::missing_duration()),
             (_, Value::Null) => {
@@ -147,10 +148,15 @@ impl Walk {
                 Ok(())
             }
             (Shape::Map(types), Value::Map(map)) => {
+                let mut is_sorted = true;
+                let mut before = None;
                 for (key, one) in map.iter_mut() {
                     self.entry(&types.1, one, &Place::under(at, Step::Key(key)))?;
+                    is_sorted &= before.replace(key).is_none_or(|before| before < key);
                 }
-                map.sort_keys();
+                if !is_sorted {
+                    map.sort_keys();
+                }
                 null_if_empty(value);
                 Ok(())
             }
@@ -199,9 +205,11 @@ impl Walk {
         }
         let fields = of.fields();
         let base = self.ranks.len();
+        let mut next = 0;
         for (key, value) in map.iter_mut() {
-            let rank = match of.position(key) {
+            let rank = match of.position_from(next, key) {
                 Some(position) => {
+                    next = position + 1;
                     let field = &fields[position];
                     self.value(&field.ty, value, Some(&Place::under(at, Step::Field(of, field))))?;
                     if is_left_out(field, value) { DROPPED } else { position as u16 }

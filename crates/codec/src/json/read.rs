@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use keelson_object::{Map, Value};
 use smol_str::SmolStr;
@@ -54,14 +55,17 @@ pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Er
     {
         return Ok((SmolStr::new(text), stop + 1));
     }
-    let mut reader = Reader::new(data);
-    reader.at = at;
+    // What is not UTF-8 is found text by text: checking all of `data` for one of them does not pay.
+    let mut reader = Reader { data, at, ..Reader::new(&[]) };
+    reader.whole = None;
     let text = reader.text()?;
     Ok((text, reader.at))
 }
 
 struct Reader<'d> {
     data: &'d [u8],
+    /// The same, if all of it is UTF-8: then no text has to be checked.
+    whole: Option<&'d str>,
     at: usize,
     frames: Vec<Frame>,
     items: Vec<Value>,
@@ -78,14 +82,22 @@ struct Reader<'d> {
 /// A list or map that is not closed yet. `start` is where its members begin on their stack.
 enum Frame {
     List { start: usize },
-    Map { start: usize, key: SmolStr, again: Option<usize>, index: Option<Box<Index>> },
+    Map { start: usize, key: SmolStr, again: Option<usize>, seen: Seen },
 }
 
-/// Where the pairs of a large map are. Small maps are searched.
-type Index = HashMap<SmolStr, usize>;
+/// Which keys of a map there were.
+#[derive(Default)]
+struct Seen {
+    /// Whether a key was smaller than the one before it. As long as none was, there are no duplicates.
+    is_unsorted: bool,
+    /// A bit for each key, by its mark: a key whose bit is not set is new.
+    marks: u64,
+    /// Where the pairs of a large map are. Small maps are searched.
+    index: Option<Box<HashMap<SmolStr, usize>>>,
+}
 
 /// Up to how many keys a map is searched for duplicates without an index.
-const SEARCHED: usize = 16;
+const SEARCHED: usize = 24;
 
 /// One path repeated half a million times in a nest of ten thousand maps would take minutes to spell out.
 const NAMING_BUDGET: usize = 8 * 1024 * 1024;
@@ -113,12 +125,15 @@ const NULL: [&str; 3] =
 
 impl<'d> Reader<'d> {
     fn new(data: &'d [u8]) -> Reader<'d> {
+        // Room for a usual object; a small one does not need it.
+        let room = (data.len() / 64).min(64);
         Reader {
             data,
+            whole: std::str::from_utf8(data).ok(),
             at: 0,
-            frames: Vec::new(),
-            items: Vec::new(),
-            pairs: Vec::new(),
+            frames: Vec::with_capacity(room.min(16)),
+            items: Vec::with_capacity(room.min(16)),
+            pairs: Vec::with_capacity(room),
             duplicates: Vec::new(),
             naming_budget: NAMING_BUDGET,
             scratch: String::new(),
@@ -190,7 +205,7 @@ impl<'d> Reader<'d> {
                     Some(b']') => {
                         self.at += 1;
                         self.frames.pop();
-                        Ok(Placed::Closed(Value::List(self.items.drain(start..).collect())))
+                        Ok(Placed::Closed(Value::List(top(&mut self.items, start))))
                     }
                     _ => Err(self.unexpected("after array element")),
                 }
@@ -209,7 +224,7 @@ impl<'d> Reader<'d> {
                     Some(b'}') => {
                         self.at += 1;
                         self.frames.pop();
-                        Ok(Placed::Closed(Value::Map(self.pairs.drain(start..).collect())))
+                        Ok(Placed::Closed(Value::Map(Map::from_distinct(top(&mut self.pairs, start)))))
                     }
                     _ => Err(self.unexpected("after object key:value pair")),
                 }
@@ -232,7 +247,7 @@ impl<'d> Reader<'d> {
             return Ok(Some(Value::Map(Map::new())));
         }
         let start = self.pairs.len();
-        self.frames.push(Frame::Map { start, key: SmolStr::default(), again: None, index: None });
+        self.frames.push(Frame::Map { start, key: SmolStr::default(), again: None, seen: Seen::default() });
         self.key().map(|()| None)
     }
 
@@ -247,10 +262,10 @@ impl<'d> Reader<'d> {
             return Err(self.unexpected("after object key"));
         }
         self.at += 1;
-        let Some(Frame::Map { start, key: slot, again, index }) = self.frames.last_mut() else {
+        let Some(Frame::Map { start, key: slot, again, seen }) = self.frames.last_mut() else {
             unreachable!("keys are read in maps only")
         };
-        *again = find(&key, &self.pairs, *start, index);
+        *again = seen.find(&key, &self.pairs, *start);
         let is_again = again.is_some();
         *slot = key;
         if is_again {
@@ -310,6 +325,9 @@ impl<'d> Reader<'d> {
 
     fn number(&mut self) -> Result<Value, Error> {
         let start = self.at;
+        if let Some(number) = self.short_number() {
+            return Ok(number);
+        }
         if self.data[start] == b'-' {
             self.at += 1;
         }
@@ -346,6 +364,20 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Up to nine digits that are all there is to a number, which most are.
+    #[inline]
+    fn short_number(&mut self) -> Option<Value> {
+        let digits = self.data[self.at..].iter().take(10).take_while(|it| it.is_ascii_digit()).count();
+        let follows = self.data.get(self.at + digits)?;
+        let raw = &self.data[self.at..self.at + digits];
+        let is_whole = matches!(follows, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+        if !is_whole || digits == 0 || digits == 10 || (digits > 1 && raw[0] == b'0') {
+            return None;
+        }
+        self.at += digits;
+        Some(Value::Int(raw.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))))
+    }
+
     /// One digit or more.
     fn digits(&mut self, context: &'static str) -> Result<(), Error> {
         let count = self.data[self.at..].iter().take_while(|it| it.is_ascii_digit()).count();
@@ -364,22 +396,21 @@ impl<'d> Reader<'d> {
             return self.text_with_escapes(stop);
         }
         self.at = stop + 1;
-        let raw = &self.data[start..stop];
-        match std::str::from_utf8(raw) {
-            Ok(text) => Ok(SmolStr::new(text)),
-            Err(_) => {
-                self.scratch.clear();
-                push_repaired(&mut self.scratch, raw);
-                Ok(SmolStr::new(&self.scratch))
-            }
+        if let Some(text) = self.whole.and_then(|it| it.get(start..stop)) {
+            return Ok(SmolStr::new(text));
         }
+        self.scratch.clear();
+        push_repaired(&mut self.scratch, &self.data[start..stop]);
+        Ok(SmolStr::new(&self.scratch))
     }
 
-    #[cold]
     fn text_with_escapes(&mut self, mut stop: usize) -> Result<SmolStr, Error> {
         self.scratch.clear();
         loop {
-            push_repaired(&mut self.scratch, &self.data[self.at..stop]);
+            match self.whole.and_then(|it| it.get(self.at..stop)) {
+                Some(text) => self.scratch.push_str(text),
+                None => push_repaired(&mut self.scratch, &self.data[self.at..stop]),
+            }
             self.at = stop;
             match self.data.get(stop) {
                 Some(b'"') => {
@@ -480,29 +511,55 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// Where `key` is among the pairs from `start` on. A large map gets an index, which also learns the new key.
-#[inline]
-fn find(
-    key: &SmolStr,
-    pairs: &[(SmolStr, Value)],
-    start: usize,
-    index: &mut Option<Box<Index>>,
-) -> Option<usize> {
-    let own = &pairs[start..];
-    if own.len() < SEARCHED {
-        return own.iter().position(|(name, _)| name == key).map(|at| start + at);
+impl Seen {
+    /// Where `key` is among the pairs from `start` on. A large map gets an index, which also learns the new key.
+    #[inline]
+    fn find(&mut self, key: &SmolStr, pairs: &[(SmolStr, Value)], start: usize) -> Option<usize> {
+        let own = &pairs[start..];
+        let mark = 1 << mark(key);
+        let may_be_there = self.marks & mark != 0;
+        self.marks |= mark;
+        if !self.is_unsorted {
+            match own.last() {
+                Some((last, _)) if *last >= *key => self.is_unsorted = true,
+                _ => return None,
+            }
+        }
+        if own.len() < SEARCHED {
+            let search = || own.iter().position(|(name, _)| name == key).map(|at| start + at);
+            return may_be_there.then(search).flatten();
+        }
+        self.find_in_index(key, own, start)
     }
-    let index = index.get_or_insert_with(|| {
-        Box::new(own.iter().enumerate().map(|(at, (name, _))| (name.clone(), start + at)).collect())
-    });
-    let next = pairs.len();
-    match index.entry(key.clone()) {
-        std::collections::hash_map::Entry::Occupied(there) => Some(*there.get()),
-        std::collections::hash_map::Entry::Vacant(free) => {
-            free.insert(next);
-            None
+
+    fn find_in_index(&mut self, key: &SmolStr, own: &[(SmolStr, Value)], start: usize) -> Option<usize> {
+        let index = self.index.get_or_insert_with(|| {
+            Box::new(own.iter().enumerate().map(|(at, (name, _))| (name.clone(), start + at)).collect())
+        });
+        match index.entry(key.clone()) {
+            Entry::Occupied(there) => Some(*there.get()),
+            Entry::Vacant(free) => {
+                free.insert(start + own.len());
+                None
+            }
         }
     }
+}
+
+/// A number below 64 that differs for most keys of a map.
+#[inline]
+fn mark(key: &str) -> u32 {
+    let bytes = key.as_bytes();
+    let end = |byte: Option<&u8>| u32::from(byte.copied().unwrap_or_default());
+    let ends = end(bytes.first()) | end(bytes.last()) << 8;
+    (ends | (bytes.len() as u32) << 16).wrapping_mul(0x9e37_79b1) >> 26
+}
+
+/// Takes what lies on a stack from `start` on, in memory of its own size.
+#[inline]
+fn top<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
+    // Splitting at the bottom would give the stack itself away, which is larger than what is on it.
+    if start == 0 { stack.drain(..).collect() } else { stack.split_off(start) }
 }
 
 fn hex_of(digits: &[u8]) -> Option<u32> {

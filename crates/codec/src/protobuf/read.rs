@@ -1,19 +1,22 @@
 //! The reader: messages to trees in the form in which JSON would give them, checked and ordered.
 //!
 //! A message may come in any order and in parts: of a scalar the last one counts, of a struct all parts together are
-//! the message, items of lists follow each other. So the fields of a struct are first laid into slots, one for each,
-//! and what is a message itself is read when the struct is complete:
+//! the message, items of lists follow each other. So the fields of a struct are first laid into slots, one for each
+//! that comes, and what is a message itself is read when the struct is complete:
 //!
 //! ```text
 //! 08 01  12 02 …  08 02  12 03 …      replicas=1, template, replicas=2, template again
 //! slots   replicas Value(2) · template Parts([…, …])
 //! ```
+//!
+//! Numbers rise in a message, and mostly fields are in the order of their numbers: what comes next is looked for where
+//! the last one was.
 
 mod scalar;
 
 use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::conform::{is_left_out, zero};
-use keelson_schema::{Field, Shape, Struct, Type, Union};
+use keelson_schema::{Field, Numbered, Shape, Struct, Type, Union};
 
 pub(super) use scalar::text;
 
@@ -45,12 +48,19 @@ pub(super) fn read_limited(data: &[u8], of: &Struct, limit: usize) -> Result<Val
 }
 
 struct Reader<'d> {
-    /// The fields of the structs that are being read, by position; each struct uses the end of it.
-    slots: Vec<Slot<'d>>,
+    /// The fields that have come of the structs that are being read; each struct uses the end of it.
+    slots: Vec<(usize, Slot<'d>)>,
     depth: usize,
     envelopes: usize,
     values: usize,
     limit: usize,
+}
+
+/// Where fields belong: to the struct whose slots begin at `base`, and there from position `first` on.
+#[derive(Clone, Copy)]
+struct Within {
+    base: usize,
+    first: usize,
 }
 
 /// What has come of a field so far.
@@ -75,9 +85,8 @@ impl<'d> Reader<'d> {
         }
         self.depth += 1;
         let base = self.slots.len();
-        self.slots.resize_with(base + of.fields().len(), Slot::default);
         for part in parts {
-            self.collect(of, part, base)?;
+            self.collect(of, part, Within { base, first: 0 })?;
         }
         let map = self.build(of, base)?;
         self.slots.truncate(base);
@@ -86,23 +95,41 @@ impl<'d> Reader<'d> {
         Ok(Value::Map(map))
     }
 
-    /// Lays the fields of one part into the slots from `base` on.
-    fn collect(&mut self, of: &Struct, part: &'d [u8], base: usize) -> Fallible<()> {
+    /// Lays the fields of one part into slots.
+    fn collect(&mut self, of: &Struct, part: &'d [u8], within: Within) -> Fallible<()> {
         let numbered = of.numbered();
+        let mut last = 0;
         let mut fields = Fields::of(&of.name, part);
         while let Some((number, payload)) = fields.next_field()? {
-            let Ok(found) = numbered.binary_search_by_key(&number, |it| it.number) else { continue };
+            let Some(found) = find(numbered, number, last) else { continue };
+            last = found;
             let member = &numbered[found];
-            let at = base + member.position;
+            let position = within.first + member.position;
             match &member.embedded {
                 Some(target) => {
                     let target = target.get();
-                    self.collect(target, payload.bytes(&target.name)?, at)?;
+                    let within = Within { first: position, ..within };
+                    self.collect(target, payload.bytes(&target.name)?, within)?;
                 }
-                None => self.occurrence(&of.fields()[member.position], payload, at)?,
+                None => {
+                    let at = self.slot(position, within.base);
+                    self.occurrence(&of.fields()[member.position], payload, at)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Where the slot of a field is; it may be a new one.
+    fn slot(&mut self, position: usize, base: usize) -> usize {
+        // Items of a list come one after the other.
+        match self.slots[base..].iter().rposition(|(it, _)| *it == position) {
+            Some(at) => base + at,
+            None => {
+                self.slots.push((position, Slot::Empty));
+                self.slots.len() - 1
+            }
+        }
     }
 
     /// One more time that a field comes.
@@ -111,14 +138,14 @@ impl<'d> Reader<'d> {
             Shape::List(item) if !field.ty.is_message => return self.items(item, field, payload, at),
             Shape::Map(types) => {
                 let pair = self.entry(&types.1, payload.bytes(&field.name)?)?;
-                match &mut self.slots[at] {
+                match &mut self.slots[at].1 {
                     Slot::Pairs(pairs) => pairs.push(pair),
                     slot => *slot = Slot::Pairs(vec![pair]),
                 }
             }
             _ if is_message(&field.ty) => {
                 let part = payload.bytes(&field.name)?;
-                match &mut self.slots[at] {
+                match &mut self.slots[at].1 {
                     Slot::Parts(parts) => parts.push(part),
                     slot @ Slot::Empty => *slot = Slot::Part(part),
                     slot => {
@@ -129,14 +156,14 @@ impl<'d> Reader<'d> {
                     }
                 }
             }
-            shape => self.slots[at] = Slot::Value(scalar::scalar(shape, payload, &field.name)?),
+            shape => self.slots[at].1 = Slot::Value(scalar::scalar(shape, payload, &field.name)?),
         }
         Ok(())
     }
 
     /// An item of a list, or many numbers in one.
     fn items(&mut self, item: &Type, field: &Field, payload: Payload<'d>, at: usize) -> Fallible<()> {
-        let mut items = match std::mem::take(&mut self.slots[at]) {
+        let mut items = match std::mem::take(&mut self.slots[at].1) {
             Slot::Value(Value::List(items)) => items,
             _ => Vec::new(),
         };
@@ -153,7 +180,7 @@ impl<'d> Reader<'d> {
             }
             _ => items.push(self.element(item, payload, &field.name)?),
         }
-        self.slots[at] = Slot::Value(Value::List(items));
+        self.slots[at].1 = Slot::Value(Value::List(items));
         Ok(())
     }
 
@@ -189,12 +216,21 @@ impl<'d> Reader<'d> {
     /// The map of a struct whose fields are laid into the slots from `base` on.
     fn build(&mut self, of: &Struct, base: usize) -> Fallible<Map> {
         let fields = of.fields();
-        let is_set =
-            |at: usize| !matches!(self.slots[base + at], Slot::Empty) || fields[at].is_always_written();
-        let mut map = Map::with_capacity((0..fields.len()).filter(|at| is_set(*at)).count());
-        for (at, field) in fields.iter().enumerate() {
-            let value = match std::mem::take(&mut self.slots[base + at]) {
-                Slot::Empty if field.is_always_written() => zero(&field.ty),
+        let end = self.slots.len();
+        if !self.slots[base..].is_sorted_by_key(|(position, _)| *position) {
+            self.slots[base..].sort_by_key(|(position, _)| *position);
+        }
+        let mut always = of.always().iter().map(|it| usize::from(*it)).peekable();
+        let mut map = Map::with_capacity(end - base + always.len());
+        let zeroed = |map: &mut Map, at: usize| map.push_new(fields[at].name.clone(), zero(&fields[at].ty));
+        for at in base..end {
+            let position = self.slots[at].0;
+            while let Some(missing) = always.next_if(|it| *it < position) {
+                zeroed(&mut map, missing);
+            }
+            always.next_if_eq(&position);
+            let field = &fields[position];
+            let value = match std::mem::take(&mut self.slots[at].1) {
                 Slot::Empty => continue,
                 Slot::Value(value) => value,
                 Slot::Pairs(pairs) => Value::Map(map_of(pairs)),
@@ -205,6 +241,7 @@ impl<'d> Reader<'d> {
                 map.push_new(field.name.clone(), value);
             }
         }
+        always.for_each(|missing| zeroed(&mut map, missing));
         Ok(map)
     }
 
@@ -280,6 +317,19 @@ impl<'d> Reader<'d> {
     }
 }
 
+/// Where `number` is; it may be where the last one was, or next to it.
+#[inline]
+fn find(numbered: &[Numbered], number: u32, last: usize) -> Option<usize> {
+    let is_at = |at: usize| numbered.get(at).is_some_and(|it| it.number == number);
+    if is_at(last) {
+        return Some(last);
+    }
+    if is_at(last + 1) {
+        return Some(last + 1);
+    }
+    numbered.binary_search_by_key(&number, |it| it.number).ok()
+}
+
 /// Whether a value of this type is a message.
 fn is_message(ty: &Type) -> bool {
     !matches!(
@@ -302,7 +352,7 @@ fn map_of(mut pairs: Vec<(SmolStr, Value)>) -> Map {
         pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
         pairs.dedup_by(|(a, _), (b, _)| a == b);
     }
-    pairs.into_iter().collect()
+    Map::from_distinct(pairs)
 }
 
 /// JSON that a message has as bytes; none is null.

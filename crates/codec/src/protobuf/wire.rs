@@ -111,7 +111,18 @@ fn skip_group(data: &mut &[u8]) -> Fallible<()> {
 }
 
 /// Reads one number.
+#[inline]
 pub(super) fn varint(data: &mut &[u8]) -> Fallible<u64> {
+    match **data {
+        [byte @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            Ok(u64::from(byte))
+        }
+        _ => long_varint(data),
+    }
+}
+
+fn long_varint(data: &mut &[u8]) -> Fallible<u64> {
     let mut number = 0;
     for (place, byte) in data.iter().take(10).enumerate() {
         // Of the tenth byte upstream takes one bit and drops the others.
