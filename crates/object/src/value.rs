@@ -287,6 +287,11 @@ impl Map {
         }
     }
 
+    /// The pairs, for whoever orders them. Keys stay distinct.
+    pub fn pairs_mut(&mut self) -> &mut Vec<(SmolStr, Value)> {
+        &mut self.0
+    }
+
     /// Keys and values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&SmolStr, &Value)> {
         self.0.iter().map(|(key, value)| (key, value))

@@ -156,6 +156,17 @@ pub struct Numbered {
     pub position: usize,
     /// The embedded struct, if it is one: a message to protobuf, whose fields follow each other in JSON.
     pub embedded: Option<StructRef>,
+    /// The zero that protobuf has and JSON leaves out.
+    pub left_out: Option<Zero>,
+}
+
+/// What a scalar is in protobuf when nothing was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zero {
+    /// Empty text.
+    Text,
+    /// The number 0, or `false`.
+    Number,
 }
 
 /// The fields as JSON sees them.
@@ -231,12 +242,12 @@ impl Struct {
             let mut numbered = Vec::with_capacity(self.members.len());
             let mut position = 0;
             for member in &self.members {
-                let (number, embedded) = match member {
-                    Member::Field(field) => (field.number, None),
-                    Member::Embedded(target, number) => (*number, Some(target.clone())),
+                let (number, embedded, left_out) = match member {
+                    Member::Field(field) => (field.number, None, field.zero_left_out()),
+                    Member::Embedded(target, number) => (*number, Some(target.clone()), None),
                 };
                 let width = embedded.as_ref().map_or(1, |it| it.get().fields().len());
-                numbered.extend(number.map(|number| Numbered { number, position, embedded }));
+                numbered.extend(number.map(|number| Numbered { number, position, embedded, left_out }));
                 position += width;
             }
             numbered.sort_by_key(|it| it.number);
@@ -340,6 +351,15 @@ impl Field {
             default: None,
             embedded: Vec::new(),
         }
+    }
+
+    fn zero_left_out(&self) -> Option<Zero> {
+        let zero = match self.ty.shape {
+            Shape::String => Zero::Text,
+            Shape::Bool | Shape::Int32 | Shape::Int64 => Zero::Number,
+            _ => return None,
+        };
+        (self.omit_empty && !self.ty.is_pointer).then_some(zero)
     }
 
     /// Whether Go writes the field when nothing was set: `omitempty` does nothing for structs.

@@ -118,7 +118,7 @@ fn word_stops(word: u64) -> u64 {
     };
     let control = word.wrapping_sub(LOW * 0x20) & !word;
     // `<` and `>` differ in one bit.
-    let angle = (word | LOW * 2) ^ (LOW * u64::from(b'>'));
+    let angle = (word | (LOW * 2)) ^ (LOW * u64::from(b'>'));
     let angle = angle.wrapping_sub(LOW) & !angle;
     (equal(b'"') | equal(b'\\') | equal(b'&') | equal(0xe2) | angle | control) & (LOW * 0x80)
 }
