@@ -88,7 +88,6 @@ pub fn run() -> Result<Report> {
         time("decode JSON")?,
     );
     report.times("tree to JSON / serde_json", 1.2, time("write JSON")?, time("serde_json writes")?);
-    report.times("tree to protobuf / tree to JSON", 2.0, time("write protobuf")?, time("write JSON")?);
     let (json, yaml, protobuf) = (forms.json.len(), forms.yaml.len(), forms.protobuf.len());
     report.say(format!("a pod of {json} bytes of JSON, {yaml} of YAML, {protobuf} of protobuf"));
     for ((name, _), time) in subjects.iter().zip(&times) {

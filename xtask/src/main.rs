@@ -28,7 +28,8 @@ cargo xtask <command>
   tools [--all]   fetch and build what the tests need into .tools/
   codegen …       regenerate the committed tables and views
   changelog       print the changelog entries that changes/ holds
-  bench …         run the load generator and the benches (release build)
+  bench           time and size of the release build, costs of the codec, our targets
+  bench …         run one command of the load generator (release build)
 ";
 
 fn main() -> ExitCode {

@@ -64,10 +64,45 @@ pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
     steps.finish()
 }
 
-/// The load generator and the benches.
+/// Everything that has a target, or one command of the load generator.
 pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
-    let mut command = repo.cargo(["run", "--release", "--package", "keelson-bench", "--"]);
-    succeed(command.args(args))
+    let run = |args: &[String]| {
+        let mut command = repo.cargo(["run", "--release", "--package", "keelson-bench", "--"]);
+        succeed(command.args(args))
+    };
+    if !args.is_empty() {
+        return run(args);
+    }
+    let mut steps = Steps::default();
+    steps.run("release build", || release_build(repo));
+    for name in ["codec", "targets"] {
+        steps.run(name, || {
+            // Nothing is measured while the compiler runs.
+            succeed(&mut repo.cargo([
+                "build",
+                "--release",
+                "--package",
+                "keelson",
+                "--package",
+                "keelson-bench",
+            ]))?;
+            run(&[String::from(name)])?;
+            Ok(Outcome::Passed(String::new()))
+        });
+    }
+    steps.finish()
+}
+
+/// Builds the server from nothing: how long that takes, and how large the binary is.
+fn release_build(repo: &Repo) -> Result<Outcome> {
+    let folder = repo.scratch()?.join("release-build");
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut command = repo.cargo(["build", "--release", "--quiet", "--package", "keelson"]);
+    succeed(command.env("CARGO_TARGET_DIR", &folder))?;
+    let binary = folder.join("release").join("keelson");
+    let size = std::fs::metadata(&binary).with_context(|| format!("there is no {}", binary.display()))?.len();
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    Ok(Outcome::Passed(format!("the binary has {}.{} MB", size / 1_000_000, size / 100_000 % 10)))
 }
 
 fn static_checks(repo: &Repo, steps: &mut Steps) {
