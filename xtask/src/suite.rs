@@ -1,8 +1,9 @@
 //! `cargo xtask check`, `test` and `bench`: which steps there are, in which order.
 
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::repo::{Repo, succeed};
 use crate::steps::{Outcome, Steps};
@@ -64,33 +65,52 @@ pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
     steps.finish()
 }
 
+/// A suite that counts how much is as upstream has it, and prints the counts.
+pub fn parity(repo: &Repo, suite: &str, environment: &[(&str, &str)]) -> Result<()> {
+    succeed(&mut repo.cargo(["build", "--quiet", "--package", "keelson"]))?;
+    let mut command = repo.cargo(["test", "--quiet", "--package", "keelson-tests", "--test", suite]);
+    command.envs(environment.iter().copied());
+    succeed(command.args(["--", "--nocapture", "--test-threads=1"]))
+}
+
+/// The dialogues with us and with upstream, or with the server of a kubeconfig.
+pub fn parity_scenarios(repo: &Repo, args: &[&str]) -> Result<()> {
+    let mut environment = Vec::new();
+    for pair in args.chunks(2) {
+        match pair {
+            ["--kubeconfig", file] => environment.push(("KEELSON_SCENARIO_KUBECONFIG", *file)),
+            ["--server", url] => environment.push(("KEELSON_SCENARIO_SERVER", *url)),
+            _ => bail!("parity scenarios [--kubeconfig FILE] [--server URL], not {}", pair.join(" ")),
+        }
+    }
+    parity(repo, "parity", &environment)
+}
+
 /// Everything that has a target, or one command of the load generator.
 pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
-    let run = |args: &[String]| {
-        let mut command = repo.cargo(["run", "--release", "--package", "keelson-bench", "--"]);
-        succeed(command.args(args))
-    };
     if !args.is_empty() {
-        return run(args);
+        build_for_bench(repo)?;
+        return succeed(bench_command(repo).args(args));
     }
     let mut steps = Steps::default();
     steps.run("release build", || release_build(repo));
+    steps.run("build", || build_for_bench(repo).map(|()| Outcome::Passed(String::new())));
     for name in ["codec", "targets"] {
         steps.run(name, || {
-            // Nothing is measured while the compiler runs.
-            succeed(&mut repo.cargo([
-                "build",
-                "--release",
-                "--package",
-                "keelson",
-                "--package",
-                "keelson-bench",
-            ]))?;
-            run(&[String::from(name)])?;
+            succeed(bench_command(repo).arg(name))?;
             Ok(Outcome::Passed(String::new()))
         });
     }
     steps.finish()
+}
+
+/// Both together, because apart they have other features and every change from one to the other builds anew.
+fn build_for_bench(repo: &Repo) -> Result<()> {
+    succeed(&mut repo.cargo(["build", "--release", "--package", "keelson", "--package", "keelson-bench"]))
+}
+
+fn bench_command(repo: &Repo) -> Command {
+    Command::new(repo.target().join("release").join("keelson-bench"))
 }
 
 /// Builds the server from nothing: how long that takes, and how large the binary is.

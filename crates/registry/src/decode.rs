@@ -5,6 +5,7 @@ use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
 
 use crate::context::Context;
+use crate::convert;
 use crate::error::{Error, Result};
 use crate::options::FieldValidation;
 use crate::resource::{Resource, Version};
@@ -33,7 +34,7 @@ pub enum Origin {
 /// Values are repeated in messages up to this many bytes.
 const MAX_ECHO: usize = 1024;
 
-/// The object that `draft` describes, with defaults filled in.
+/// The object that `draft` describes, with defaults filled in, in the stored version.
 ///
 /// `kind` and `apiVersion` may be left out; what is there must fit the address.
 pub fn object(
@@ -49,6 +50,7 @@ pub fn object(
     object.kind = resource.kind.clone();
     object.api_version = version.api_version.clone();
     resource.strategy.default(&mut object);
+    convert::to_stored(resource, version, &mut object);
     Ok(object)
 }
 
@@ -66,6 +68,7 @@ impl Shape<'_> {
     /// The object that `draft` describes, without defaults.
     pub fn read(&self, context: &Context, draft: Draft, validation: FieldValidation) -> Result<Object> {
         let Draft { mut value, duplicates, origin } = draft;
+        keep_reset_of_managers(&mut value);
         let patched = (origin == Origin::Patch).then(|| echo(&value));
         let wrong = |error: &dyn std::fmt::Display| self.wrong(patched.as_deref(), error);
         let mut complaints: Vec<String> =
@@ -97,6 +100,18 @@ impl Shape<'_> {
             "{kind} in version {:?} cannot be handled as a {kind}: {error}",
             self.version
         ))
+    }
+}
+
+/// An empty list of managers means that they are to be forgotten, but empty lists do not survive; a list of one empty
+/// entry means the same, and does.
+fn keep_reset_of_managers(value: &mut Value) {
+    let Value::Map(map) = value else { return };
+    let Some(Value::Map(metadata)) = map.get_mut("metadata") else { return };
+    if let Some(Value::List(entries)) = metadata.get_mut("managedFields")
+        && entries.is_empty()
+    {
+        entries.push(Value::Map(keelson_object::Map::new()));
     }
 }
 

@@ -4,22 +4,24 @@ mod strategy_rules;
 #[cfg(test)]
 mod tests;
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Path, View};
-use keelson_registry::lifecycle::generation;
+use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path, View};
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
+use crate::shared::cells::number;
 use crate::shared::edit::fill;
-use crate::shared::{pod_template, workload_columns, workload_rules};
+use crate::shared::{name_warning, pod_template, spec_and_status, status, workload_columns, workload_rules};
 
 pub(crate) struct Deployment;
+
+const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
 pub(crate) fn columns() -> Vec<Column> {
     let columns = [
         Column::name(),
         Column::computed("Ready", ready_of_desired),
-        Column::computed("Up-to-date", |object| count(object, "status", "updatedReplicas")),
-        Column::computed("Available", |object| count(object, "status", "availableReplicas")),
+        Column::computed("Up-to-date", |object| Cell::Int(number(object, "status.updatedReplicas"))),
+        Column::computed("Available", |object| Cell::Int(number(object, "status.availableReplicas"))),
         Column::age(),
     ];
     columns.into_iter().chain(workload_columns::wide()).collect()
@@ -27,19 +29,7 @@ pub(crate) fn columns() -> Vec<Column> {
 
 /// `3/5`
 fn ready_of_desired(object: &Object) -> Cell {
-    Cell::from(format!(
-        "{}/{}",
-        number(object, "status", "readyReplicas"),
-        number(object, "spec", "replicas")
-    ))
-}
-
-fn count(object: &Object, part: &str, field: &str) -> Cell {
-    Cell::Int(number(object, part, field))
-}
-
-fn number(object: &Object, part: &str, field: &str) -> i64 {
-    object.fields.map(part).and_then(|it| it.int(field)).unwrap_or_default()
+    Cell::from(format!("{}/{}", number(object, "status.readyReplicas"), number(object, "spec.replicas")))
 }
 
 impl Strategy for Deployment {
@@ -57,20 +47,29 @@ impl Strategy for Deployment {
             rolling.default_to("maxSurge", "25%");
         }
         pod_template::default(spec.map_mut("template"));
+        settle_rollback(&mut object.meta);
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
         if object.meta.annotations != old.meta.annotations {
             object.meta.generation = old.meta.generation + 1;
         }
+    }
+
+    /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy, PrepareForUpdate (v1.36.4).
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::with_metadata(object, old);
+        object.meta.labels = old.meta.labels.clone();
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        name_warning::on_create(object)
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
@@ -87,6 +86,19 @@ impl Strategy for Deployment {
         if selector(object) != selector(old) {
             errors.invalid(&Path::root("spec").key("selector"), &selector(object), "field is immutable");
         }
+    }
+}
+
+/// The revision to go back to was a field once, and is a number still.
+///
+/// Upstream: pkg/apis/apps/v1/conversion.go, Convert_apps_Deployment_To_v1_Deployment (v1.36.4).
+fn settle_rollback(meta: &mut ObjectMeta) {
+    match meta.annotations.get(ROLLBACK_TO).map(|text| (text.is_empty(), text.parse::<i64>())) {
+        Some((true, _)) => {
+            meta.annotations.remove(ROLLBACK_TO);
+        }
+        Some((false, Ok(revision))) => meta.annotations.set(ROLLBACK_TO, format!("{revision}")),
+        Some((false, Err(_))) | None => {}
     }
 }
 

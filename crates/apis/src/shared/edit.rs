@@ -21,3 +21,8 @@ pub(crate) fn parts<'m>(map: &'m mut Map, key: &str) -> impl Iterator<Item = &'m
     let items = map.get_mut(key).and_then(Value::as_list_mut);
     items.into_iter().flatten().filter_map(Value::as_map_mut)
 }
+
+/// Whether `key` is there and not null: a pointer in Go that is not nil.
+pub(crate) fn is_set(map: &Map, key: &str) -> bool {
+    map.get(key).is_some_and(|value| !value.is_null())
+}

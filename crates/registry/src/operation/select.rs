@@ -92,6 +92,9 @@ fn slot(resource: &Resource, name: &str) -> Option<Slot> {
 
 /// Upstream words this differently for kinds that have a list of fields and for those that have not.
 fn unknown_field(resource: &Resource, name: &str) -> String {
+    if let Some(words) = resource.strategy.unknown_field(name) {
+        return words;
+    }
     if resource.selectable.is_empty() {
         return format!(
             "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""

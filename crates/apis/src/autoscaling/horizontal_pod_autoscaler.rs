@@ -1,0 +1,83 @@
+//! HorizontalPodAutoscaler: turns the scale of something so that its metrics stay near their targets.
+
+mod behavior;
+mod columns;
+mod conversion;
+mod metrics;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use columns::columns;
+pub(crate) use conversion::CONVERSION;
+
+use keelson_object::{Map, Object, Value};
+use keelson_registry::{Context, Strategy};
+
+use crate::catalog::Settings;
+use crate::shared::edit::part;
+use crate::shared::gated::{Feature, Off};
+use crate::shared::status;
+
+pub(crate) struct HorizontalPodAutoscaler(Off);
+
+/// Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, dropDisabledFields (v1.36.4).
+const FEATURES: [Feature; 1] = [Feature {
+    gates: &["HPAConfigurableTolerance"],
+    paths: &["spec.behavior.scaleDown.tolerance", "spec.behavior.scaleUp.tolerance"],
+    signs: &[],
+}];
+
+/// The version that says less.
+const V1: &str = "autoscaling/v1";
+
+/// How busy processors should be if nobody says, in percent.
+const CPU_UTILIZATION: i64 = 80;
+
+impl Strategy for HorizontalPodAutoscaler {
+    /// Upstream: pkg/apis/autoscaling/v2/defaults.go, SetDefaults_HorizontalPodAutoscaler, and the same for v1
+    /// (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        spec.default_to("minReplicas", 1);
+        if object.api_version == V1 {
+            return;
+        }
+        conversion::drop_annotations(&mut object.meta);
+        if spec.list("metrics").is_empty() {
+            spec.set("metrics", vec![Value::Map(cpu_metric(CPU_UTILIZATION))]);
+        }
+        if let Some(behavior) = part(spec, "behavior") {
+            behavior::default(behavior);
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        status::clear(object);
+        self.0.drop_new(&mut object.fields, None);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::keep(object, old);
+        self.0.drop_new(&mut object.fields, Some(&old.fields));
+    }
+}
+
+impl HorizontalPodAutoscaler {
+    pub(crate) fn new(settings: &Settings) -> HorizontalPodAutoscaler {
+        HorizontalPodAutoscaler(Off::of(settings, &FEATURES))
+    }
+}
+
+/// Processors should be busy to this part.
+fn cpu_metric(utilization: i64) -> Map {
+    let mut target = Map::new();
+    target.push_new("type", "Utilization");
+    target.push_new("averageUtilization", utilization);
+    let mut resource = Map::new();
+    resource.push_new("name", "cpu");
+    resource.push_new("target", target);
+    let mut metric = Map::new();
+    metric.push_new("type", "Resource");
+    metric.push_new("resource", resource);
+    metric
+}
