@@ -14,6 +14,10 @@ use tempfile::TempDir;
 
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
+/// The flags with which a server serves every version of every kind.
+pub const EVERYTHING: [&str; 2] =
+    ["--runtime-config=api/all=true", "--feature-gates=StorageVersionMigrator=true"];
+
 /// Two processes that end when this is dropped.
 pub struct Upstream {
     client: Client,
@@ -142,7 +146,8 @@ impl Files {
 
     fn server_arguments(&self, etcd_port: u16, port: u16) -> Vec<String> {
         let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
-        vec![
+        let everything = EVERYTHING.map(String::from);
+        let own = [
             format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
             format!("--secure-port={port}"),
             String::from("--bind-address=127.0.0.1"),
@@ -157,6 +162,7 @@ impl Files {
             file("client-ca-file", "ca.crt"),
             file("tls-cert-file", "server.crt"),
             file("tls-private-key-file", "server.key"),
-        ]
+        ];
+        everything.into_iter().chain(own).collect()
     }
 }

@@ -27,6 +27,9 @@ cargo xtask <command>
   tidy            the rules that no compiler checks: layers, file sizes, banned words, change notes
   tools [--all]   fetch and build what the tests need into .tools/
   codegen …       regenerate the committed tables and views
+  parity api      count how much of the published API we have: samples, discovery, OpenAPI
+  parity scenarios [--kubeconfig FILE] [--server URL]
+                  the dialogues of tests/scenarios with us and with upstream, or with the server that is named
   changelog       print the changelog entries that changes/ holds
   bench …         run the load generator and the benches (release build)
 ";
@@ -53,6 +56,8 @@ fn run() -> Result<()> {
         ["tools"] => tools::run(&repo, Tier::Short),
         ["tools", "--all"] => tools::run(&repo, Tier::Long),
         ["codegen", ..] => codegen::run(&args[1..]),
+        ["parity", "api"] => suite::parity(&repo, "yardstick", &[]),
+        ["parity", "scenarios", ..] => suite::parity_scenarios(&repo, &words[2..]),
         ["changelog"] => tidy::changes::print(&repo),
         ["bench", ..] => suite::bench(&repo, &args[1..]),
         [] | ["help" | "--help" | "-h"] => {

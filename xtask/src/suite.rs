@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::repo::{Repo, succeed};
 use crate::steps::{Outcome, Steps};
@@ -62,6 +62,27 @@ pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
     });
     steps.add_skipped_tests(read_skip_report(&skip_report)?);
     steps.finish()
+}
+
+/// A suite that counts how much is as upstream has it, and prints the counts.
+pub fn parity(repo: &Repo, suite: &str, environment: &[(&str, &str)]) -> Result<()> {
+    succeed(&mut repo.cargo(["build", "--quiet", "--package", "keelson"]))?;
+    let mut command = repo.cargo(["test", "--quiet", "--package", "keelson-tests", "--test", suite]);
+    command.envs(environment.iter().copied());
+    succeed(command.args(["--", "--nocapture", "--test-threads=1"]))
+}
+
+/// The dialogues with us and with upstream, or with the server of a kubeconfig.
+pub fn parity_scenarios(repo: &Repo, args: &[&str]) -> Result<()> {
+    let mut environment = Vec::new();
+    for pair in args.chunks(2) {
+        match pair {
+            ["--kubeconfig", file] => environment.push(("KEELSON_SCENARIO_KUBECONFIG", *file)),
+            ["--server", url] => environment.push(("KEELSON_SCENARIO_SERVER", *url)),
+            _ => bail!("parity scenarios [--kubeconfig FILE] [--server URL], not {}", pair.join(" ")),
+        }
+    }
+    parity(repo, "parity", &environment)
 }
 
 /// The load generator and the benches.

@@ -76,7 +76,7 @@ impl Tool {
             Tool::Kubectl => "KEELSON_KUBECTL",
             Tool::KubeApiserver => "KEELSON_KUBE_APISERVER",
             Tool::Etcd => "KEELSON_ETCD",
-            Tool::Yardstick => "KEELSON_YARDSTICK",
+            Tool::Yardstick => "KEELSON_YARDSTICKS",
         }
     }
 

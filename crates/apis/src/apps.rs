@@ -1,36 +1,57 @@
 //! `apps`: the workload kinds.
 
+mod controller_revision;
+mod daemon_set;
 mod deployment;
 mod replica_set;
+mod stateful_set;
 
 use keelson_registry::{Group, Resource, Scale, Version};
+
+use crate::catalog::Settings;
 
 /// Where workloads keep the numbers of their scale.
 const SCALE: Scale =
     Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
 
-pub(crate) fn group() -> Group {
+pub(crate) fn group(settings: &Settings) -> Group {
     Group::new("apps")
         .serve(
-            Resource::namespaced("Deployment", "deployments")
+            Resource::namespaced("ControllerRevision", "controllerrevisions")
+                .version(Version::stored("v1"))
+                .columns(controller_revision::columns()),
+        )
+        .serve(
+            workload("DaemonSet", "daemonsets")
+                .short_name("ds")
+                .columns(daemon_set::columns())
+                .strategy(daemon_set::DaemonSet),
+        )
+        .serve(
+            workload("Deployment", "deployments")
                 .short_name("deploy")
-                .category("all")
-                .version(Version::stored("v1").columns(deployment::columns()))
-                .with_status()
+                .columns(deployment::columns())
                 .with_scale(SCALE)
                 .strategy(deployment::Deployment),
         )
         .serve(
-            Resource::namespaced("ReplicaSet", "replicasets")
+            workload("ReplicaSet", "replicasets")
                 .short_name("rs")
-                .category("all")
-                .version(Version::stored("v1").columns(replica_set::columns()))
-                .selectable(keelson_object::SelectableField {
-                    default: "0".into(),
-                    ..keelson_object::SelectableField::plain("status.replicas")
-                })
-                .with_status()
+                .columns(replica_set::columns())
                 .with_scale(SCALE)
                 .strategy(replica_set::ReplicaSet),
         )
+        .serve(
+            workload("StatefulSet", "statefulsets")
+                .short_name("sts")
+                .columns(stateful_set::columns())
+                .with_scale(SCALE)
+                .strategy(stateful_set::StatefulSet {
+                    max_unavailable: settings.is_on("MaxUnavailableStatefulSet"),
+                }),
+        )
+}
+
+fn workload(kind: &str, plural: &str) -> Resource {
+    Resource::namespaced(kind, plural).category("all").version(Version::stored("v1")).with_status()
 }

@@ -1,25 +1,97 @@
 //! The list of groups: one line each.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keelson_registry::Group;
+
+use crate::access::Access;
 
 /// What an operator may decide about built-in kinds.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How long events live.
     pub event_ttl: Duration,
+    /// Which features are on.
+    pub features: BTreeSet<String>,
+    /// Who is asked when a client wants to know what somebody may do, or whose token it has.
+    pub access: Access,
+}
+
+impl Settings {
+    /// Whether a feature is on.
+    pub fn is_on(&self, feature: &str) -> bool {
+        self.features.contains(feature)
+    }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { event_ttl: Duration::from_secs(3600) }
+        Settings {
+            event_ttl: Duration::from_secs(3600),
+            features: BTreeSet::new(),
+            access: Access::default(),
+        }
     }
 }
 
+/// The order of discovery documents.
+///
+/// Upstream: pkg/controlplane/apiserver/aggregator.go, apiVersionPriorities (v1.36.4).
+const ORDER: [&str; 23] = [
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// Every built-in group, in the order of discovery documents.
 pub fn groups(settings: &Settings) -> Vec<Group> {
-    let mut groups = vec![crate::core::group(settings), crate::apps::group()];
+    let mut groups = vec![
+        crate::core::group(settings),
+        crate::events::group(settings),
+        crate::apps::group(settings),
+        crate::autoscaling::group(settings),
+        crate::batch::group(),
+        crate::policy::group(),
+        crate::scheduling::group(settings),
+        crate::coordination::group(settings),
+        crate::node::group(),
+        crate::networking::group(settings),
+        crate::storage::group(settings),
+        crate::discovery::group(),
+        crate::resource_k8s::group(settings),
+        crate::storagemigration::group(),
+        crate::internal::group(),
+        crate::apiregistration::group(),
+        crate::authentication::group(settings),
+        crate::authorization::group(settings),
+        crate::certificates::group(),
+        crate::rbac::group(),
+        crate::admissionregistration::group(),
+        crate::apiextensions::group(),
+        crate::flowcontrol::group(),
+    ];
+    groups.sort_by_key(|group| ORDER.iter().position(|name| *name == group.name));
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         resource.owned_finalizers = true;
     }

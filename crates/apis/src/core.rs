@@ -2,14 +2,14 @@
 
 mod config_map;
 mod endpoints;
-mod event;
+pub(crate) mod event;
 mod namespace;
 mod node;
 mod pod;
 mod secret;
 mod service;
 
-use keelson_registry::{Column, Group, Resource, Version};
+use keelson_registry::{Column, Group, Resource, Subresource, Version};
 
 use crate::catalog::Settings;
 
@@ -41,7 +41,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .version(Version::stored("v1").columns(namespace::columns()))
                 .selectable(keelson_object::SelectableField::plain("status.phase"))
                 .with_status()
-                .with_part("finalize")
+                .subresource(Subresource::part("finalize").verbs(&["update"]))
                 .verbs(namespace::VERBS)
                 .strategy(namespace::Namespace),
         )

@@ -1,10 +1,18 @@
 //! Rules and helpers that several kinds share.
 
+pub(crate) mod cells;
 pub(crate) mod data_keys;
+pub(crate) mod default_columns;
 pub(crate) mod edit;
+pub(crate) mod gated;
+pub(crate) mod name_warning;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
+pub(crate) mod service_reference;
+pub(crate) mod spec_and_status;
+pub(crate) mod status;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod user_info;
 pub(crate) mod workload_columns;
 pub(crate) mod workload_rules;

@@ -219,7 +219,7 @@ fn read(path: &std::path::Path) -> Sample {
 
 /// The folder of upstream's published data.
 fn yardstick() -> Option<PathBuf> {
-    std::env::var_os("KEELSON_YARDSTICK").map(PathBuf::from)
+    std::env::var_os("KEELSON_YARDSTICKS").map(PathBuf::from)
 }
 
 /// A line in the report of skipped tests.
@@ -231,7 +231,7 @@ fn report_skipped() {
             .append(true)
             .open(report)
             .expect("the report of skipped tests");
-        writeln!(report, "codec protobuf yardstick: KEELSON_YARDSTICK is not set")
+        writeln!(report, "codec protobuf yardstick: KEELSON_YARDSTICKS is not set")
             .expect("a line in the report");
     }
 }

@@ -47,7 +47,7 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
 /// Empties all namespaces that are to go; how many are not empty yet.
 async fn sweep(catalog: &CatalogHandle, namespaces: &Arc<Live>, clock: &Clock) -> Result<usize> {
     let mut waiting = 0;
-    let snapshot = namespaces.cache().fresh().await?;
+    let snapshot = namespaces.cache()?.fresh().await?;
     let going = snapshot.iter().filter(|(_, it)| phase(namespaces, it) == Some("Terminating"));
     let names: Vec<SmolStr> = going.map(|(_, it)| it.index().name.clone()).collect();
     for name in names {
@@ -77,7 +77,7 @@ async fn empty(catalog: &CatalogHandle, namespace: &str, clock: &Clock) -> Resul
             continue;
         }
         operation::delete_collection(live, &context, namespace, &ListOptions::default(), &how).await?;
-        left |= live.cache().fresh().await?.namespace(namespace).next().is_some();
+        left |= live.cache()?.fresh().await?.namespace(namespace).next().is_some();
     }
     Ok(!left)
 }

@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Makes those that are missing.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(namespaces) = catalog.load().find("", "v1", "namespaces") else { return Ok(()) };
-    let snapshot = namespaces.live.cache().fresh().await?;
+    let snapshot = namespaces.live.cache()?.fresh().await?;
     for name in NAMES {
         if snapshot.get("", name).is_some() {
             continue;

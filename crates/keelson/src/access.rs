@@ -114,6 +114,7 @@ mod tests {
             client_ca_file: None,
             token_file: None,
             anonymous: true,
+            api_audiences: Vec::new(),
             service_account_issuers: Vec::new(),
             service_account_key_files: Vec::new(),
             service_account_signing_key_file: None,

@@ -5,11 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::future::{BoxFuture, try_join_all};
+use futures_util::future::BoxFuture;
 use keelson_housekeeping::{namespace_emptier, system_namespaces};
-use keelson_registry::catalog::ServedGroup;
 use keelson_registry::live::Ground;
-use keelson_registry::{Catalog, CatalogHandle, Group, Live};
+use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::openapi::{self, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
@@ -51,13 +50,18 @@ impl Assembly {
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
-        let settings = keelson_apis::Settings { event_ttl: config.event_ttl };
-        let catalog = CatalogHandle::new(catalog(keelson_apis::groups(&settings), &ground).await?);
+        let authn =
+            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let access = keelson_apis::Access {
+            authenticator: authn.authenticator.clone(),
+            authorizer: authorizer(&config.authorization_modes),
+            api_audiences: config.authentication.api_audiences.clone(),
+        };
+        let authorizer = access.authorizer.clone();
+        let catalog = CatalogHandle::new(catalog::load(groups(config, access)?, &ground).await?);
         let loops = Tasks::new();
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
-        let authn =
-            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi =
             OpenApi::new(openapi::Settings::new(&Version::KUBERNETES), catalog.clone(), clock.clone());
@@ -66,7 +70,7 @@ impl Assembly {
             .clock(clock.clone())
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer(&config.authorization_modes))
+            .authorizer(authorizer)
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
@@ -126,15 +130,16 @@ impl Storage {
     }
 }
 
-/// Loads the objects of every resource; all of them at once, because each mostly waits for the disk.
-async fn catalog(groups: Vec<Group>, ground: &Ground) -> Result<Catalog, Error> {
-    let load = |group: Group| async move {
-        let versions = group.versions();
-        let resources = group.resources.into_iter().map(|resource| Live::start(resource, ground));
-        let resources = try_join_all(resources).await?;
-        Ok::<_, Error>(ServedGroup { name: group.name, versions, resources })
-    };
-    Ok(Catalog::new(try_join_all(groups.into_iter().map(load)).await?))
+/// The built-in groups, as far as the operator wants them.
+fn groups(config: &Config, access: keelson_apis::Access) -> Result<Vec<Group>, Error> {
+    let features =
+        config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect();
+    let settings = keelson_apis::Settings { event_ttl: config.event_ttl, features, access };
+    let mut groups = keelson_apis::groups(&settings);
+    let enablement = Enablement::read(&config.runtime_config, &groups);
+    let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
+    enablement.apply(&mut groups, |feature| settings.is_on(feature));
+    Ok(groups)
 }
 
 fn start_housekeeping(

@@ -62,6 +62,8 @@ pub struct Config {
     pub logging: Logging,
     /// Which features are on.
     pub feature_gates: FeatureGates,
+    /// Which APIs to switch: `("api/beta", "true")`.
+    pub runtime_config: Vec<(String, String)>,
     /// What the user should know although the server starts.
     pub warnings: Vec<String>,
 }
@@ -113,6 +115,8 @@ pub struct Authentication {
     pub token_file: Option<PathBuf>,
     /// Whether requests without credentials are let in as `system:anonymous`.
     pub anonymous: bool,
+    /// For whom tokens are good that are not made for anybody in particular.
+    pub api_audiences: Vec<String>,
     /// Issuers of service account tokens; the first signs.
     pub service_account_issuers: Vec<String>,
     /// Keys that verify service account tokens.
@@ -249,6 +253,7 @@ impl Config {
             service_ranges,
             logging,
             feature_gates,
+            runtime_config: flags.pairs("runtime-config").to_vec(),
         })
     }
 
@@ -308,7 +313,12 @@ fn certificate(flags: &Flags) -> CertificateChoice {
 }
 
 fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
+    let audiences = match flags.list("api-audiences") {
+        [] => flags.list("service-account-issuer"),
+        audiences => audiences,
+    };
     Authentication {
+        api_audiences: audiences.to_vec(),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         // Who is not known must not be allowed everything.

@@ -5,10 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use keelson_object::SmolStr;
+use futures_util::future::try_join_all;
+use keelson_object::{Frozen, GroupResource, SmolStr};
 
-use crate::live::Live;
-use crate::resource::Version;
+use crate::error::{Error, Result};
+use crate::group::Group;
+use crate::live::{Ground, Live};
+use crate::resource::{Resource, Version};
 
 /// A group as it is served.
 pub struct ServedGroup {
@@ -42,6 +45,11 @@ impl Found {
     pub fn version(&self) -> &Version {
         &self.live.resource.versions[self.version]
     }
+
+    /// A stored object as this version shows it.
+    pub fn show(&self, frozen: &Arc<Frozen>) -> Result<Arc<Frozen>> {
+        self.live.show(self.version(), frozen)
+    }
 }
 
 impl Catalog {
@@ -50,7 +58,7 @@ impl Catalog {
         let mut routes = HashMap::new();
         for group in &groups {
             for live in &group.resources {
-                for version in &live.resource.versions {
+                for version in live.resource.served_versions() {
                     let key = (group.name.clone(), version.name.clone(), live.resource.plural.clone());
                     routes.insert(key, live.clone());
                 }
@@ -73,13 +81,60 @@ impl Catalog {
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Found> {
         let key = (SmolStr::new(group), SmolStr::new(version), SmolStr::new(plural));
         let live = self.routes.get(&key)?;
-        let version = live.resource.versions.iter().position(|it| it.name == version)?;
+        let version = live.resource.versions.iter().position(|it| it.served && it.name == version)?;
         Some(Found { live: live.clone(), version })
     }
 
     /// Grows with every change: what was derived from another generation is stale.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+}
+
+/// Loads the objects of every resource; all of them at once, because each mostly waits for the disk.
+pub async fn load(groups: Vec<Group>, ground: &Ground) -> Result<Catalog> {
+    let start = |resource: Resource| async move {
+        Ok::<_, Error>(match &resource {
+            Resource { answers: Some(_), .. } => Loaded::Live(Live::answered(resource)),
+            Resource { stands_for: Some(_), .. } => Loaded::Face(Box::new(resource)),
+            _ => Loaded::Live(Live::start(resource, ground).await?),
+        })
+    };
+    let load = |group: Group| async move {
+        let versions = group.versions();
+        let resources = try_join_all(group.resources.into_iter().map(start)).await?;
+        Ok::<_, Error>((group.name, versions, resources))
+    };
+    let loaded = try_join_all(groups.into_iter().map(load)).await?;
+    let home = |wanted: &GroupResource| {
+        let all = loaded.iter().flat_map(|(_, _, resources)| resources);
+        all.filter_map(Loaded::live).find(|it| it.resource.group_resource() == *wanted)
+    };
+    let live = |loaded: &Loaded| match loaded {
+        Loaded::Live(live) => Some(live.clone()),
+        Loaded::Face(face) => Some(Live::standing_for((**face).clone(), home(face.stands_for.as_ref()?)?)),
+    };
+    let served = loaded.iter().map(|(name, versions, resources)| ServedGroup {
+        name: name.clone(),
+        versions: versions.clone(),
+        resources: resources.iter().filter_map(live).collect(),
+    });
+    Ok(Catalog::new(served.collect()))
+}
+
+/// A resource on its way into the catalog.
+enum Loaded {
+    Live(Arc<Live>),
+    /// It waits for the one whose objects it shows; without that one it is not served.
+    Face(Box<Resource>),
+}
+
+impl Loaded {
+    fn live(&self) -> Option<&Arc<Live>> {
+        match self {
+            Loaded::Live(live) => Some(live),
+            Loaded::Face(_) => None,
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) async fn apply<'s>(
     place: &Place,
     mut decide: impl FnMut(Option<&Current>) -> Result<Step<'s>>,
 ) -> Result<Outcome> {
-    let key = live.key(place);
+    let key = live.key(place)?;
     let mut current = read(live, place).await?;
     for _ in 0..ATTEMPTS {
         let step = decide(current.as_ref())?;
@@ -86,7 +86,7 @@ async fn write(
     } else {
         let expect = expectation(current)?;
         let write = if removed { Write::Delete } else { put(live, &object, value.clone()) };
-        live.store.commit(key, expect, write).await?.get()
+        live.objects()?.store.commit(key, expect, write).await?.get()
     };
     Ok(Outcome { object: live.freeze(&value, revision)?, removed, created: current.is_none() })
 }
@@ -106,12 +106,12 @@ fn unchanged(current: &Current) -> Outcome {
 }
 
 async fn read(live: &Live, place: &Place) -> Result<Option<Current>> {
-    let snapshot = live.cache().fresh().await?;
+    let snapshot = live.cache()?.fresh().await?;
     snapshot.get(&place.namespace, &place.name).map(|frozen| thawed(live, frozen.clone())).transpose()
 }
 
 async fn read_store(live: &Live, key: &keelson_store::Key) -> Result<Option<Current>> {
-    let Some(entry) = live.store.get(key).await? else { return Ok(None) };
+    let Some(entry) = live.objects()?.store.get(key).await? else { return Ok(None) };
     thawed(live, live.freeze(&entry.value, entry.modified.get())?).map(Some)
 }
 

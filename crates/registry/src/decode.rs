@@ -5,6 +5,7 @@ use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
 
 use crate::context::Context;
+use crate::convert;
 use crate::error::{Error, Result};
 use crate::options::FieldValidation;
 use crate::resource::{Resource, Version};
@@ -33,7 +34,7 @@ pub enum Origin {
 /// Values are repeated in messages up to this many bytes.
 const MAX_ECHO: usize = 1024;
 
-/// The object that `draft` describes, with defaults filled in.
+/// The object that `draft` describes, with defaults filled in, in the stored version.
 ///
 /// `kind` and `apiVersion` may be left out; what is there must fit the address.
 pub fn object(
@@ -49,6 +50,7 @@ pub fn object(
     object.kind = resource.kind.clone();
     object.api_version = version.api_version.clone();
     resource.strategy.default(&mut object);
+    convert::to_stored(resource, version, &mut object);
     Ok(object)
 }
 

@@ -29,7 +29,7 @@ impl Group {
     /// The names of the served versions, the preferred one first: GA before beta before alpha, newer before older.
     pub fn versions(&self) -> Vec<SmolStr> {
         let mut names: Vec<SmolStr> = Vec::new();
-        for version in self.resources.iter().flat_map(|it| &it.versions) {
+        for version in self.resources.iter().flat_map(|it| it.served_versions()) {
             if !names.contains(&version.name) {
                 names.push(version.name.clone());
             }

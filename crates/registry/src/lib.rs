@@ -5,10 +5,13 @@
 
 #![deny(missing_docs)]
 
+pub mod answer;
 pub mod catalog;
 pub mod column;
 pub mod context;
+pub mod convert;
 pub mod decode;
+pub mod enablement;
 pub mod error;
 pub mod group;
 pub mod lifecycle;
@@ -18,14 +21,19 @@ pub mod options;
 pub mod resource;
 pub mod scale;
 pub mod strategy;
+pub mod subresource;
 
 mod commit;
 
+pub use answer::Answer;
 pub use catalog::{Catalog, CatalogHandle, Found};
 pub use column::Column;
 pub use context::{Context, DryRun};
+pub use convert::Conversion;
+pub use enablement::Enablement;
 pub use error::{Error, Result};
 pub use group::Group;
 pub use live::{Live, Place};
 pub use resource::{Resource, Scale, Scope, Verb, Version};
 pub use strategy::{NameRule, Strategy};
+pub use subresource::{Action, Subresource};

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use keelson_codec::{protobuf, stored};
-use keelson_object::{Cell, Frozen, Object, SmolStr};
+use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
 use keelson_watch_cache::{Cache, CacheOptions};
 
+use crate::convert;
 use crate::error::{Error, Result};
 use crate::resource::{Resource, Scope, Version};
 
@@ -43,9 +44,15 @@ pub struct Ground {
 pub struct Live {
     /// What is served.
     pub resource: Resource,
+    objects: Option<Objects>,
+}
+
+/// Where the objects of a resource are.
+#[derive(Clone)]
+pub(crate) struct Objects {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: ResourceKeys,
-    cache: Arc<Cache>,
+    pub(crate) cache: Arc<Cache>,
 }
 
 impl Live {
@@ -64,20 +71,50 @@ impl Live {
         );
         let options = CacheOptions { indexes, ..options };
         let cache = Cache::start(options).await?;
-        Ok(Arc::new(Live { resource, store: ground.store.clone(), keys, cache }))
+        let objects = Objects { store: ground.store.clone(), keys, cache };
+        Ok(Arc::new(Live { resource, objects: Some(objects) }))
+    }
+
+    /// A resource of which nothing is stored.
+    pub fn answered(resource: Resource) -> Arc<Live> {
+        Arc::new(Live { resource, objects: None })
+    }
+
+    /// The objects of `home` as another resource: what `home` stores is what this one converts from.
+    pub fn standing_for(mut resource: Resource, home: &Live) -> Arc<Live> {
+        resource.versions.push(Version { served: false, ..home.resource.stored_version().clone() });
+        // An index has its fields in the order of the home; what has no name here cannot be asked for.
+        let label = |field: &SelectableField| {
+            let same = resource.selectable.iter().find(|it| it.paths == field.paths);
+            same.map(|it| it.label.clone()).unwrap_or_default()
+        };
+        let fields = home.resource.selectable.iter();
+        resource.selectable =
+            fields.map(|field| SelectableField { label: label(field), ..field.clone() }).collect();
+        Arc::new(Live { resource, objects: home.objects.clone() })
+    }
+
+    /// Whether there are objects at all.
+    pub fn is_stored(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    pub(crate) fn objects(&self) -> Result<&Objects> {
+        self.objects.as_ref().ok_or_else(|| Error::Bug(format!("{} are not stored", self.resource.plural)))
     }
 
     /// The objects.
-    pub fn cache(&self) -> &Arc<Cache> {
-        &self.cache
+    pub fn cache(&self) -> Result<&Arc<Cache>> {
+        Ok(&self.objects()?.cache)
     }
 
     /// The key under which the object at `place` is stored.
-    pub fn key(&self, place: &Place) -> Key {
-        match self.resource.scope {
-            Scope::Namespaced => self.keys.namespaced(&place.namespace, &place.name),
-            Scope::Cluster => self.keys.cluster(&place.name),
-        }
+    pub(crate) fn key(&self, place: &Place) -> Result<Key> {
+        let keys = &self.objects()?.keys;
+        Ok(match self.resource.scope {
+            Scope::Namespaced => keys.namespaced(&place.namespace, &place.name),
+            Scope::Cluster => keys.cluster(&place.name),
+        })
     }
 
     /// An editable copy of a frozen object, in the stored version.
@@ -95,20 +132,46 @@ impl Live {
 
     /// The cells of an object's row in a table of `version`. Those of the stored version are kept with the object.
     pub fn cells(&self, version: &Version, frozen: &Frozen) -> Result<Arc<[Cell]>> {
-        let make = || {
-            let object = self.thaw(frozen)?;
-            Ok(version.columns.iter().map(|column| column.cell(&object)).collect())
-        };
-        if version.stored { frozen.cells(make).cloned() } else { make() }
+        let columns = self.resource.columns_of(version);
+        let cells = |object: &Object| columns.iter().map(|column| column.cell(object)).collect();
+        if version.stored || version.columns.is_none() {
+            return frozen.cells(|| Ok(cells(&self.thaw(frozen)?))).cloned();
+        }
+        Ok(cells(&self.in_version(version, self.thaw(frozen)?)))
     }
 
     /// The protobuf message of an object in `version`. That of the stored version is kept with the object.
     pub fn message(&self, version: &Version, frozen: &Frozen) -> Result<Bytes> {
         let schema =
             version.schema.as_ref().ok_or_else(|| Error::Bug("a kind without a schema".to_owned()))?;
-        let make =
-            || protobuf::write_frozen(frozen, schema.root()).map_err(|error| Error::Bug(error.to_string()));
-        if version.stored { frozen.protobuf(make).cloned() } else { make() }
+        let write = |frozen: &Frozen| {
+            protobuf::write_frozen(frozen, schema.root()).map_err(|error| Error::Bug(error.to_string()))
+        };
+        match version.conversion {
+            None if version.stored => frozen.protobuf(|| write(frozen)).cloned(),
+            None => write(frozen),
+            Some(_) => write(&self.converted(version, frozen)?),
+        }
+    }
+
+    /// A stored object as `version` shows it.
+    pub fn show(&self, version: &Version, frozen: &Arc<Frozen>) -> Result<Arc<Frozen>> {
+        match version.conversion {
+            None => Ok(frozen.clone()),
+            Some(_) => self.converted(version, frozen).map(Arc::new),
+        }
+    }
+
+    fn converted(&self, version: &Version, frozen: &Frozen) -> Result<Frozen> {
+        let object = self.in_version(version, self.thaw(frozen)?);
+        let decoded = stored::decode(&stored::encode(&object), frozen.revision(), &[]);
+        decoded.map_err(|error| Error::Bug(error.to_string()))
+    }
+
+    /// An object of the stored version in another one.
+    pub fn in_version(&self, version: &Version, mut object: Object) -> Object {
+        convert::from_stored(version, &mut object);
+        object
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Error {

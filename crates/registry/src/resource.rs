@@ -10,8 +10,11 @@ use keelson_codec::protobuf;
 use keelson_object::{GroupKind, GroupResource, Object, SelectableField, SmolStr};
 use keelson_schema::Schema;
 
+use crate::answer::Answer;
 use crate::column::Column;
+use crate::convert::Conversion;
 use crate::strategy::{Plain, Strategy};
+use crate::subresource::Subresource;
 
 /// Whether objects live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +85,16 @@ pub struct Version {
     pub name: SmolStr,
     /// Whether objects are stored in this version.
     pub stored: bool,
-    /// What a table of this version shows.
-    pub columns: Vec<Column>,
+    /// Whether clients can ask for it. A stored version may be switched off; its objects remain.
+    pub served: bool,
+    /// Whether it is served unless somebody switches it off.
+    pub on_by_default: bool,
+    /// The feature without which it is not served.
+    pub gate: Option<&'static str>,
+    /// How to get to the stored version and back, where the shape differs.
+    pub conversion: Option<Conversion>,
+    /// What a table of this version shows, if that is not what tables of the resource show.
+    pub columns: Option<Vec<Column>>,
     /// What an object of this version may contain; `None` admits anything.
     pub schema: Option<Schema>,
     /// `"kind":"Pod","apiVersion":"v1",`: what stands between the brace and the frozen bytes.
@@ -116,7 +127,11 @@ impl Version {
         Version {
             name: name.into(),
             stored: false,
-            columns: vec![Column::name(), Column::age()],
+            served: true,
+            on_by_default: !name.contains("alpha") && !name.contains("beta"),
+            gate: None,
+            conversion: None,
+            columns: None,
             schema: None,
             head: Bytes::new(),
             api_version: SmolStr::default(),
@@ -124,10 +139,31 @@ impl Version {
         }
     }
 
-    /// What a table shows; without this, name and age.
+    /// What a table of this version shows, seen in this version.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Version {
-        self.columns = columns.into_iter().collect();
+        self.columns = Some(columns.into_iter().collect());
+        self
+    }
+
+    /// The shape is not that of the stored version.
+    #[must_use]
+    pub fn converts(mut self, conversion: Conversion) -> Version {
+        self.conversion = Some(conversion);
+        self
+    }
+
+    /// Served only where a feature is on.
+    #[must_use]
+    pub fn gate(mut self, feature: &'static str) -> Version {
+        self.gate = Some(feature);
+        self
+    }
+
+    /// Served although its name says that it is not finished.
+    #[must_use]
+    pub fn on_by_default(mut self) -> Version {
+        self.on_by_default = true;
         self
     }
 
@@ -159,14 +195,16 @@ pub struct Resource {
     pub categories: Vec<SmolStr>,
     /// Whether objects live in namespaces.
     pub scope: Scope,
-    /// The served versions, the preferred one first.
+    /// The known versions, the preferred one first.
     pub versions: Vec<Version>,
+    /// What tables show, seen in the stored version; name and age unless said otherwise.
+    pub columns: Vec<Column>,
     /// What can be done.
     pub verbs: Vec<Verb>,
     /// Whether there is a status subresource.
     pub has_status: bool,
-    /// Further subresources whose PUT changes a part of the object that only the kind knows: `finalize`.
-    pub parts: Vec<&'static str>,
+    /// Further subresources: parts of the object that only the kind knows, actions, connections.
+    pub subresources: Vec<Subresource>,
     /// Whether there is a scale subresource.
     pub scale: Option<Scale>,
     /// What field selectors may ask for, besides `metadata.name` and `metadata.namespace`.
@@ -187,6 +225,12 @@ pub struct Resource {
     pub items_carry_head: bool,
     /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
     pub owned_finalizers: bool,
+    /// The resource of another group whose objects these are.
+    pub stands_for: Option<GroupResource>,
+    /// Who answers, if nothing is stored.
+    pub answers: Option<Arc<dyn Answer>>,
+    /// What users are told who rely on an effect that is not there yet.
+    pub without_effect: Option<&'static str>,
     /// What is special about the kind.
     pub strategy: Arc<dyn Strategy>,
 }
@@ -212,9 +256,10 @@ impl Resource {
             categories: Vec::new(),
             scope,
             versions: Vec::new(),
+            columns: vec![Column::name(), Column::age()],
             verbs: Verb::ALL.to_vec(),
             has_status: false,
-            parts: Vec::new(),
+            subresources: Vec::new(),
             scale: None,
             selectable: Vec::new(),
             indexed: Vec::new(),
@@ -225,6 +270,9 @@ impl Resource {
             returns_deleted: false,
             items_carry_head: false,
             owned_finalizers: false,
+            stands_for: None,
+            answers: None,
+            without_effect: None,
             strategy: Arc::new(Plain),
         }
     }
@@ -257,10 +305,51 @@ impl Resource {
         self
     }
 
-    /// `part` is a subresource that can be updated; the strategy knows what it changes.
+    /// `part` is a subresource that can be read and changed; the strategy knows what belongs to it.
     #[must_use]
-    pub fn with_part(mut self, part: &'static str) -> Resource {
-        self.parts.push(part);
+    pub fn with_part(self, part: &'static str) -> Resource {
+        self.subresource(Subresource::part(part))
+    }
+
+    /// One more subresource.
+    #[must_use]
+    pub fn subresource(mut self, subresource: Subresource) -> Resource {
+        self.subresources.push(subresource);
+        self
+    }
+
+    /// The singular, where it is not the kind in lower case.
+    #[must_use]
+    pub fn singular(mut self, name: &str) -> Resource {
+        self.singular = name.into();
+        self
+    }
+
+    /// What tables of every version show, seen in the stored version.
+    #[must_use]
+    pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Resource {
+        self.columns = columns.into_iter().collect();
+        self
+    }
+
+    /// These are the objects of a resource of another group; its stored version is theirs.
+    #[must_use]
+    pub fn stands_for(mut self, group: &str, plural: &str) -> Resource {
+        self.stands_for = Some(GroupResource { group: group.into(), resource: plural.into() });
+        self
+    }
+
+    /// Nothing is stored: whoever posts something gets an answer.
+    #[must_use]
+    pub fn answered(mut self, answer: impl Answer) -> Resource {
+        self.answers = Some(Arc::new(answer));
+        self.verbs(&[Verb::Create])
+    }
+
+    /// Whoever writes such an object is warned that nothing acts on it yet.
+    #[must_use]
+    pub fn without_effect(mut self, warning: &'static str) -> Resource {
+        self.without_effect = Some(warning);
         self
     }
 
@@ -350,9 +439,31 @@ impl Resource {
         self.versions.iter().find(|it| it.stored).unwrap_or(&self.versions[0])
     }
 
+    /// The versions that clients can ask for, the preferred one first.
+    pub fn served_versions(&self) -> impl Iterator<Item = &Version> {
+        self.versions.iter().filter(|it| it.served)
+    }
+
     /// The version called `name`, if it is served.
     pub fn served_version(&self, name: &str) -> Option<&Version> {
-        self.versions.iter().find(|it| it.name == name)
+        self.served_versions().find(|it| it.name == name)
+    }
+
+    /// What a table of `version` shows.
+    pub fn columns_of<'r>(&'r self, version: &'r Version) -> &'r [Column] {
+        version.columns.as_ref().unwrap_or(&self.columns)
+    }
+
+    /// The subresource called `name`, apart from status and scale.
+    pub fn subresource_named(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|it| it.name == name)
+    }
+
+    /// What a client should know about an object that is accepted.
+    pub(crate) fn warnings(&self, object: &Object) -> Vec<String> {
+        let mut warnings = self.strategy.warnings(object);
+        warnings.extend(self.without_effect.map(|what| format!("stored without effect: {what}")));
+        warnings
     }
 
     /// Whether `verb` can be done.

@@ -44,7 +44,13 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// Owns everything but a part that only the kind knows. The default leaves nothing to change.
-    fn prepare_part_update(&self, _part: &'static str, object: &mut Object, old: &Object) {
+    fn prepare_part_update(
+        &self,
+        _context: &Context,
+        _part: &'static str,
+        object: &mut Object,
+        old: &Object,
+    ) {
         object.fields = old.fields.clone();
     }
 

@@ -100,14 +100,14 @@ fn strip(value: &mut Value) {
 
 /// The folder of upstream's published data, or a line in the report of skipped tests.
 fn yardstick() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICK") {
+    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICKS") {
         return Some(folder.into());
     }
     if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
         use std::io::Write as _;
         let mut options = std::fs::OpenOptions::new();
         let mut report = options.create(true).append(true).open(report).expect("the report of skipped tests");
-        writeln!(report, "schema openapi: KEELSON_YARDSTICK is not set").expect("a line in the report");
+        writeln!(report, "schema openapi: KEELSON_YARDSTICKS is not set").expect("a line in the report");
     }
     None
 }

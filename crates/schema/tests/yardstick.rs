@@ -36,7 +36,7 @@ fn check(path: &std::path::Path) {
 
 /// The folder of upstream's published data, or a line in the report of skipped tests.
 fn yardstick() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICK") {
+    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICKS") {
         return Some(folder.into());
     }
     if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
@@ -46,7 +46,7 @@ fn yardstick() -> Option<PathBuf> {
             .append(true)
             .open(report)
             .expect("the report of skipped tests");
-        writeln!(report, "schema yardstick: KEELSON_YARDSTICK is not set").expect("a line in the report");
+        writeln!(report, "schema yardstick: KEELSON_YARDSTICKS is not set").expect("a line in the report");
     }
     None
 }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::body::RequestBody;
 use crate::chain;
 use crate::chain::in_flight::Seats;
-use crate::discovery::aggregated::Aggregated;
+use crate::discovery::Discovery;
 use crate::endpoint::health::{Health, HealthSettings, NamedCheck};
 use crate::listen::certificates::CertificateError;
 use crate::listen::connection::{Handler, Peer};
@@ -43,7 +43,7 @@ pub struct Server {
     pub(crate) under_way: UnderWay,
     /// Watches that are open.
     pub(crate) watches: UnderWay,
-    pub(crate) discovery: Aggregated,
+    pub(crate) discovery: Discovery,
     pub(crate) hooks: Mutex<Vec<Hook>>,
 }
 
@@ -235,7 +235,7 @@ impl Builder {
             moments: self.moments,
             under_way: UnderWay::default(),
             watches: UnderWay::default(),
-            discovery: Aggregated::default(),
+            discovery: Discovery::default(),
             hooks: Mutex::new(self.hooks),
         }))
     }
@@ -247,11 +247,11 @@ fn add_object_counts(registry: &Registry, catalog: &CatalogHandle) {
         move || {
             let catalog = catalog.load();
             let live = catalog.groups().iter().flat_map(|group| &group.resources);
-            live.map(|live| Sample {
-                labels: labels(&live.resource.group, &live.resource.plural),
-                value: live.cache().snapshot().len() as f64,
-            })
-            .collect()
+            let sample = |live: &Arc<keelson_registry::Live>| {
+                let labels = labels(&live.resource.group, &live.resource.plural);
+                Some(Sample { labels, value: live.cache().ok()?.snapshot().len() as f64 })
+            };
+            live.filter_map(sample).collect()
         }
     };
     let dotted = |group: &str, plural: &str| {

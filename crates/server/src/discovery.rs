@@ -1,12 +1,18 @@
 //! What is served: `/api`, `/apis` and below, derived from the catalog and therefore never at odds with routing.
 
-pub(crate) mod aggregated;
-pub(crate) mod legacy;
+mod aggregated;
+mod kept;
+mod legacy;
+
+use std::collections::HashMap;
 
 use http::request::Parts;
 use http::{Method, StatusCode};
 use keelson_codec::media_type::{MediaType, parse_accept};
 use keelson_registry::{Catalog, Resource, Verb, Version};
+
+use aggregated::Document;
+use kept::Kept;
 
 use crate::chain::Facts;
 use crate::encode;
@@ -16,6 +22,15 @@ use crate::negotiate;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::response::Response;
+
+/// The documents, made when somebody first asks for them and again when the catalog has changed.
+#[derive(Default)]
+pub(crate) struct Discovery {
+    core: Kept<Document>,
+    named: Kept<Document>,
+    /// By path, as compact JSON.
+    legacy: Kept<HashMap<String, String>>,
+}
 
 /// The answer to a discovery path; `None` for any other.
 pub(crate) fn answer(
@@ -29,23 +44,21 @@ pub(crate) fn answer(
     if path.starts_with("//") {
         return Ok(None);
     }
-    let compact = match segments[..] {
+    let discovery = &facts.server.discovery;
+    match segments[..] {
         ["api"] if wants_aggregated(parts) => {
-            return Ok(Some(facts.server.discovery.core(catalog).answer(parts)));
+            return Ok(Some(discovery.core.of(catalog, || Document::core(catalog)).1.answer(parts)));
         }
         ["apis"] if wants_aggregated(parts) => {
-            return Ok(Some(facts.server.discovery.named(catalog).answer(parts)));
+            return Ok(Some(discovery.named.of(catalog, || Document::named(catalog)).1.answer(parts)));
         }
-        ["api"] => legacy::core_versions(catalog, &facts.server.settings.external_address),
-        ["apis"] => legacy::group_list(catalog),
-        ["api", version] => resources(catalog, "", version)?,
-        ["apis", group] => {
-            let group = catalog.group(group).filter(|it| !it.name.is_empty()).ok_or(Error::NoSuchPath)?;
-            legacy::group(group)
-        }
-        ["apis", group, version] if !group.is_empty() => resources(catalog, group, version)?,
+        ["api" | "apis"] | ["api", _] => {}
+        ["apis", group] | ["apis", group, _] if !group.is_empty() => {}
         _ => return Ok(None),
-    };
+    }
+    let address = &facts.server.settings.external_address;
+    let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, address));
+    let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
     if parts.method != Method::GET {
         return Err(Error::MethodNotAllowed);
     }
@@ -55,19 +68,20 @@ pub(crate) fn answer(
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
 }
 
-fn resources(catalog: &Catalog, group: &str, version: &str) -> Result<String> {
-    let group = catalog.group(group).ok_or(Error::NoSuchPath)?;
-    if !group.versions.iter().any(|it| it == version) {
-        return Err(Error::NoSuchResource);
+/// A version that a served group does not have is missed in other words than a group.
+fn missing(catalog: &Catalog, segments: &[&str]) -> Error {
+    match segments {
+        ["api", _] if catalog.group("").is_some() => Error::NoSuchResource,
+        ["apis", group, _] if catalog.group(group).is_some() => Error::NoSuchResource,
+        _ => Error::NoSuchPath,
     }
-    Ok(legacy::resource_list(group, version))
 }
 
 /// The paths below which something is served.
 pub(crate) fn paths(catalog: &Catalog) -> Vec<String> {
     let mut paths = vec!["/api".to_owned(), "/apis".to_owned(), "/apis/".to_owned()];
     for group in catalog.groups() {
-        let root = if group.name.is_empty() { "/api".to_owned() } else { format!("/apis/{}", group.name) };
+        let root = legacy::root(group);
         paths.extend(group.versions.iter().map(|version| format!("{root}/{version}")));
         paths.push(root);
     }
@@ -100,16 +114,23 @@ struct Subresource<'r> {
     name: &'static str,
     kind: &'r str,
     /// Group and version, where they are not those of the resource.
-    foreign: Option<(&'static str, &'static str)>,
+    foreign: Option<(&'r str, &'r str)>,
     verbs: &'static [&'static str],
 }
 
 /// In the order of their names.
 fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
     let verbs = &["get", "patch", "update"];
-    let part =
-        |name: &&'static str| Subresource { name, kind: &resource.kind, foreign: None, verbs: &["update"] };
-    let mut found: Vec<_> = resource.parts.iter().map(part).collect();
+    let mut found: Vec<_> = resource
+        .subresources
+        .iter()
+        .map(|it| Subresource {
+            name: it.name,
+            kind: it.kind.as_ref().map_or(&resource.kind, |foreign| &foreign.kind),
+            foreign: it.kind.as_ref().map(|foreign| (&*foreign.group, &*foreign.version)),
+            verbs: it.verbs,
+        })
+        .collect();
     if resource.scale.is_some() {
         found.push(Subresource { name: "scale", kind: "Scale", foreign: Some(("autoscaling", "v1")), verbs });
     }

@@ -66,6 +66,9 @@ pub enum Error {
     /// Nothing is served at this path.
     #[error("no such path")]
     NoSuchPath,
+    /// Something that others do is not done here.
+    #[error("{0}")]
+    NotHere(String),
     /// Something is served at this path, but not with this method.
     #[error("method not allowed")]
     MethodNotAllowed,

@@ -1,5 +1,7 @@
 //! The handlers: from a granted request to an operation of the engine, and from its result to an answer.
 
+pub(crate) mod action;
+pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod delete_collection;
@@ -64,9 +66,9 @@ impl Call<'_> {
     }
 
     fn protobuf(&self) -> Protobuf {
-        match self.found.version().protobuf {
-            Some(_) => Protobuf::Offered,
-            None => Protobuf::Unknown,
+        match (&self.found.version().protobuf, &self.found.live.resource.answers) {
+            (None, None) => Protobuf::Unknown,
+            _ => Protobuf::Offered,
         }
     }
 
@@ -136,14 +138,14 @@ impl Call<'_> {
     }
 
     /// One object as an answer, in the shape that was agreed on.
-    fn answer(&self, code: StatusCode, frozen: &Frozen, output: Output) -> Result<Response> {
+    fn answer(&self, code: StatusCode, frozen: &Arc<Frozen>, output: Output) -> Result<Response> {
         if output.encoding == Encoding::Protobuf {
             let body = encode::protobuf::object(&self.found, frozen, output.shape)?;
             let response = with_type(code, encode::media_type(Encoding::Protobuf), Body::full(body));
             return Ok(whole(response, Gzip::of(&self.parts.headers)));
         }
         let compact = match output.shape {
-            Shape::Object => object::whole(&self.found.version().head, frozen),
+            Shape::Object => object::whole(&self.found.version().head, &*self.found.show(frozen)?),
             Shape::Table(version) => self.table(version)?.of_one(frozen, Headings::Shown),
             Shape::Metadata(version) => {
                 let mut out = bytes::BytesMut::new();

@@ -87,6 +87,7 @@ fn failure(error: Error) -> (Failure, Extra) {
         }
         Error::NoSuchResource => status(bare(404)),
         Error::NoSuchPath => text(StatusCode::NOT_FOUND, "404 page not found"),
+        Error::NotHere(message) => status(Status::unclassified(501, &message)),
         Error::MethodNotAllowed => status(bare(405)),
         Error::VerbNotSupported { resource, verb } => {
             status(Status::method_not_supported(&resource.group, &resource.resource, verb))

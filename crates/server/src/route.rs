@@ -5,7 +5,8 @@ use http::request::Parts;
 use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;
 use keelson_registry::options::Part;
-use keelson_registry::{Catalog, Found, Scale, Scope, Verb};
+use keelson_registry::subresource::Deed;
+use keelson_registry::{Catalog, Found, Scale, Scope, Subresource, Verb};
 
 use crate::body::RequestBody;
 use crate::chain::{Facts, Granted};
@@ -54,6 +55,9 @@ pub(crate) async fn route(
             ScaleStep::Update => Box::pin(handler::scale::update(&call, &at, body)).await,
             ScaleStep::Patch => Box::pin(handler::scale::patch(&call, &at, body)).await,
         },
+        Operation::Act(at) | Operation::Connect(at) => {
+            Box::pin(below(&call, &call.found.live.resource.subresources[at], body)).await
+        }
         Operation::Delete => Box::pin(handler::delete::delete(&call, body)).await,
         Operation::DeleteCollection => {
             Box::pin(handler::delete_collection::delete_collection(&call, body)).await
@@ -61,6 +65,14 @@ pub(crate) async fn route(
     };
     let response = answered.unwrap_or_else(|error| crate::respond::answer(error, &parts.headers, &query));
     Ok(observe::observed(facts, response, series))
+}
+
+/// What is done below an object.
+async fn below(call: &Call<'_>, subresource: &Subresource, body: RequestBody) -> Result<Response> {
+    match (&subresource.deed, &subresource.kind) {
+        (Deed::Action(action), Some(kind)) => handler::action::act(call, kind, action, body).await,
+        _ => handler::connect::connect(call, subresource.name).await,
+    }
 }
 
 /// What is done to a resource.
@@ -73,6 +85,10 @@ enum Operation {
     Update(Part),
     Patch(Part),
     Scale(ScaleStep, Scale),
+    /// The subresource at this position does something.
+    Act(usize),
+    /// The subresource at this position is a stream.
+    Connect(usize),
     Delete,
     DeleteCollection,
 }
@@ -86,8 +102,9 @@ enum ScaleStep {
 }
 
 impl Operation {
-    fn verb(self) -> Verb {
-        match self {
+    /// The verb that the resource must support; subresources have their own.
+    fn verb(self) -> Option<Verb> {
+        Some(match self {
             Operation::Get | Operation::Scale(ScaleStep::Get, _) => Verb::Get,
             Operation::List => Verb::List,
             Operation::Watch => Verb::Watch,
@@ -96,7 +113,8 @@ impl Operation {
             Operation::Patch(_) | Operation::Scale(ScaleStep::Patch, _) => Verb::Patch,
             Operation::Delete => Verb::Delete,
             Operation::DeleteCollection => Verb::DeleteCollection,
-        }
+            Operation::Act(_) | Operation::Connect(_) => return None,
+        })
     }
 }
 
@@ -118,7 +136,7 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
     check_scope(&found, info, place)?;
     let operation = operation(&found, info, place, method)?;
     check_names(info, place)?;
-    if !found.live.resource.supports(operation.verb()) {
+    if operation.verb().is_some_and(|verb| !found.live.resource.supports(verb)) {
         return Err(Error::MethodNotAllowed);
     }
     Ok((found, operation))
@@ -173,11 +191,7 @@ fn operation(found: &Found, info: &RequestInfo, place: Address, method: &Method)
         (Address::Status, &Method::PUT) => Ok(Operation::Update(Part::Status)),
         (Address::Status, &Method::PATCH) => Ok(Operation::Patch(Part::Status)),
         (Address::Scale, _) => scale(found, method),
-        (Address::Other, _) => match (part(found, info), method) {
-            (Some(part), &Method::PUT) => Ok(Operation::Update(Part::Named(part))),
-            (Some(_), _) => Err(Error::MethodNotAllowed),
-            (None, _) => Err(Error::NoSuchResource),
-        },
+        (Address::Other, _) => subresource(found, info, method),
         (Address::Collection | Address::Item | Address::Status, _) => Err(Error::MethodNotAllowed),
     }
 }
@@ -192,10 +206,33 @@ fn scale(found: &Found, method: &Method) -> Result<Operation> {
     }
 }
 
-/// A subresource that only the kind knows.
-fn part(found: &Found, info: &RequestInfo) -> Option<&'static str> {
-    let [_, _, subresource] = &info.parts[..] else { return None };
-    found.live.resource.parts.iter().copied().find(|part| part == subresource)
+/// What a method does to a subresource that only the kind knows.
+fn subresource(found: &Found, info: &RequestInfo, method: &Method) -> Result<Operation> {
+    let [_, _, name, rest @ ..] = &info.parts[..] else { return Err(Error::NoSuchResource) };
+    let all = &found.live.resource.subresources;
+    let at = all.iter().position(|it| it.name == name).ok_or(Error::NoSuchResource)?;
+    let (deed, verbs) = (&all[at].deed, all[at].verbs);
+    let has = |verb: &str| verbs.contains(&verb);
+    match (deed, method) {
+        (Deed::Connect, _) if has(connect_verb(method)) => Ok(Operation::Connect(at)),
+        (Deed::Part | Deed::Action(_), _) if !rest.is_empty() => Err(Error::NoSuchResource),
+        (Deed::Part, &Method::GET) if has("get") => Ok(Operation::Get),
+        (Deed::Part, &Method::PUT) if has("update") => Ok(Operation::Update(Part::Named(all[at].name))),
+        (Deed::Part, &Method::PATCH) if has("patch") => Ok(Operation::Patch(Part::Named(all[at].name))),
+        (Deed::Action(_), &Method::POST) => Ok(Operation::Act(at)),
+        _ => Err(Error::MethodNotAllowed),
+    }
+}
+
+/// What discovery calls a method of a stream.
+fn connect_verb(method: &Method) -> &'static str {
+    match *method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "get",
+    }
 }
 
 /// The namespace of the address. A namespace itself is at the cluster scope, though its path names it twice.

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod pki;
 mod server;
 pub mod tool;
+pub mod yardstick;
 
 pub use binary::Binary;
 pub use client::{Answer, Call, Client, Stream};

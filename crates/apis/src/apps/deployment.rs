@@ -9,8 +9,9 @@ use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
-use crate::shared::edit::fill;
-use crate::shared::{pod_template, workload_columns, workload_rules};
+use crate::shared::cells::number;
+use crate::shared::edit::{fill, keep_all_but_status};
+use crate::shared::{name_warning, pod_template, workload_columns, workload_rules};
 
 pub(crate) struct Deployment;
 
@@ -18,8 +19,8 @@ pub(crate) fn columns() -> Vec<Column> {
     let columns = [
         Column::name(),
         Column::computed("Ready", ready_of_desired),
-        Column::computed("Up-to-date", |object| count(object, "status", "updatedReplicas")),
-        Column::computed("Available", |object| count(object, "status", "availableReplicas")),
+        Column::computed("Up-to-date", |object| Cell::Int(number(object, "status.updatedReplicas"))),
+        Column::computed("Available", |object| Cell::Int(number(object, "status.availableReplicas"))),
         Column::age(),
     ];
     columns.into_iter().chain(workload_columns::wide()).collect()
@@ -27,19 +28,7 @@ pub(crate) fn columns() -> Vec<Column> {
 
 /// `3/5`
 fn ready_of_desired(object: &Object) -> Cell {
-    Cell::from(format!(
-        "{}/{}",
-        number(object, "status", "readyReplicas"),
-        number(object, "spec", "replicas")
-    ))
-}
-
-fn count(object: &Object, part: &str, field: &str) -> Cell {
-    Cell::Int(number(object, part, field))
-}
-
-fn number(object: &Object, part: &str, field: &str) -> i64 {
-    object.fields.map(part).and_then(|it| it.int(field)).unwrap_or_default()
+    Cell::from(format!("{}/{}", number(object, "status.readyReplicas"), number(object, "spec.replicas")))
 }
 
 impl Strategy for Deployment {
@@ -71,6 +60,16 @@ impl Strategy for Deployment {
         if object.meta.annotations != old.meta.annotations {
             object.meta.generation = old.meta.generation + 1;
         }
+    }
+
+    /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy, PrepareForUpdate (v1.36.4).
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        keep_all_but_status(object, old);
+        object.meta.labels = old.meta.labels.clone();
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        name_warning::on_create(object)
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {

@@ -5,7 +5,7 @@ use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::ReplicaSetSpec;
 
-use crate::shared::{pod_template, workload_columns, workload_rules};
+use crate::shared::{name_warning, pod_template, workload_columns, workload_rules};
 
 pub(crate) struct ReplicaSet;
 
@@ -36,6 +36,10 @@ impl Strategy for ReplicaSet {
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
         generation::advance(object, old, &["spec"]);
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        name_warning::on_create(object)
     }
 
     /// Upstream: pkg/apis/apps/validation/validation.go, ValidateReplicaSetSpec (v1.36.4).

@@ -62,7 +62,7 @@ impl Strategy for Namespace {
     }
 
     /// `finalize` is how the holders of finalizers let go.
-    fn prepare_part_update(&self, _: &'static str, object: &mut Object, old: &Object) {
+    fn prepare_part_update(&self, _: &Context, _: &'static str, object: &mut Object, old: &Object) {
         let finalizers = object.fields.map("spec").and_then(|spec| spec.get("finalizers")).cloned();
         object.fields = old.fields.clone();
         let spec = object.fields.map_mut("spec");

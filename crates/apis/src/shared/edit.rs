@@ -1,6 +1,6 @@
 //! Small edits of trees, as defaulting needs them.
 
-use keelson_object::{Map, Value};
+use keelson_object::{Map, Object, Value};
 
 /// Sets `key` where Go would find the zero value of its type: absent, null, empty, `0`, `false`.
 ///
@@ -20,4 +20,16 @@ pub(crate) fn part<'m>(map: &'m mut Map, key: &str) -> Option<&'m mut Map> {
 pub(crate) fn parts<'m>(map: &'m mut Map, key: &str) -> impl Iterator<Item = &'m mut Map> {
     let items = map.get_mut(key).and_then(Value::as_list_mut);
     items.into_iter().flatten().filter_map(Value::as_map_mut)
+}
+
+/// Whether `key` is there and not null: a pointer in Go that is not nil.
+pub(crate) fn is_set(map: &Map, key: &str) -> bool {
+    map.get(key).is_some_and(|value| !value.is_null())
+}
+
+/// Leaves of what a client sent the status alone; everything else but the metadata is that of `old`.
+pub(crate) fn keep_all_but_status(object: &mut Object, old: &Object) {
+    let mut fields = old.fields.clone();
+    fields.keep("status", &object.fields);
+    object.fields = fields;
 }

@@ -1,8 +1,9 @@
 //! Objects from text and what a strategy makes of them, for tests.
 
+use futures_util::FutureExt as _;
 use keelson_authn::User;
-use keelson_object::{FieldErrors, Object, Value};
-use keelson_registry::{Context, Strategy};
+use keelson_object::{Cell, FieldErrors, Object, Value};
+use keelson_registry::{Answer, Column, Context, Result, Strategy};
 use keelson_schema::Schema;
 use keelson_stdx::clock::Clock;
 
@@ -17,8 +18,36 @@ pub(crate) fn decoded(strategy: &dyn Strategy, kind: &str, text: &str) -> Object
     let unknown = schema.conform(&mut value).expect("an object of its kind");
     assert!(unknown.is_empty(), "unknown fields {unknown:?}");
     let mut object = Object::from_value(value).expect("an object");
+    object.api_version = api_version.into();
     strategy.default(&mut object);
     object
+}
+
+/// The object that `text` describes, as it is stored when somebody creates it.
+pub(crate) fn created(strategy: &dyn Strategy, kind: &str, text: &str) -> Object {
+    let mut object = decoded(strategy, kind, text);
+    strategy.prepare_create(&context(), &mut object);
+    object
+}
+
+/// What becomes of the object that `old` describes when somebody replaces it by `new`.
+pub(crate) fn changed(strategy: &dyn Strategy, kind: &str, old: &str, new: &str) -> Object {
+    let old = created(strategy, kind, old);
+    let mut object = decoded(strategy, kind, new);
+    object.meta.generation = old.meta.generation;
+    strategy.prepare_update(&context(), &mut object, &old);
+    object
+}
+
+/// A row of a table as text; `-` stands for nothing and for times.
+pub(crate) fn cells(columns: &[Column], object: &Object) -> Vec<String> {
+    let text = |cell| match cell {
+        Cell::Text(text) => text.to_string(),
+        Cell::Int(number) => number.to_string(),
+        Cell::Bool(truth) => truth.to_string(),
+        _ => "-".to_owned(),
+    };
+    columns.iter().map(|column| text(column.cell(object))).collect()
 }
 
 /// What is wrong with the object that `text` describes, message by message.
@@ -29,6 +58,12 @@ pub(crate) fn errors_of(strategy: &dyn Strategy, kind: &str, text: &str) -> Vec<
     let mut errors = FieldErrors::default();
     strategy.validate(&context, &object, &mut errors);
     errors.iter().map(|error| format!("{error}")).collect()
+}
+
+/// What somebody is told who posts `text` in `namespace`.
+pub(crate) fn answer(answers: &dyn Answer, namespace: &str, text: &str) -> Result<Object> {
+    let body = Object::from_value(tree(text)).expect("an object");
+    answers.answer(&context(), namespace, body).now_or_never().expect("nothing waits")
 }
 
 /// Somebody at some time.

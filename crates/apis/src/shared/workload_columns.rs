@@ -1,7 +1,7 @@
 //! The wide columns of kinds with a pod template.
 
 use keelson_object::selector::label::Selector;
-use keelson_object::{Cell, Map, Object};
+use keelson_object::{Cell, Map, Object, Value};
 use keelson_registry::Column;
 
 /// Containers, images, selector.
@@ -14,19 +14,29 @@ pub(crate) fn wide() -> [Column; 3] {
 }
 
 fn joined(object: &Object, field: &str) -> Cell {
-    let template = object.fields.at("spec.template.spec").and_then(|it| it.as_map());
+    containers(object.fields.at("spec.template.spec").and_then(Value::as_map), field)
+}
+
+/// One field of every container of the spec of a pod.
+pub(crate) fn containers(spec: Option<&Map>, field: &str) -> Cell {
     let texts: Vec<&str> =
-        template.iter().flat_map(|spec| spec.maps("containers")).filter_map(|it| it.str(field)).collect();
+        spec.iter().flat_map(|spec| spec.maps("containers")).filter_map(|it| it.str(field)).collect();
     Cell::from(texts.join(","))
 }
 
 fn selector(object: &Object) -> Cell {
-    let Some(selector) = object.fields.map("spec").and_then(|spec| spec.map("selector")) else {
-        return Cell::from("<none>");
-    };
-    match Selector::from_label_selector(selector) {
-        Ok(selector) => Cell::from(selector.to_string()),
-        Err(_) => Cell::from("<invalid>"),
+    selected(object.fields.at("spec.selector").and_then(Value::as_map))
+}
+
+/// A label selector as text.
+///
+/// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go, FormatLabelSelector (v1.36.4).
+pub(crate) fn selected(selector: Option<&Map>) -> Cell {
+    let Some(selector) = selector else { return Cell::from("<none>") };
+    match Selector::from_label_selector(selector).map(|it| it.to_string()) {
+        Ok(text) if text.is_empty() => Cell::from("<none>"),
+        Ok(text) => Cell::from(text),
+        Err(_) => Cell::from("<error>"),
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Flag, Kind, Section};
 /// The section `API enablement flags` of the help.
 pub(super) const SECTION: Section = Section {
     title: "API enablement",
-    flags: &[Flag::not_yet(
+    flags: &[Flag::acts(
         "runtime-config",
         Kind::Settings,
         "",

@@ -31,7 +31,7 @@ pub(super) const SECTION: Section = Section {
             "with an emulated version, offer newer versions of the enabled APIs too",
         ),
         Flag::acts("external-hostname", Kind::Text, "", "host name to use in URLs that are handed out"),
-        Flag::not_yet(
+        Flag::acts(
             "feature-gates",
             Kind::Gates,
             "",

@@ -79,7 +79,7 @@ pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mu
     }
     resource.strategy.validate(context, object, &mut errors);
     super::update::refuse_if_any(resource, &object.meta.name, errors)?;
-    resource.strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);
     Ok(())
 }

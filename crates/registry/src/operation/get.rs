@@ -12,7 +12,7 @@ use crate::options::Freshness;
 
 /// The object at `place`.
 pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Frozen>> {
-    let cache = live.cache();
+    let cache = live.cache()?;
     let snapshot = match freshness {
         Freshness::Latest => cache.fresh().await?,
         Freshness::Any => cache.at_hand().await,

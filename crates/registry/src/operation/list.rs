@@ -9,7 +9,7 @@ use keelson_watch_cache::{BLOCK_TIMEOUT, PageRequest, Snapshot};
 use super::page::Token;
 use super::select::Matcher;
 use crate::error::{Error, Result};
-use crate::live::Live;
+use crate::live::{Live, Objects};
 use crate::options::{Freshness, ListOptions};
 use crate::resource::Scope;
 
@@ -39,6 +39,7 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
     let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
     let walk = Walk {
         live,
+        objects: live.objects()?,
         namespace,
         matcher: &matcher,
         start,
@@ -65,7 +66,7 @@ enum Source {
 }
 
 async fn source(live: &Live, freshness: Freshness) -> Result<Source> {
-    let cache = live.cache();
+    let cache = live.cache()?;
     let snapshot = match freshness {
         Freshness::Latest => cache.fresh().await?,
         Freshness::Any | Freshness::AtLeast(0) | Freshness::Exactly(0) => cache.at_hand().await,
@@ -86,6 +87,7 @@ async fn source(live: &Live, freshness: Freshness) -> Result<Source> {
 
 struct Walk<'l> {
     live: &'l Live,
+    objects: &'l Objects,
     namespace: &'l str,
     matcher: &'l Matcher,
     start: Option<&'l str>,
@@ -104,16 +106,17 @@ impl Walk<'_> {
         };
         if page.next.is_some() {
             // The next page is of the same state: keep it at hand for a while.
-            self.live.cache().keep(snapshot);
+            self.objects.cache.keep(snapshot);
         }
         let more = page.next.is_some().then_some(page.remaining.map(|count| count as u64));
         self.page(page.objects, snapshot.revision().get(), more)
     }
 
     fn prefix(&self) -> Key {
+        let keys = &self.objects.keys;
         match (self.live.resource.scope, self.namespace) {
-            (Scope::Namespaced, namespace) if !namespace.is_empty() => self.live.keys.in_namespace(namespace),
-            _ => self.live.keys.all().clone(),
+            (Scope::Namespaced, namespace) if !namespace.is_empty() => keys.in_namespace(namespace),
+            _ => keys.all().clone(),
         }
     }
 
@@ -123,7 +126,7 @@ impl Walk<'_> {
         let mut items = Vec::new();
         loop {
             let at = At::Exactly(revision);
-            let page = self.live.store.list(&prefix, after.as_ref(), self.page_size(), at).await;
+            let page = self.objects.store.list(&prefix, after.as_ref(), self.page_size(), at).await;
             let page = page.map_err(|error| match error {
                 StoreError::Compacted { asked, oldest } => {
                     Error::Expired { asked: asked.get(), oldest: oldest.get() }

@@ -149,7 +149,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     match part {
         Part::Main => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),
-        Part::Named(part) => strategy.prepare_part_update(part, object, old),
+        Part::Named(part) => strategy.prepare_part_update(context, part, object, old),
     }
     system_fields::carry_over(&mut object.meta, &old.meta);
     let mut errors = FieldErrors::default();
@@ -161,7 +161,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
         Part::Named(_) => {}
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
-    strategy.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);
     Ok(())
 }

@@ -38,7 +38,7 @@ pub struct Watch {
 /// Follows what `options` selects in `namespace` (empty for all).
 pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Result<Watch> {
     let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
-    let cache = live.cache();
+    let cache = live.cache()?;
     // A snapshot is taken when the watch begins: what matters is that the cache is new enough by then.
     let start = match (options.initial_events, options.from) {
         (InitialEvents::Skipped, WatchFrom::Latest | WatchFrom::Any | WatchFrom::After(0)) => {

@@ -1,9 +1,7 @@
 //! One document with everything in it, and a tag by which clients know that it has not changed.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use aws_lc_rs::digest;
 use bytes::Bytes;
 use http::request::Parts;
@@ -16,46 +14,21 @@ use super::{served, subresources, verbs};
 use crate::encode::compress::{Gzip, whole};
 use crate::response::{Body, Response, with_type};
 
-/// The documents of the catalog, made once per generation of it.
-#[derive(Default)]
-pub(crate) struct Aggregated {
-    core: ArcSwapOption<Document>,
-    named: ArcSwapOption<Document>,
-}
-
-impl Aggregated {
-    /// The core group.
-    pub(crate) fn core(&self, catalog: &Catalog) -> Arc<Document> {
-        Document::cached(&self.core, catalog, |group| group.name.is_empty())
-    }
-
-    /// All named groups.
-    pub(crate) fn named(&self, catalog: &Catalog) -> Arc<Document> {
-        Document::cached(&self.named, catalog, |group| !group.name.is_empty())
-    }
-}
-
 /// A document and its tag.
 pub(crate) struct Document {
-    generation: u64,
     json: Bytes,
     tag: HeaderValue,
 }
 
 impl Document {
-    fn cached(
-        slot: &ArcSwapOption<Document>,
-        catalog: &Catalog,
-        wanted: impl Fn(&ServedGroup) -> bool,
-    ) -> Arc<Document> {
-        if let Some(document) = slot.load_full()
-            && document.generation == catalog.generation()
-        {
-            return document;
-        }
-        let document = Arc::new(Document::new(catalog, wanted));
-        slot.store(Some(Arc::clone(&document)));
-        document
+    /// The core group.
+    pub(super) fn core(catalog: &Catalog) -> Document {
+        Document::new(catalog, |group| group.name.is_empty())
+    }
+
+    /// All named groups.
+    pub(super) fn named(catalog: &Catalog) -> Document {
+        Document::new(catalog, |group| !group.name.is_empty())
     }
 
     fn new(catalog: &Catalog, wanted: impl Fn(&ServedGroup) -> bool) -> Document {
@@ -71,7 +44,7 @@ impl Document {
             tag
         });
         let tag = HeaderValue::from_str(&format!("{tag}\"")).expect("hexadecimal digits are header text");
-        Document { generation: catalog.generation(), json: Bytes::from(json), tag }
+        Document { json: Bytes::from(json), tag }
     }
 
     /// The document, or the word that the client has it already.

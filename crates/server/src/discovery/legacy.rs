@@ -1,5 +1,6 @@
 //! The documents of one group, one version, one list each.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use aws_lc_rs::digest;
@@ -10,8 +11,31 @@ use keelson_registry::{Catalog, Resource, Scope};
 
 use super::{served, subresources, verbs};
 
+/// All documents, by path.
+pub(super) fn documents(catalog: &Catalog, address: &str) -> HashMap<String, String> {
+    let mut documents = HashMap::from([
+        ("/api".to_owned(), core_versions(catalog, address)),
+        ("/apis".to_owned(), group_list(catalog)),
+    ]);
+    for served in catalog.groups() {
+        let root = root(served);
+        for version in &served.versions {
+            documents.insert(format!("{root}/{version}"), resource_list(served, version));
+        }
+        if !served.name.is_empty() {
+            documents.insert(root, group(served));
+        }
+    }
+    documents
+}
+
+/// Below which path a group is served.
+pub(super) fn root(group: &ServedGroup) -> String {
+    if group.name.is_empty() { "/api".to_owned() } else { format!("/apis/{}", group.name) }
+}
+
 /// `/api`: the versions of the core group.
-pub(super) fn core_versions(catalog: &Catalog, address: &str) -> String {
+fn core_versions(catalog: &Catalog, address: &str) -> String {
     let versions = catalog.group("").map(|it| it.versions.as_slice()).unwrap_or_default();
     format!(
         "{{\"kind\":\"APIVersions\",\"versions\":{},\"serverAddressByClientCIDRs\":\
@@ -21,7 +45,7 @@ pub(super) fn core_versions(catalog: &Catalog, address: &str) -> String {
 }
 
 /// `/apis`: all named groups.
-pub(super) fn group_list(catalog: &Catalog) -> String {
+fn group_list(catalog: &Catalog) -> String {
     let groups: Vec<String> = catalog
         .groups()
         .iter()
@@ -32,7 +56,7 @@ pub(super) fn group_list(catalog: &Catalog) -> String {
 }
 
 /// `/apis/{group}`.
-pub(super) fn group(group: &ServedGroup) -> String {
+fn group(group: &ServedGroup) -> String {
     format!("{{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",{}}}", group_fields(group))
 }
 
@@ -50,7 +74,7 @@ fn group_fields(group: &ServedGroup) -> String {
 }
 
 /// `/api/{version}` and `/apis/{group}/{version}`.
-pub(super) fn resource_list(group: &ServedGroup, version: &str) -> String {
+fn resource_list(group: &ServedGroup, version: &str) -> String {
     let mut entries = Vec::new();
     for (resource, _) in served(group.resources.iter().map(|it| &it.resource), version) {
         entries.push(entry(resource));
@@ -94,8 +118,11 @@ fn entry(resource: &Resource) -> String {
     if !resource.categories.is_empty() {
         let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
     }
-    let hash = storage_version_hash(&resource.group, &resource.stored_version().name, &resource.kind);
-    let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"}}");
+    if resource.answers.is_none() {
+        let hash = storage_version_hash(&resource.stored_version().api_version, &resource.kind);
+        let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"");
+    }
+    out.push('}');
     out
 }
 
@@ -106,7 +133,8 @@ fn is_namespaced(resource: &Resource) -> bool {
 /// Tells clients when the stored version changes, without telling them what it is.
 ///
 /// Upstream: apiserver/pkg/endpoints/discovery/storageversionhash.go (v1.36.4).
-fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+fn storage_version_hash(api_version: &str, kind: &str) -> String {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let hash = digest::digest(&digest::SHA256, format!("{group}/{version}/{kind}").as_bytes());
     STANDARD.encode(&hash.as_ref()[..8])
 }
@@ -123,9 +151,9 @@ mod tests {
 
     #[test]
     fn hashes_are_those_that_clients_have_seen() {
-        assert_eq!(storage_version_hash("batch", "v1", "CronJob"), "sd5LIXh4Fjs=");
-        assert_eq!(storage_version_hash("batch", "v1", "Job"), "mudhfqk/qZY=");
-        assert_eq!(storage_version_hash("", "v1", "ConfigMap"), "qFsyl6wFWjQ=");
+        assert_eq!(storage_version_hash("batch/v1", "CronJob"), "sd5LIXh4Fjs=");
+        assert_eq!(storage_version_hash("batch/v1", "Job"), "mudhfqk/qZY=");
+        assert_eq!(storage_version_hash("v1", "ConfigMap"), "qFsyl6wFWjQ=");
     }
 
     #[test]

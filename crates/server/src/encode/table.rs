@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// A table of one object, as a text.
-    pub(crate) fn of_one(&self, object: &Frozen, headings: Headings) -> Bytes {
+    pub(crate) fn of_one(&self, object: &Arc<Frozen>, headings: Headings) -> Bytes {
         let mut out = BytesMut::with_capacity(4 << 10);
         let meta = ListMeta { revision: object.revision(), ..ListMeta::default() };
         self.write_start(&mut out, &meta, headings);
@@ -68,7 +68,9 @@ impl Table {
         match headings {
             Headings::Shown => {
                 out.extend_from_slice(b",\"columnDefinitions\":[");
-                for (position, column) in self.found.version().columns.iter().enumerate() {
+                for (position, column) in
+                    self.found.live.resource.columns_of(self.found.version()).iter().enumerate()
+                {
                     if position > 0 {
                         out.put_u8(b',');
                     }
@@ -81,7 +83,7 @@ impl Table {
         out.extend_from_slice(b",\"rows\":[");
     }
 
-    fn write_row(&self, out: &mut BytesMut, object: &Frozen) {
+    fn write_row(&self, out: &mut BytesMut, object: &Arc<Frozen>) {
         out.extend_from_slice(b"{\"cells\":[");
         match self.found.live.cells(self.found.version(), object) {
             Ok(cells) => {
@@ -98,7 +100,13 @@ impl Table {
         out.extend_from_slice(b"],\"object\":");
         match self.include {
             IncludeObject::Metadata => write_metadata(out, self.version, object),
-            IncludeObject::Object => write_object(out, &self.found.version().head, object),
+            IncludeObject::Object => match self.found.show(object) {
+                Ok(shown) => write_object(out, &self.found.version().head, &shown),
+                Err(error) => {
+                    warn!(%error, name = %object.index().name, "cannot convert an object");
+                    out.extend_from_slice(b"null");
+                }
+            },
             IncludeObject::None => out.extend_from_slice(b"null"),
         }
         out.put_u8(b'}');

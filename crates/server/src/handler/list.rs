@@ -1,7 +1,11 @@
 //! GET of a collection.
 
+use std::sync::Arc;
+
 use http::StatusCode;
+use keelson_object::Frozen;
 use keelson_registry::operation::{self, Listing};
+use keelson_registry::{Error as RegistryError, Found};
 
 use super::Call;
 use crate::encode;
@@ -25,7 +29,7 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
     if output.encoding == Encoding::Protobuf {
         return encode::protobuf::list(&call.found, listing, output.shape, gzip).await;
     }
-    let Listing { items, revision, continue_token, remaining } = listing;
+    let Listing { mut items, revision, continue_token, remaining } = listing;
     let meta = ListMeta { revision, continue_token, remaining };
     let resource = &call.found.live.resource;
     let (head, item) = match output.shape {
@@ -48,6 +52,9 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
         ),
         Shape::Object => {
             let version = call.found.version();
+            if version.conversion.is_some() {
+                items = shown(&call.found, items).await?;
+            }
             let item =
                 if resource.items_carry_head { Item::WithHead(version.head.clone()) } else { Item::Bare };
             (
@@ -58,4 +65,12 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
     };
     let pieces = encode::list::list(&head, &meta, items, item);
     Ok(encode::pieces(StatusCode::OK, pieces, output, gzip))
+}
+
+/// Objects as a version shows them whose shape is not the stored one, made off the threads that serve connections.
+async fn shown(found: &Found, items: Vec<Arc<Frozen>>) -> Result<Vec<Arc<Frozen>>> {
+    let found = found.clone();
+    let convert = move || items.iter().map(|it| found.show(it)).collect::<keelson_registry::Result<_>>();
+    let converted = tokio::task::spawn_blocking(convert).await;
+    Ok(converted.unwrap_or_else(|_| Err(RegistryError::Bug("a list was not converted".to_owned())))?)
 }

@@ -89,7 +89,7 @@ impl Patch {
         old: &Object,
     ) -> keelson_registry::Result<Object> {
         let (resource, version) = (&call.found.live.resource, call.found.version());
-        let mut value = Object { api_version: version.api_version.clone(), ..old.clone() }.into_value();
+        let mut value = call.found.live.in_version(version, old.clone()).into_value();
         let duplicates = self.merge_into(version.schema.as_ref(), &mut value)?;
         let draft = Draft { value, duplicates, origin: Origin::Patch };
         decode::object(context, resource, version, draft, validation)

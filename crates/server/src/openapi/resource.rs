@@ -3,6 +3,7 @@
 //! Upstream: apiserver/pkg/endpoints/installer.go, registerResourceHandlers (v1.36.4).
 
 use keelson_object::SmolStr;
+use keelson_registry::subresource::Deed;
 use keelson_registry::{Resource, Scope, Verb, Version};
 use keelson_schema::openapi::Components;
 
@@ -39,8 +40,10 @@ pub(super) fn routes(
     if resource.has_status {
         place.subresource("status", &[Verb::Get, Verb::Patch, Verb::Update]);
     }
-    for part in &resource.parts {
-        place.subresource(part, &[Verb::Update]);
+    for part in resource.subresources.iter().filter(|it| matches!(it.deed, Deed::Part)) {
+        let verbs = [Verb::Get, Verb::Patch, Verb::Update];
+        let verbs: Vec<Verb> = verbs.into_iter().filter(|it| part.verbs.contains(&it.as_str())).collect();
+        place.subresource(part.name, &verbs);
     }
     if resource.scale.is_some() {
         place.kind = ["autoscaling".into(), "v1".into(), "Scale".into()];

@@ -182,10 +182,13 @@ impl Writer {
         }
     }
 
-    fn own(&mut self, kind: EventKind, object: &Frozen) -> Bytes {
+    fn own(&mut self, kind: EventKind, object: &Arc<Frozen>) -> Bytes {
         match &mut self.look {
             Look::Protobuf(frames) => frames.object(&self.found, frame::type_name(kind), object),
-            Look::Object => frame::object(kind, &self.found.version().head, object),
+            Look::Object => match self.found.show(object) {
+                Ok(shown) => frame::object(kind, &self.found.version().head, &shown),
+                Err(error) => frame::raw("ERROR", &respond::watch_error(error).to_json()),
+            },
             Look::Metadata(version) => frame::metadata(kind, *version, object),
             Look::Table(table, headings) => {
                 table.now = Time::from_unix(i64::try_from(self.clock.unix_seconds()).unwrap_or(i64::MAX));

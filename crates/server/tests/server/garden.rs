@@ -11,9 +11,8 @@ use http::request::Parts;
 use http::{Request, StatusCode};
 use keelson_authn::{Anonymous, AuthenticatedGroup, CaBundle, FailOnError, TokenFile, X509};
 use keelson_authz::{PrivilegedGroup, PublicPaths};
-use keelson_registry::catalog::{Catalog, ServedGroup};
 use keelson_registry::live::Ground;
-use keelson_registry::{CatalogHandle, Column, Group, Live, Resource, Version};
+use keelson_registry::{CatalogHandle, Column, Group, Resource, Version, catalog};
 use keelson_server::body::RequestBody;
 use keelson_server::response::text;
 use keelson_server::{
@@ -52,7 +51,17 @@ impl Garden {
 
     pub(crate) async fn with(settings: Settings, clock: Clock) -> Garden {
         let gate = CancellationToken::new();
-        let builder = builder(settings, clock, &gate).await.authenticator(tokens());
+        Garden::built(builder(settings, clock, &gate).await)
+    }
+
+    /// A server of these groups.
+    pub(crate) async fn of(groups: Vec<Group>) -> Garden {
+        let clock = Clock::real();
+        Garden::built(serving(groups, Settings::default(), clock).await)
+    }
+
+    fn built(builder: Builder) -> Garden {
+        let builder = builder.authenticator(tokens());
         let server = builder.build().unwrap();
         server.moments().mux_and_discovery_complete.happen();
         Garden { server }
@@ -193,26 +202,22 @@ async fn builder(settings: Settings, clock: Clock, gate: &CancellationToken) -> 
             .with_status(),
     );
     let core = Group::new("").serve(Resource::cluster("Meadow", "meadows").version(Version::stored("v1")));
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
-    let mut served = Vec::new();
-    for group in [core, group] {
-        let mut resources = Vec::new();
-        for resource in &group.resources {
-            resources.push(Live::start(resource.clone(), &ground).await.unwrap());
-        }
-        served.push(ServedGroup { name: group.name.clone(), versions: group.versions(), resources });
-    }
-    Server::builder()
-        .settings(settings)
-        .clock(clock)
-        .catalog(CatalogHandle::new(Catalog::new(served)))
-        .authorizer(Arc::new(keelson_authz::Union::new(vec![
-            Arc::new(PrivilegedGroup::masters()),
-            Arc::new(PublicPaths),
-        ])))
+    serving(vec![core, group], settings, clock)
+        .await
         .endpoint(Mounted { path: "/panic".to_owned(), endpoint: Arc::new(Panics) })
         .endpoint(Mounted { path: "/slow".to_owned(), endpoint: Arc::new(Waits(gate.clone())) })
+}
+
+async fn serving(groups: Vec<Group>, settings: Settings, clock: Clock) -> Builder {
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
+    let catalog = catalog::load(groups, &ground).await.unwrap();
+    Server::builder().settings(settings).clock(clock).catalog(CatalogHandle::new(catalog)).authorizer(
+        Arc::new(keelson_authz::Union::new(vec![
+            Arc::new(PrivilegedGroup::masters()),
+            Arc::new(PublicPaths),
+        ])),
+    )
 }
 
 struct Panics;

@@ -8,4 +8,5 @@ mod dialogue;
 mod ending;
 mod garden;
 mod limits;
+mod versions;
 mod watching;

@@ -1,0 +1,35 @@
+//! Access: who is asked about users and their rights.
+
+use std::fmt;
+use std::sync::Arc;
+
+use keelson_authn::Authenticator;
+use keelson_authz::{AlwaysDeny, Authorizer};
+
+/// The server's own authentication and authorization, which reviews answer from.
+#[derive(Clone)]
+pub struct Access {
+    /// Knows whose token it is.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// Knows who may do what.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// For whom tokens are good that are not made for anybody in particular.
+    pub api_audiences: Vec<String>,
+}
+
+impl Default for Access {
+    /// Nobody is known, and nothing is allowed.
+    fn default() -> Access {
+        Access {
+            authenticator: Arc::new(keelson_authn::Union::new(Vec::new())),
+            authorizer: Arc::new(AlwaysDeny),
+            api_audiences: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("api_audiences", &self.api_audiences).finish_non_exhaustive()
+    }
+}

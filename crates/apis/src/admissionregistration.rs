@@ -1,0 +1,74 @@
+//! `admissionregistration.k8s.io`: who is asked before an object is written.
+
+mod matching;
+mod policy;
+mod policy_binding;
+mod webhooks;
+
+use keelson_registry::{Group, Resource, Version};
+
+use policy::Policy;
+use policy_binding::PolicyBinding;
+use webhooks::Webhooks;
+
+const NO_WEBHOOKS: &str = "admission webhooks are not called yet";
+const NO_POLICIES: &str = "admission policies are not evaluated yet";
+
+pub(crate) fn group() -> Group {
+    Group::new("admissionregistration.k8s.io")
+        .serve(
+            in_three_versions(extension("MutatingAdmissionPolicy", "mutatingadmissionpolicies"))
+                .columns(policy::columns("Mutations", |object| policy::count(object, "mutations")))
+                .strategy(Policy)
+                .without_effect(NO_POLICIES),
+        )
+        .serve(
+            in_three_versions(extension("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"))
+                .columns(policy_binding::columns())
+                .strategy(PolicyBinding)
+                .without_effect(NO_POLICIES),
+        )
+        .serve(
+            extension("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
+                .version(Version::stored("v1"))
+                .columns(webhooks::columns())
+                .strategy(Webhooks::Mutating)
+                .without_effect(NO_WEBHOOKS),
+        )
+        .serve(
+            extension("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+                .version(Version::stored("v1"))
+                .columns(policy::columns("Validations", |object| policy::count(object, "validations")))
+                .with_status()
+                .strategy(Policy)
+                .without_effect(NO_POLICIES),
+        )
+        .serve(
+            extension("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
+                .version(Version::stored("v1"))
+                .columns(policy_binding::columns())
+                .strategy(PolicyBinding)
+                .without_effect(NO_POLICIES),
+        )
+        .serve(
+            extension("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
+                .version(Version::stored("v1"))
+                .columns(webhooks::columns())
+                .strategy(Webhooks::Validating)
+                .without_effect(NO_WEBHOOKS),
+        )
+}
+
+fn extension(kind: &str, plural: &str) -> Resource {
+    Resource::cluster(kind, plural).category("api-extensions").conditional_update()
+}
+
+/// Stored in the version that servers of the release before can read, too.
+///
+/// Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, NewStorageFactoryConfigEffectiveVersion (v1.36.4).
+fn in_three_versions(resource: Resource) -> Resource {
+    resource
+        .version(Version::served("v1"))
+        .version(Version::stored("v1beta1"))
+        .version(Version::served("v1alpha1"))
+}

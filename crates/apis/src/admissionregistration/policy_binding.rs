@@ -1,0 +1,134 @@
+//! ValidatingAdmissionPolicyBinding and MutatingAdmissionPolicyBinding: where a policy holds.
+
+use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, Strategy};
+
+use super::matching;
+use crate::shared::edit::part;
+
+pub(crate) struct PolicyBinding;
+
+pub(crate) fn columns() -> [Column; 4] {
+    [
+        Column::name(),
+        Column::text("PolicyName", "spec.policyName"),
+        Column::computed("ParamRef", param_ref),
+        Column::age(),
+    ]
+}
+
+/// `namespace/name`, with a star where the namespace is that of the object, or the selector as Go prints it.
+///
+/// Upstream: pkg/printers/internalversion/printers.go, printValidatingAdmissionPolicyBinding (v1.36.4).
+fn param_ref(object: &Object) -> Cell {
+    let Some(param) = object.fields.map("spec").and_then(|spec| spec.map("paramRef")) else {
+        return Cell::from("<unset>");
+    };
+    let filled = |name| param.str(name).filter(|it| !it.is_empty());
+    match (filled("name"), param.map("selector")) {
+        (Some(name), _) => Cell::from(format!("{}/{name}", filled("namespace").unwrap_or("*"))),
+        (None, Some(selector)) => Cell::from(as_go_prints_it(selector)),
+        (None, None) => Cell::from("<unset>"),
+    }
+}
+
+/// Upstream: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String (v1.36.4).
+fn as_go_prints_it(selector: &Map) -> String {
+    let mut labels: Vec<String> = selector
+        .map("matchLabels")
+        .iter()
+        .flat_map(|labels| labels.iter())
+        .map(|(key, value)| format!("{key}: {},", value.as_str().unwrap_or_default()))
+        .collect();
+    labels.sort();
+    let expressions: Vec<String> = selector.maps("matchExpressions").map(requirement).collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+        labels.concat(),
+        expressions.concat()
+    )
+}
+
+fn requirement(requirement: &Map) -> String {
+    let values: Vec<&str> = requirement.list("values").iter().filter_map(Value::as_str).collect();
+    let field = |name| requirement.str(name).unwrap_or_default();
+    let (key, operator) = (field("key"), field("operator"));
+    format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},", values.join(" "))
+}
+
+impl Strategy for PolicyBinding {
+    /// Upstream: pkg/apis/admissionregistration/v1alpha1/defaults.go, SetDefaults_ParamRef, SetDefaults_MatchResources
+    /// (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        let is_alpha = object.api_version.ends_with("/v1alpha1");
+        let Some(spec) = part(&mut object.fields, "spec") else { return };
+        if is_alpha && let Some(param) = part(spec, "paramRef") {
+            param.default_to("parameterNotFoundAction", "Deny");
+        }
+        if let Some(resources) = part(spec, "matchResources") {
+            matching::default_match_resources(resources);
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        generation::begin(object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        generation::advance(object, old, &["spec"]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PolicyBinding, columns};
+    use crate::shared::testing::{cells, decoded, text, tree};
+
+    fn binding(version: &str, spec: &str) -> keelson_object::Object {
+        let kind = format!("admissionregistration.k8s.io/{version} MutatingAdmissionPolicyBinding");
+        decoded(&PolicyBinding, &kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"))
+    }
+
+    #[track_caller]
+    fn check(version: &str, spec: &str, expected: &str) {
+        let spec = binding(version, spec).fields.remove("spec").unwrap_or_default();
+        assert_eq!(spec, tree(expected), "{}", text(&spec));
+    }
+
+    #[test]
+    fn only_the_alpha_says_what_happens_without_parameters() {
+        let spec = r#"{"policyName": "p", "paramRef": {"name": "x"}}"#;
+        check("v1", spec, spec);
+        check("v1beta1", spec, spec);
+        let filled = r#"{"policyName": "p", "paramRef": {"name": "x", "parameterNotFoundAction": "Deny"}}"#;
+        check("v1alpha1", spec, filled);
+    }
+
+    #[test]
+    fn resources_are_filled_in() {
+        let filled = r#"{"matchResources": {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}}"#;
+        check("v1", r#"{"matchResources": {}}"#, filled);
+        check("v1", "{}", "{}");
+    }
+
+    #[test]
+    fn parameters_are_shown_by_name_or_selector() {
+        let shown = |param: &str| {
+            let object = binding("v1", &format!(r#"{{"policyName": "p", "paramRef": {param}}}"#));
+            cells(&columns(), &object)[2].clone()
+        };
+        assert_eq!(shown("null"), "<unset>");
+        assert_eq!(shown("{}"), "<unset>");
+        assert_eq!(shown(r#"{"name": "x"}"#), "*/x");
+        assert_eq!(shown(r#"{"name": "x", "namespace": "n"}"#), "n/x");
+        assert_eq!(
+            shown(
+                r#"{"selector": {"matchLabels": {"b": "2", "a": "1"},
+                    "matchExpressions": [{"key": "k", "operator": "In", "values": ["x", "y"]}]}}"#
+            ),
+            "&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{\
+             LabelSelectorRequirement{Key:k,Operator:In,Values:[x y],},},}"
+        );
+    }
+}

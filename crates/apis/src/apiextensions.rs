@@ -1,0 +1,24 @@
+//! `apiextensions.k8s.io`: kinds that users bring.
+
+mod custom_resource_definition;
+
+use keelson_registry::{Group, Resource, Version};
+
+use crate::shared::default_columns::default_columns;
+use custom_resource_definition::CustomResourceDefinition;
+
+pub(crate) fn group() -> Group {
+    Group::new("apiextensions.k8s.io").serve(
+        Resource::cluster("CustomResourceDefinition", "customresourcedefinitions")
+            .short_name("crd")
+            .short_name("crds")
+            .category("api-extensions")
+            .storage_path("apiextensions.k8s.io/customresourcedefinitions")
+            .version(Version::stored("v1"))
+            .columns(default_columns())
+            .with_status()
+            .conditional_update()
+            .strategy(CustomResourceDefinition)
+            .without_effect("custom resources are not served yet"),
+    )
+}

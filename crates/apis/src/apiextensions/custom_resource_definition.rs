@@ -1,0 +1,119 @@
+//! CustomResourceDefinition: a kind, its versions and their schemas.
+
+use keelson_object::{Map, Object, SmolStr, Value};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Context, Strategy};
+
+use crate::shared::edit::{fill, part};
+use crate::shared::service_reference;
+
+pub(crate) struct CustomResourceDefinition;
+
+impl Strategy for CustomResourceDefinition {
+    /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go, SetDefaults_CustomResourceDefinition
+    /// (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        default_names(spec.map_mut("names"));
+        if spec.map("conversion").is_none() {
+            spec.map_mut("conversion").set("strategy", "None");
+        }
+        let webhook = part(spec, "conversion").and_then(|it| part(it, "webhook"));
+        if let Some(client) = webhook.and_then(|it| part(it, "clientConfig")) {
+            service_reference::default(client);
+        }
+        if object.fields.map("status").is_none_or(|it| it.list("storedVersions").is_empty()) {
+            add_stored_version(object);
+        }
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, PrepareForCreate (v1.36.4).
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        object.fields.remove("status");
+        generation::begin(object);
+        add_stored_version(object);
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, PrepareForUpdate (v1.36.4).
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+        generation::advance(object, old, &["spec"]);
+        add_stored_version(object);
+    }
+}
+
+fn default_names(names: &mut Map) {
+    let Some(kind) = names.str("kind").filter(|kind| !kind.is_empty()).map(SmolStr::new) else { return };
+    fill(names, "singular", kind.to_lowercase());
+    fill(names, "listKind", format!("{kind}List"));
+}
+
+/// Remembers that objects may lie in the store in the version that is the stored one now.
+fn add_stored_version(object: &mut Object) {
+    let stored = object.fields.map("spec").and_then(|spec| {
+        let version = spec.maps("versions").find(|it| it.bool("storage") == Some(true))?;
+        version.str("name").map(Value::from)
+    });
+    let Some(stored) = stored else { return };
+    let status = object.fields.map_mut("status");
+    let mut versions = status.list("storedVersions").to_vec();
+    if !versions.contains(&stored) {
+        versions.push(stored);
+        status.set("storedVersions", versions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CustomResourceDefinition;
+    use crate::shared::testing::{changed, decoded, text, tree};
+
+    const KIND: &str = "apiextensions.k8s.io/v1 CustomResourceDefinition";
+
+    /// A definition whose stored version is `stored`.
+    fn definition(stored: &str, more: &str) -> String {
+        let version = |name: &str| format!(r#"{{"name": "{name}", "storage": {}}}"#, name == stored);
+        format!(
+            r#"{{"metadata": {{"name": "a"}}, "spec": {{"names": {{"kind": "CronTab", "plural": "crontabs"}}, "versions": [{}, {}]{more}}}}}"#,
+            version("v1"),
+            version("v2")
+        )
+    }
+
+    #[test]
+    fn names_and_conversion_are_filled_in() {
+        let object = decoded(&CustomResourceDefinition, KIND, &definition("v1", ""));
+        let at = |path: &str, expected: &str| {
+            let found = object.fields.at(path).cloned().unwrap_or_default();
+            assert_eq!(found, tree(expected), "{path} is {}", text(&found));
+        };
+        at(
+            "spec.names",
+            r#"{"plural": "crontabs", "kind": "CronTab", "singular": "crontab", "listKind": "CronTabList"}"#,
+        );
+        at("spec.conversion", r#"{"strategy": "None"}"#);
+        at("status.storedVersions", r#"["v1"]"#);
+    }
+
+    #[test]
+    fn the_service_of_a_conversion_has_a_port() {
+        let conversion =
+            r#", "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {}}}}"#;
+        let object = decoded(&CustomResourceDefinition, KIND, &definition("v1", conversion));
+        let port = object.fields.at("spec.conversion.webhook.clientConfig.service.port").cloned();
+        assert_eq!(port, Some(tree("443")));
+    }
+
+    #[test]
+    fn versions_that_were_stored_are_remembered() {
+        let check = |new: &str, generation: i64, expected: &str| {
+            let old = definition("v1", "");
+            let object = changed(&CustomResourceDefinition, KIND, &old, &definition(new, ""));
+            let found = object.fields.get("status").cloned().unwrap_or_default();
+            assert_eq!(found, tree(&format!("{{\"storedVersions\": {expected}}}")), "{}", text(&found));
+            assert_eq!(object.meta.generation, generation);
+        };
+        check("v1", 1, r#"["v1"]"#);
+        check("v2", 2, r#"["v1", "v2"]"#);
+    }
+}

@@ -1,0 +1,199 @@
+//! StatefulSet: pods with names and volumes that stay.
+
+use keelson_object::{Cell, Map, Object};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, NameRule, Strategy};
+
+use crate::shared::cells::number;
+use crate::shared::edit::{fill, is_set, part, parts};
+use crate::shared::{pod_template, resource_list, workload_columns};
+
+pub(crate) struct StatefulSet {
+    /// Whether more than one pod may be down during an update: the feature `MaxUnavailableStatefulSet`.
+    pub(crate) max_unavailable: bool,
+}
+
+pub(crate) fn columns() -> Vec<Column> {
+    let [containers, images, _] = workload_columns::wide();
+    vec![Column::name(), Column::computed("Ready", ready_of_desired), Column::age(), containers, images]
+}
+
+/// `3/5`
+fn ready_of_desired(object: &Object) -> Cell {
+    Cell::from(format!("{}/{}", number(object, "status.readyReplicas"), number(object, "spec.replicas")))
+}
+
+impl Strategy for StatefulSet {
+    /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_StatefulSet (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        fill(spec, "podManagementPolicy", "OrderedReady");
+        self.default_update(spec.map_mut("updateStrategy"));
+        let retention = spec.map_mut("persistentVolumeClaimRetentionPolicy");
+        fill(retention, "whenDeleted", "Retain");
+        fill(retention, "whenScaled", "Retain");
+        spec.default_to("replicas", 1);
+        spec.default_to("revisionHistoryLimit", 10);
+        pod_template::default(spec.map_mut("template"));
+        parts(spec, "volumeClaimTemplates").for_each(default_claim);
+    }
+
+    /// Upstream: pkg/registry/apps/statefulset/strategy.go, PrepareForCreate (v1.36.4).
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        object.fields.remove("status");
+        generation::begin(object);
+        self.drop_disabled(object, None);
+    }
+
+    /// Upstream: pkg/registry/apps/statefulset/strategy.go, PrepareForUpdate (v1.36.4).
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+        self.drop_disabled(object, Some(old));
+        generation::advance(object, old, &["spec"]);
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        if number(object, "spec.revisionHistoryLimit") >= 0 {
+            return Vec::new();
+        }
+        let text = "a negative value retains all historical revisions; a value >= 0 is recommended";
+        vec![format!("spec.revisionHistoryLimit: {text}")]
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::Label
+    }
+}
+
+impl StatefulSet {
+    /// Only who does not name a type gets the parameters of the usual one.
+    fn default_update(&self, strategy: &mut Map) {
+        if strategy.str("type").is_none_or(str::is_empty) {
+            strategy.set("type", "RollingUpdate");
+            strategy.default_to("rollingUpdate", Map::new());
+        }
+        if strategy.str("type") != Some("RollingUpdate") {
+            return;
+        }
+        if let Some(rolling) = part(strategy, "rollingUpdate") {
+            rolling.default_to("partition", 0);
+            if self.max_unavailable {
+                rolling.default_to("maxUnavailable", 1);
+            }
+        }
+    }
+
+    fn drop_disabled(&self, object: &mut Object, old: Option<&Object>) {
+        let in_use = |old: &Object| {
+            let value = old.fields.at("spec.updateStrategy.rollingUpdate.maxUnavailable");
+            value.is_some_and(|it| !it.is_null())
+        };
+        if self.max_unavailable || old.is_some_and(in_use) {
+            return;
+        }
+        let strategy = part(&mut object.fields, "spec").and_then(|spec| part(spec, "updateStrategy"));
+        if let Some(rolling) = strategy.and_then(|it| part(it, "rollingUpdate"))
+            && is_set(rolling, "maxUnavailable")
+        {
+            rolling.remove("maxUnavailable");
+        }
+    }
+}
+
+/// Claims are whole objects, here as everywhere.
+///
+/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim; pkg/apis/apps/v1/conversion.go,
+/// Convert_apps_StatefulSetSpec_To_v1_StatefulSetSpec (v1.36.4).
+fn default_claim(claim: &mut Map) {
+    claim.set("kind", "PersistentVolumeClaim");
+    claim.set("apiVersion", "v1");
+    let spec = claim.map_mut("spec");
+    spec.default_to("volumeMode", "Filesystem");
+    resource_list::round_up_both(part(spec, "resources"));
+    let status = claim.map_mut("status");
+    fill(status, "phase", "Pending");
+    resource_list::round_up(part(status, "capacity"));
+    resource_list::round_up(part(status, "allocatedResources"));
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Object;
+    use keelson_registry::Strategy;
+
+    use super::{StatefulSet, ready_of_desired};
+    use crate::shared::testing::{context, decoded, text, tree};
+
+    const PLAIN: StatefulSet = StatefulSet { max_unavailable: false };
+    const LATER: StatefulSet = StatefulSet { max_unavailable: true };
+
+    fn stateful_set(strategy: &StatefulSet, spec: &str) -> Object {
+        let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
+        decoded(strategy, "apps/v1 StatefulSet", &text)
+    }
+
+    #[track_caller]
+    fn check(strategy: &StatefulSet, given: &str, path: &str, expected: &str) {
+        let object = stateful_set(strategy, given);
+        let found = object.fields.at(path).cloned().unwrap_or_default();
+        assert_eq!(found, tree(expected), "{path} is {}", text(&found));
+    }
+
+    #[test]
+    fn pods_follow_each_other() {
+        check(&PLAIN, "{}", "spec.podManagementPolicy", "\"OrderedReady\"");
+        check(&PLAIN, "{}", "spec.replicas", "1");
+        check(&PLAIN, "{}", "spec.revisionHistoryLimit", "10");
+        let retained = r#"{"whenDeleted": "Retain", "whenScaled": "Retain"}"#;
+        check(&PLAIN, "{}", "spec.persistentVolumeClaimRetentionPolicy", retained);
+    }
+
+    #[test]
+    fn who_names_no_type_gets_a_partition() {
+        let path = "spec.updateStrategy";
+        check(&PLAIN, "{}", path, r#"{"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}"#);
+        check(
+            &LATER,
+            "{}",
+            path,
+            r#"{"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}}"#,
+        );
+        let named = r#"{"updateStrategy": {"type": "RollingUpdate"}}"#;
+        check(&PLAIN, named, path, r#"{"type": "RollingUpdate"}"#);
+        let on_delete = r#"{"updateStrategy": {"type": "OnDelete"}}"#;
+        check(&PLAIN, on_delete, path, r#"{"type": "OnDelete"}"#);
+    }
+
+    #[test]
+    fn claims_are_whole_objects() {
+        let given = r#"{"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec":
+            {"resources": {"requests": {"storage": "1.0001"}}}}]}"#;
+        let expected = r#"[{"kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": {"name": "data"},
+            "spec": {"resources": {"requests": {"storage": "1001m"}}, "volumeMode": "Filesystem"},
+            "status": {"phase": "Pending"}}]"#;
+        check(&PLAIN, given, "spec.volumeClaimTemplates", expected);
+    }
+
+    #[test]
+    fn what_needs_a_feature_is_dropped_without_it() {
+        let given = r#"{"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}}"#;
+        let kept = |strategy: &StatefulSet| {
+            let mut object = stateful_set(strategy, given);
+            strategy.prepare_create(&context(), &mut object);
+            object.fields.at("spec.updateStrategy.rollingUpdate.maxUnavailable").is_some()
+        };
+        assert!(kept(&LATER));
+        assert!(!kept(&PLAIN));
+        let (mut object, old) = (stateful_set(&PLAIN, given), stateful_set(&PLAIN, given));
+        PLAIN.prepare_update(&context(), &mut object, &old);
+        assert_eq!(object.fields.get("spec"), old.fields.get("spec"));
+    }
+
+    #[test]
+    fn ready_pods_are_counted() {
+        let mut object = stateful_set(&PLAIN, r#"{"replicas": 5}"#);
+        assert_eq!(ready_of_desired(&object), "0/5".into());
+        object.fields.map_mut("status").set("readyReplicas", 3);
+        assert_eq!(ready_of_desired(&object), "3/5".into());
+    }
+}

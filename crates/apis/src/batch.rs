@@ -1,0 +1,28 @@
+//! `batch`: work that comes to an end.
+
+mod cron_job;
+mod job;
+
+use keelson_registry::{Group, Resource, Version};
+
+pub(crate) fn group() -> Group {
+    Group::new("batch")
+        .serve(
+            Resource::namespaced("CronJob", "cronjobs")
+                .short_name("cj")
+                .category("all")
+                .version(Version::stored("v1"))
+                .columns(cron_job::columns())
+                .with_status()
+                .strategy(cron_job::CronJob),
+        )
+        .serve(
+            Resource::namespaced("Job", "jobs")
+                .category("all")
+                .version(Version::stored("v1"))
+                .columns(job::columns())
+                .selectable(job::successful())
+                .with_status()
+                .strategy(job::Job),
+        )
+}

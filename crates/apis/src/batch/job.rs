@@ -1,0 +1,146 @@
+//! Job: pods that run until enough of them have succeeded.
+
+mod columns;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use columns::columns;
+
+use keelson_object::{Map, Object, SelectableField, Value};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Context, Strategy};
+
+use crate::shared::edit::{fill, is_set, keep_all_but_status, part, parts};
+use crate::shared::{name_warning, pod_template};
+
+pub(crate) struct Job;
+
+/// What a job retries as often as it has indexes: the largest number there is.
+const UNLIMITED: i64 = i32::MAX as i64;
+
+/// Tells the pods of a job from all others.
+const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+
+/// The labels that each pod of a job has, each under its old and its new name.
+const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
+const UID_LABELS: [&str; 2] = ["controller-uid", CONTROLLER_UID];
+
+/// With more completions than these and more pods at a time, nobody can say which indexes are done.
+const MANY_COMPLETIONS: i64 = 100_000;
+const MANY_AT_A_TIME: i64 = 10_000;
+
+/// Upstream: pkg/apis/batch/v1/conversion.go, addConversionFuncs (v1.36.4).
+pub(crate) fn successful() -> SelectableField {
+    SelectableField {
+        label: "status.successful".into(),
+        paths: vec!["status.succeeded".into()],
+        default: "0".into(),
+    }
+}
+
+impl Strategy for Job {
+    /// Upstream: pkg/apis/batch/v1/defaults.go, SetDefaults_Job (v1.36.4). Labels are [`inherit_labels`]'s.
+    fn default(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        if !is_set(spec, "parallelism") {
+            spec.default_to("completions", 1);
+        }
+        spec.default_to("parallelism", 1);
+        let retries = if is_set(spec, "backoffLimitPerIndex") { UNLIMITED } else { 6 };
+        spec.default_to("backoffLimit", retries);
+        spec.default_to("completionMode", "NonIndexed");
+        spec.default_to("suspend", false);
+        let replaced = if is_set(spec, "podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
+        spec.default_to("podReplacementPolicy", replaced);
+        spec.default_to("manualSelector", false);
+        default_pods(spec);
+    }
+
+    /// Upstream: pkg/registry/batch/job/strategy.go, PrepareForCreate (v1.36.4).
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        let is_labelled = !object.meta.labels.is_empty();
+        generate_selector(object);
+        if !is_labelled {
+            inherit_labels(object);
+        }
+        object.fields.remove("status");
+        generation::begin(object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+        inherit_labels(object);
+        generation::advance(object, old, &["spec"]);
+    }
+
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        inherit_labels(object);
+        keep_all_but_status(object, old);
+        inherit_labels(object);
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let mut warnings = name_warning::on_create(object);
+        warnings.extend(object.fields.map("spec").and_then(|spec| too_many_indexes(spec, "spec")));
+        warnings
+    }
+}
+
+/// What a job and the template of one have in common.
+pub(super) fn default_pods(spec: &mut Map) {
+    if let Some(policy) = part(spec, "podFailurePolicy") {
+        for rule in parts(policy, "rules") {
+            parts(rule, "onPodConditions").for_each(|condition| fill(condition, "status", "True"));
+        }
+    }
+    pod_template::default(spec.map_mut("template"));
+}
+
+/// Upstream: pkg/api/job/warnings.go, WarningsForJobSpec (v1.36.4).
+pub(super) fn too_many_indexes(spec: &Map, at: &str) -> Option<String> {
+    let more = |field, limit| spec.int(field).unwrap_or_default() > limit;
+    let is_indexed = spec.str("completionMode") == Some("Indexed");
+    (is_indexed && more("completions", MANY_COMPLETIONS) && more("parallelism", MANY_AT_A_TIME)).then(|| {
+        format!(
+            "{at}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, \
+             Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+        )
+    })
+}
+
+/// Labels the pods with the job, and selects them by its uid, unless the author does so.
+///
+/// Upstream: pkg/registry/batch/job/strategy.go, generateSelector (v1.36.4).
+fn generate_selector(object: &mut Object) {
+    let (name, uid) = (object.meta.name.clone(), object.meta.uid.clone());
+    let spec = object.fields.map_mut("spec");
+    if spec.bool("manualSelector") == Some(true) {
+        return;
+    }
+    let labels = spec.map_mut("template").map_mut("metadata").map_mut("labels");
+    for (keys, value) in [(NAME_LABELS, &name), (UID_LABELS, &uid)] {
+        for key in keys {
+            if !labels.contains(key) {
+                labels.push_new(key, value.clone());
+            }
+        }
+    }
+    let selected = spec.map_mut("selector").map_mut("matchLabels");
+    if !selected.contains(CONTROLLER_UID) {
+        selected.push_new(CONTROLLER_UID, uid);
+    }
+}
+
+/// A job without labels has those of its pods. Upstream fills them in whenever it reads a job, stored ones included;
+/// here they are stored.
+///
+/// Upstream: pkg/apis/batch/v1/defaults.go, SetDefaults_Job (v1.36.4).
+fn inherit_labels(object: &mut Object) {
+    if !object.meta.labels.is_empty() {
+        return;
+    }
+    let labels = object.fields.at("spec.template.metadata.labels").and_then(Value::as_map);
+    for (key, value) in labels.into_iter().flat_map(Map::iter) {
+        object.meta.labels.set(key.clone(), value.as_str().unwrap_or_default());
+    }
+}

@@ -1,0 +1,91 @@
+//! PodCertificateRequest: a node wants a certificate for a pod.
+
+use keelson_object::{Cell, Object};
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::status;
+
+pub(crate) struct PodCertificateRequest;
+
+pub(crate) fn columns() -> [Column; 7] {
+    [
+        Column::name(),
+        Column::text("PodName", "spec.podName"),
+        Column::text("ServiceAccountName", "spec.serviceAccountName"),
+        Column::text("NodeName", "spec.nodeName"),
+        Column::text("SignerName", "spec.signerName"),
+        Column::computed("State", state),
+        Column::computed("UnverifiedUserAnnotations", annotations),
+    ]
+}
+
+/// The last condition that decides.
+fn state(object: &Object) -> Cell {
+    let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
+    let decisions =
+        conditions.filter_map(|it| it.str("type")).filter(|it| matches!(*it, "Issued" | "Denied" | "Failed"));
+    Cell::from(decisions.last().unwrap_or("Pending"))
+}
+
+/// `a=1,b=2`, or `<none>`.
+fn annotations(object: &Object) -> Cell {
+    let annotations = object.fields.map("spec").and_then(|it| it.map("unverifiedUserAnnotations"));
+    Cell::from(crate::shared::workload_columns::labels(annotations))
+}
+
+impl Strategy for PodCertificateRequest {
+    /// Upstream: pkg/apis/certificates/v1beta1/zz_generated.defaults.go, SetObjectDefaults_PodCertificateRequest
+    /// (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        object.fields.map_mut("spec").default_to("maxExpirationSeconds", 86400);
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        object.fields.remove("status");
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+    }
+
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::alone(object, old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PodCertificateRequest, columns};
+    use crate::shared::testing::{cells, created, decoded};
+
+    const KIND: &str = "certificates.k8s.io/v1beta1 PodCertificateRequest";
+
+    fn request(spec: &str, conditions: &str) -> String {
+        format!(
+            r#"{{"metadata": {{"name": "a"}}, "spec": {{{spec}}}, "status": {{"conditions": [{conditions}]}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_certificate_lasts_a_day_unless_said_otherwise() {
+        let seconds = |spec: &str| {
+            let object = created(&PodCertificateRequest, KIND, &request(spec, ""));
+            assert!(!object.fields.contains("status"));
+            object.fields.map("spec").and_then(|it| it.int("maxExpirationSeconds"))
+        };
+        assert_eq!(seconds(""), Some(86400));
+        assert_eq!(seconds(r#""maxExpirationSeconds": 3600"#), Some(3600));
+    }
+
+    #[test]
+    fn pod_and_state_are_shown() {
+        let spec = r#""podName": "p", "serviceAccountName": "s", "nodeName": "n", "signerName": "a.b/c",
+            "unverifiedUserAnnotations": {"b": "2", "a": "1"}"#;
+        let shown = |spec: &str, conditions: &str| {
+            cells(&columns(), &decoded(&PodCertificateRequest, KIND, &request(spec, conditions)))
+        };
+        assert_eq!(shown(spec, ""), ["a", "p", "s", "n", "a.b/c", "Pending", "a=1,b=2"]);
+        let issued = r#"{"type": "Other"}, {"type": "Issued"}, {"type": "Other"}"#;
+        assert_eq!(shown("", issued), ["a", "", "", "", "", "Issued", "<none>"]);
+    }
+}

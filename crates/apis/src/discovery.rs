@@ -1,0 +1,14 @@
+//! `discovery.k8s.io`: what is behind a service.
+
+mod endpoint_slice;
+
+use keelson_registry::{Group, Resource, Version};
+
+pub(crate) fn group() -> Group {
+    Group::new("discovery.k8s.io").serve(
+        Resource::namespaced("EndpointSlice", "endpointslices")
+            .columns(endpoint_slice::columns())
+            .version(Version::stored("v1"))
+            .strategy(endpoint_slice::EndpointSlice),
+    )
+}

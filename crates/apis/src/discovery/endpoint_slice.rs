@@ -1,0 +1,170 @@
+//! EndpointSlice: some of the addresses behind a service.
+
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::cells;
+use crate::shared::edit::parts;
+
+/// What named the node of an endpoint before there was a field for it.
+const HOST: &str = "kubernetes.io/hostname";
+
+pub(crate) struct EndpointSlice;
+
+pub(crate) fn columns() -> [Column; 5] {
+    [
+        Column::name(),
+        Column::text("AddressType", "addressType"),
+        Column::computed("Ports", ports),
+        Column::computed("Endpoints", addresses),
+        Column::age(),
+    ]
+}
+
+/// A port without a number is told by its name.
+fn ports(object: &Object) -> Cell {
+    let shown = |port: &Map| match (port.int("port"), port.str("name")) {
+        (Some(number), _) => number.to_string(),
+        (None, name) => String::from(name.unwrap_or("*")),
+    };
+    cells::few(&object.fields.maps("ports").map(shown).collect::<Vec<_>>())
+}
+
+fn addresses(object: &Object) -> Cell {
+    let endpoints = object.fields.maps("endpoints");
+    let addresses = endpoints.flat_map(|it| it.list("addresses")).filter_map(Value::as_str);
+    cells::few(&addresses.map(String::from).collect::<Vec<_>>())
+}
+
+impl Strategy for EndpointSlice {
+    /// Upstream: pkg/apis/discovery/v1/defaults.go, SetDefaults_EndpointPort (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        for port in parts(&mut object.fields, "ports") {
+            port.default_to("name", "");
+            port.default_to("protocol", "TCP");
+        }
+    }
+
+    fn prepare_create(&self, context: &Context, object: &mut Object) {
+        generation::begin(object);
+        drop_topology(object, None);
+        if object.fields.str("addressType") == Some("FQDN") {
+            context.warn("spec.addressType: FQDN endpoints are deprecated");
+        }
+    }
+
+    /// Labels count as well: they say to which service a slice belongs.
+    ///
+    /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, PrepareForUpdate (v1.36.4).
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        if object.fields != old.fields || object.meta.labels != old.meta.labels {
+            object.meta.generation = old.meta.generation + 1;
+        }
+        drop_topology(object, Some(old));
+    }
+}
+
+/// Drops the topology that v1beta1 had. A node that only the topology named is kept where it was known before.
+///
+/// Upstream: pkg/registry/discovery/endpointslice/strategy.go, dropTopologyOnV1 (v1.36.4).
+fn drop_topology(object: &mut Object, old: Option<&Object>) {
+    if old.is_some_and(|old| old.fields.get("endpoints") == object.fields.get("endpoints")) {
+        return;
+    }
+    let endpoints = old.into_iter().flat_map(|it| it.fields.maps("endpoints"));
+    let known: Vec<&str> = endpoints.filter_map(host).filter(|it| !it.is_empty()).collect();
+    for endpoint in parts(&mut object.fields, "endpoints") {
+        let named = endpoint.get("nodeName").is_some_and(|it| !it.is_null());
+        let node =
+            host(endpoint).filter(|it| known.contains(it) && name_rules::dns1123_subdomain(it).is_empty());
+        if let (false, Some(node)) = (named, node.map(String::from)) {
+            endpoint.set("nodeName", node);
+        }
+        endpoint.remove("deprecatedTopology");
+    }
+}
+
+fn host(endpoint: &Map) -> Option<&str> {
+    endpoint.map("deprecatedTopology")?.str(HOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::{Cell, Object};
+    use keelson_registry::Strategy;
+
+    use super::{EndpointSlice, addresses, ports};
+    use crate::shared::testing::{context, decoded, text, tree};
+
+    fn slice(body: &str) -> Object {
+        decoded(&EndpointSlice, "discovery.k8s.io/v1 EndpointSlice", body)
+    }
+
+    #[test]
+    fn ports_have_a_name_and_are_tcp() {
+        let found = slice(r#"{"ports": [{"port": 80}, {"name": "a", "protocol": "UDP"}]}"#);
+        let expected = r#"[{"name": "", "protocol": "TCP", "port": 80}, {"name": "a", "protocol": "UDP"}]"#;
+        assert_eq!(found.fields.get("ports"), Some(&tree(expected)));
+    }
+
+    #[test]
+    fn the_table_tells_the_first_ports_and_addresses() {
+        let check = |body: &str, expected: [&str; 2]| {
+            let object = slice(body);
+            assert_eq!([ports(&object), addresses(&object)], expected.map(Cell::from), "{body}");
+        };
+        check("{}", ["<unset>", "<unset>"]);
+        check(
+            r#"{"ports": [{"port": 80}, {"name": "a"}], "endpoints": [{"addresses": ["1"]}]}"#,
+            ["80,a", "1"],
+        );
+        check(
+            r#"{"endpoints": [{"addresses": ["1", "2"]}, {"addresses": ["3", "4"]}]}"#,
+            ["<unset>", "1,2,3 + 1 more..."],
+        );
+    }
+
+    #[test]
+    fn the_topology_of_old_goes_and_leaves_the_node_it_named() {
+        let topology = r#""deprecatedTopology": {"kubernetes.io/hostname": "n"}"#;
+        let old = slice(&format!(r#"{{"endpoints": [{{"addresses": ["1"], {topology}}}]}}"#));
+        let check = |body: String, expected: &str| {
+            let mut object = slice(&body);
+            EndpointSlice.prepare_update(&context(), &mut object, &old);
+            let found = object.fields.get("endpoints").cloned().unwrap_or_default();
+            let conditions = slice(&format!(r#"{{"endpoints": {expected}}}"#));
+            assert_eq!(Some(&found), conditions.fields.get("endpoints"), "{}", text(&found));
+        };
+        check(
+            format!(r#"{{"endpoints": [{{"addresses": ["2"], {topology}}}]}}"#),
+            r#"[{"addresses": ["2"], "nodeName": "n"}]"#,
+        );
+        check(
+            format!(r#"{{"endpoints": [{{"addresses": ["2"], "nodeName": "m", {topology}}}]}}"#),
+            r#"[{"addresses": ["2"], "nodeName": "m"}]"#,
+        );
+        check(
+            String::from(
+                r#"{"endpoints": [{"addresses": ["2"], "deprecatedTopology": {"kubernetes.io/hostname": "x"}}]}"#,
+            ),
+            r#"[{"addresses": ["2"]}]"#,
+        );
+    }
+
+    #[test]
+    fn a_label_is_a_new_generation() {
+        let old = slice(r#"{"metadata": {"generation": 3}}"#);
+        let check = |body: &str, expected: i64| {
+            let mut object = slice(body);
+            object.meta.generation = 3;
+            EndpointSlice.prepare_update(&context(), &mut object, &old);
+            assert_eq!(object.meta.generation, expected, "{body}");
+        };
+        check("{}", 3);
+        check(r#"{"metadata": {"annotations": {"a": "b"}}}"#, 3);
+        check(r#"{"metadata": {"labels": {"a": "b"}}}"#, 4);
+        check(r#"{"endpoints": [{"addresses": ["1"]}]}"#, 4);
+    }
+}

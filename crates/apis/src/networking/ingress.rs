@@ -1,0 +1,130 @@
+//! Ingress: how requests from outside find a service.
+
+use keelson_object::{Cell, Object};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::{cells, status};
+
+/// What named the class before there was a field for it.
+const CLASS: &str = "kubernetes.io/ingress.class";
+
+/// More hosts than these are only counted.
+const SHOWN: usize = 3;
+
+pub(crate) struct Ingress;
+
+pub(crate) fn columns() -> [Column; 6] {
+    [
+        Column::name(),
+        Column::computed("Class", class),
+        Column::computed("Hosts", hosts),
+        Column::computed("Address", |object| Cell::from(cells::load_balancers(object))),
+        Column::computed("Ports", ports),
+        Column::age(),
+    ]
+}
+
+fn class(object: &Object) -> Cell {
+    let spec = object.fields.map("spec");
+    Cell::from(spec.and_then(|it| it.str("ingressClassName")).unwrap_or("<none>"))
+}
+
+/// What is left out after the first hosts are rules, with a host or without.
+///
+/// Upstream: pkg/printers/internalversion/printers.go, formatHosts (v1.36.4).
+fn hosts(object: &Object) -> Cell {
+    let spec = object.fields.map("spec");
+    let rules: Vec<&str> = spec
+        .into_iter()
+        .flat_map(|it| it.maps("rules"))
+        .map(|rule| rule.str("host").unwrap_or_default())
+        .collect();
+    let full = rules.iter().enumerate().filter(|(_, host)| !host.is_empty()).nth(SHOWN - 1);
+    let more = full.is_some_and(|(last, _)| last + 1 < rules.len());
+    let shown: Vec<&str> = rules.iter().copied().filter(|host| !host.is_empty()).take(SHOWN).collect();
+    match shown.join(",") {
+        shown if shown.is_empty() => Cell::from("*"),
+        shown if more => Cell::from(format!("{shown} + {} more...", rules.len() - SHOWN)),
+        shown => Cell::from(shown),
+    }
+}
+
+fn ports(object: &Object) -> Cell {
+    let encrypted = object.fields.map("spec").is_some_and(|it| !it.list("tls").is_empty());
+    Cell::from(if encrypted { "80, 443" } else { "80" })
+}
+
+impl Strategy for Ingress {
+    fn prepare_create(&self, context: &Context, object: &mut Object) {
+        status::clear(object);
+        generation::begin(object);
+        warn_of_annotation(context, object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::keep(object, old);
+        generation::advance(object, old, &["spec"]);
+    }
+}
+
+/// Only who makes an ingress is told, so that this is no matter of `Strategy::warnings`.
+///
+/// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnCreate (v1.36.4).
+fn warn_of_annotation(context: &Context, object: &Object) {
+    let is_named = object.fields.at("spec.ingressClassName").is_some_and(|it| !it.is_null());
+    if !is_named && object.meta.annotations.get(CLASS).is_some() {
+        context
+            .warn(format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Cell;
+    use keelson_registry::Strategy;
+
+    use super::{Ingress, class, hosts, ports};
+    use crate::shared::cells::load_balancers;
+    use crate::shared::testing::{context, decoded};
+
+    const KIND: &str = "networking.k8s.io/v1 Ingress";
+
+    #[track_caller]
+    fn check(text: &str, expected: [&str; 4]) {
+        let object = decoded(&Ingress, KIND, text);
+        let found = [class(&object), hosts(&object), Cell::from(load_balancers(&object)), ports(&object)];
+        assert_eq!(found, expected.map(Cell::from), "{text}");
+    }
+
+    #[test]
+    fn an_ingress_shows_class_hosts_addresses_and_ports() {
+        check("{}", ["<none>", "*", "", "80"]);
+        check(
+            r#"{"spec": {"ingressClassName": "n", "rules": [{"host": "a"}, {}, {"host": "b"}], "tls": [{}]}}"#,
+            ["n", "a,b", "", "80, 443"],
+        );
+        check(
+            r#"{"spec": {"rules": [{"host": "a"}, {"host": "b"}, {"host": "c"}, {}, {"host": "e"}]}}"#,
+            ["<none>", "a,b,c + 2 more...", "", "80"],
+        );
+        check(
+            r#"{"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example"}, {"ip": "192.0.2.1"}]}}}"#,
+            ["<none>", "*", "192.0.2.1,lb.example", "80"],
+        );
+    }
+
+    #[test]
+    fn who_names_the_class_in_the_old_way_is_told() {
+        let check = |spec: &str, expected: usize| {
+            let text = format!(
+                r#"{{"metadata": {{"annotations": {{"kubernetes.io/ingress.class": "n"}}}}, "spec": {spec}}}"#
+            );
+            let context = context();
+            Ingress.prepare_create(&context, &mut decoded(&Ingress, KIND, &text));
+            assert_eq!(context.take_warnings().len(), expected, "{spec}");
+        };
+        check("{}", 1);
+        check(r#"{"ingressClassName": "n"}"#, 0);
+    }
+}

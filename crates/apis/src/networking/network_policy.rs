@@ -1,0 +1,99 @@
+//! NetworkPolicy: who may talk to whom.
+
+use keelson_object::selector::label::Selector;
+use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::edit::{part, parts};
+
+pub(crate) struct NetworkPolicy;
+
+pub(crate) fn columns() -> [Column; 3] {
+    [Column::name(), Column::computed("Pod-Selector", pods), Column::age()]
+}
+
+fn pods(object: &Object) -> Cell {
+    let nothing = Map::new();
+    let selector = object.fields.map("spec").and_then(|it| it.map("podSelector")).unwrap_or(&nothing);
+    match Selector::from_label_selector(selector) {
+        Ok(selector) if selector.is_everything() => Cell::from("<none>"),
+        Ok(selector) => Cell::from(selector.to_string()),
+        Err(_) => Cell::from("<error>"),
+    }
+}
+
+impl Strategy for NetworkPolicy {
+    /// Upstream: pkg/apis/networking/v1/defaults.go, SetDefaults_NetworkPolicy and _NetworkPolicyPort (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        let Some(spec) = part(&mut object.fields, "spec") else { return };
+        for direction in ["ingress", "egress"] {
+            for rule in parts(spec, direction) {
+                for port in parts(rule, "ports") {
+                    port.default_to("protocol", "TCP");
+                }
+            }
+        }
+        if spec.list("policyTypes").is_empty() {
+            let mut types = vec![Value::from("Ingress")];
+            if !spec.list("egress").is_empty() {
+                types.push(Value::from("Egress"));
+            }
+            spec.set("policyTypes", types);
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        generation::begin(object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        generation::advance(object, old, &["spec"]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Cell;
+
+    use super::{NetworkPolicy, pods};
+    use crate::shared::testing::{decoded, text, tree};
+
+    const KIND: &str = "networking.k8s.io/v1 NetworkPolicy";
+
+    #[track_caller]
+    fn check(spec: &str, path: &str, expected: &str) {
+        let object = decoded(&NetworkPolicy, KIND, &format!(r#"{{"spec": {spec}}}"#));
+        let found = object.fields.at(path).cloned().unwrap_or_default();
+        assert_eq!(found, tree(expected), "{spec}: {path} is {}", text(&found));
+    }
+
+    #[test]
+    fn the_types_are_those_that_have_rules_and_always_ingress() {
+        check("{}", "spec.policyTypes", r#"["Ingress"]"#);
+        check(r#"{"ingress": [{}]}"#, "spec.policyTypes", r#"["Ingress"]"#);
+        check(r#"{"egress": [{}]}"#, "spec.policyTypes", r#"["Ingress", "Egress"]"#);
+        check(r#"{"egress": [{}], "policyTypes": ["Egress"]}"#, "spec.policyTypes", r#"["Egress"]"#);
+    }
+
+    #[test]
+    fn ports_are_tcp() {
+        check(
+            r#"{"ingress": [{"ports": [{"port": 80}, {"protocol": "UDP"}]}]}"#,
+            "spec.ingress",
+            r#"[{"ports": [{"port": 80, "protocol": "TCP"}, {"protocol": "UDP"}]}]"#,
+        );
+        check(r#"{"egress": [{"ports": [{}]}]}"#, "spec.egress", r#"[{"ports": [{"protocol": "TCP"}]}]"#);
+    }
+
+    #[test]
+    fn the_table_tells_the_pods() {
+        let check = |selector: &str, expected: &str| {
+            let text = format!(r#"{{"spec": {{"podSelector": {selector}}}}}"#);
+            assert_eq!(pods(&decoded(&NetworkPolicy, KIND, &text)), Cell::from(expected), "{selector}");
+        };
+        check("{}", "<none>");
+        check(r#"{"matchLabels": {"b": "2", "a": "1"}}"#, "a=1,b=2");
+        check(r#"{"matchExpressions": [{"key": "a", "operator": "Nope"}]}"#, "<error>");
+    }
+}

@@ -1,0 +1,79 @@
+//! ServiceCIDR: where addresses of services come from.
+
+use keelson_object::{Cell, Object, Value};
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::catalog::Settings;
+use crate::shared::status;
+
+pub(crate) struct ServiceCidr {
+    /// Whether plain writes leave the status alone, as they do everywhere else.
+    wipes_status: bool,
+}
+
+impl ServiceCidr {
+    pub(crate) fn new(settings: &Settings) -> ServiceCidr {
+        ServiceCidr { wipes_status: settings.is_on("ServiceCIDRStatusFieldWiping") }
+    }
+}
+
+pub(crate) fn columns() -> [Column; 3] {
+    [Column::name(), Column::computed("CIDRs", ranges), Column::age()]
+}
+
+fn ranges(object: &Object) -> Cell {
+    let spec = object.fields.map("spec");
+    let ranges: Vec<&str> =
+        spec.into_iter().flat_map(|it| it.list("cidrs")).filter_map(Value::as_str).collect();
+    Cell::from(ranges.join(","))
+}
+
+/// Upstream: pkg/registry/networking/servicecidr/strategy.go (v1.36.4).
+impl Strategy for ServiceCidr {
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        if self.wipes_status {
+            status::clear(object);
+        }
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        if self.wipes_status {
+            status::keep(object, old);
+        }
+    }
+
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::alone(object, old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Cell;
+    use keelson_registry::Strategy;
+
+    use super::{ServiceCidr, ranges};
+    use crate::shared::testing::{context, decoded};
+
+    const TEXT: &str = r#"{"metadata": {"name": "a"}, "spec": {"cidrs": ["192.0.2.0/24", "2001:db8::/64"]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#;
+
+    #[test]
+    fn the_status_of_a_new_range_counts_only_where_it_always_did() {
+        let check = |wipes_status: bool, expected: bool| {
+            let strategy = ServiceCidr { wipes_status };
+            let mut object = decoded(&strategy, "networking.k8s.io/v1 ServiceCIDR", TEXT);
+            strategy.prepare_create(&context(), &mut object);
+            assert_eq!(object.fields.at("status.conditions").is_some(), expected);
+        };
+        check(true, false);
+        check(false, true);
+    }
+
+    #[test]
+    fn the_table_tells_the_ranges() {
+        let object =
+            decoded(&ServiceCidr { wipes_status: true }, "networking.k8s.io/v1beta1 ServiceCIDR", TEXT);
+        assert_eq!(ranges(&object), Cell::from("192.0.2.0/24,2001:db8::/64"));
+    }
+}

@@ -1,0 +1,103 @@
+//! PodDisruptionBudget: how many pods of an application may be missing.
+
+use keelson_object::scalar::IntOrString;
+use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::lifecycle::generation;
+use keelson_registry::{Column, Context, NameRule, Strategy};
+
+use crate::shared::edit::part;
+
+pub(crate) struct PodDisruptionBudget;
+
+/// How an empty selector of `v1beta1`, which selected nothing, is written since an empty one selects everything.
+const EMPTY_IN_V1BETA1: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
+
+/// Upstream: pkg/printers/internalversion/printers.go, printPodDisruptionBudget (v1.36.4).
+pub(crate) fn columns() -> [Column; 5] {
+    [
+        Column::name(),
+        Column::computed("Min Available", |object| amount(object, "spec.minAvailable")),
+        Column::computed("Max Unavailable", |object| amount(object, "spec.maxUnavailable")),
+        Column::integer("Allowed Disruptions", "status.disruptionsAllowed"),
+        Column::age(),
+    ]
+}
+
+fn amount(object: &Object, path: &str) -> Cell {
+    match object.fields.at(path).and_then(IntOrString::from_value) {
+        Some(amount) => Cell::from(amount.to_string()),
+        None => Cell::from("N/A"),
+    }
+}
+
+impl Strategy for PodDisruptionBudget {
+    /// Upstream: pkg/apis/policy/v1/conversion.go, Convert_v1_PodDisruptionBudget_To_policy_PodDisruptionBudget
+    /// (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        if let Some(selector) = part(&mut object.fields, "spec").and_then(|spec| part(spec, "selector"))
+            && !selects_nothing(selector)
+            && let Some(Value::List(expressions)) = selector.get_mut("matchExpressions")
+        {
+            expressions.retain(|it| it.as_map().and_then(|it| it.str("key")) != Some(EMPTY_IN_V1BETA1));
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        object.fields.remove("status");
+        generation::begin(object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+        generation::advance(object, old, &["spec"]);
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
+    }
+}
+
+/// Whether this is the empty selector of old, and nothing else.
+fn selects_nothing(selector: &Map) -> bool {
+    let has_labels = selector.get("matchLabels").is_some_and(|it| !it.is_empty());
+    let [Value::Map(only)] = selector.list("matchExpressions") else { return false };
+    !has_labels
+        && only.str("key") == Some(EMPTY_IN_V1BETA1)
+        && only.str("operator") == Some("Exists")
+        && only.list("values").is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EMPTY_IN_V1BETA1, PodDisruptionBudget, amount};
+    use crate::shared::testing::{decoded, tree};
+
+    #[track_caller]
+    fn check(expressions: &str, expected: &str) {
+        let fill =
+            |text: &str| text.replace("OLD", &format!("{{\"key\": \"{EMPTY_IN_V1BETA1}\", \"operator\": "));
+        let text = fill(&format!(
+            "{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {{\"selector\": {{\"matchExpressions\": {expressions}}}}}}}"
+        ));
+        let object = decoded(&PodDisruptionBudget, "policy/v1 PodDisruptionBudget", &text);
+        let found = object.fields.at("spec.selector.matchExpressions");
+        assert_eq!(found, Some(&tree(&fill(expected))), "{text}");
+    }
+
+    #[test]
+    fn the_label_of_v1beta1_stands_alone_or_not_at_all() {
+        check(r#"[OLD"Exists"}]"#, r#"[OLD"Exists"}]"#);
+        check(r#"[OLD"DoesNotExist"}]"#, "[]");
+        let other = r#"{"key": "a", "operator": "Exists"}"#;
+        check(&format!(r#"[OLD"Exists"}}, {other}]"#), &format!("[{other}]"));
+    }
+
+    #[test]
+    fn amounts_are_numbers_or_parts() {
+        let text = r#"{"metadata": {"name": "a"}, "spec": {"minAvailable": "25%", "maxUnavailable": 3}}"#;
+        let object = decoded(&PodDisruptionBudget, "policy/v1 PodDisruptionBudget", text);
+        assert_eq!(amount(&object, "spec.minAvailable"), "25%".into());
+        assert_eq!(amount(&object, "spec.maxUnavailable"), "3".into());
+        assert_eq!(amount(&object, "spec.other"), "N/A".into());
+    }
+}

@@ -1,0 +1,154 @@
+//! ResourcePoolStatusRequest: asks once how many devices of a driver are free.
+
+use keelson_object::scalar::Time;
+use keelson_object::{Cell, Map, Object};
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::edit::part;
+use crate::shared::status;
+
+/// As many pools are reported unless the client says otherwise.
+const LIMIT: i64 = 100;
+
+pub(crate) struct ResourcePoolStatusRequest;
+
+pub(crate) fn columns() -> [Column; 10] {
+    [
+        Column::name(),
+        Column::text("Driver", "spec.driver"),
+        Column::computed("Total", |object| sum(object, "totalDevices")),
+        Column::computed("Available", |object| sum(object, "availableDevices")),
+        Column::computed("Allocated", |object| sum(object, "allocatedDevices")),
+        Column::computed("Unavailable", |object| sum(object, "unavailableDevices")),
+        Column::computed("Errors", errors),
+        Column::counted("Pools", |object| Cell::Int(pool_count(object))),
+        Column::computed("Status", progress),
+        Column::computed("Completed", completed),
+    ]
+}
+
+/// How a request ended.
+enum End<'o> {
+    Complete(&'o Map),
+    Failed,
+}
+
+/// The first condition that tells the end.
+///
+/// Upstream: pkg/printers/internalversion/printers.go, printResourcePoolStatusRequest (v1.36.4).
+fn end(object: &Object) -> Option<End<'_>> {
+    let conditions = object.fields.map("status")?.maps("conditions");
+    conditions.filter(|it| it.str("status") == Some("True")).find_map(|it| match it.str("type") {
+        Some("Complete") => Some(End::Complete(it)),
+        Some("Failed") => Some(End::Failed),
+        _ => None,
+    })
+}
+
+/// The pools that are reported; `None` if there is nothing to count.
+fn pools(object: &Object) -> Option<Vec<&Map>> {
+    let status = object.fields.map("status")?;
+    (!matches!(end(object), Some(End::Failed))).then(|| status.maps("pools").collect())
+}
+
+fn sum(object: &Object, field: &str) -> Cell {
+    let total = |pools: Vec<&Map>| pools.iter().filter_map(|it| it.int(field)).sum::<i64>();
+    pools(object).map_or(Cell::from("-"), |it| Cell::from(total(it).to_string()))
+}
+
+fn errors(object: &Object) -> Cell {
+    let count = |pools: Vec<&Map>| pools.iter().filter(|it| it.str("validationError").is_some()).count();
+    pools(object).map_or(Cell::from("-"), |it| Cell::from(count(it).to_string()))
+}
+
+fn pool_count(object: &Object) -> i64 {
+    object.fields.map("status").and_then(|it| it.int("poolCount")).unwrap_or_default()
+}
+
+fn progress(object: &Object) -> Cell {
+    let all = pool_count(object);
+    let shown = object.fields.map("status").map_or(0, |it| it.list("pools").len());
+    match end(object) {
+        None => Cell::from("Pending"),
+        Some(End::Failed) => Cell::from("Failed"),
+        Some(End::Complete(_)) if all > shown as i64 => Cell::from(format!("Complete ({shown}/{all} pools)")),
+        Some(End::Complete(_)) => Cell::from("Complete"),
+    }
+}
+
+fn completed(object: &Object) -> Cell {
+    match end(object) {
+        Some(End::Complete(condition)) => {
+            Cell::Age(condition.str("lastTransitionTime").and_then(|it| Time::parse(it).ok()))
+        }
+        _ => Cell::from("<none>"),
+    }
+}
+
+impl Strategy for ResourcePoolStatusRequest {
+    /// Upstream: pkg/apis/resource/v1alpha3/defaults.go, SetDefaults_ResourcePoolStatusRequestSpec (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        if let Some(spec) = part(&mut object.fields, "spec") {
+            spec.default_to("limit", LIMIT);
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        status::clear(object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::keep(object, old);
+    }
+
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        status::alone(object, old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Cell;
+
+    use super::{ResourcePoolStatusRequest, columns};
+    use crate::shared::testing::decoded;
+
+    #[track_caller]
+    fn check(body: &str, expected: [&str; 7], pool_count: i64) {
+        let kind = "resource.k8s.io/v1alpha3 ResourcePoolStatusRequest";
+        let object = decoded(&ResourcePoolStatusRequest, kind, body);
+        assert_eq!(object.fields.at("spec.limit").and_then(keelson_object::Value::as_int), Some(100));
+        let cell = |name: &str| columns().iter().find(|it| it.name == name).unwrap().cell(&object);
+        let names = ["Total", "Available", "Allocated", "Unavailable", "Errors", "Status"];
+        for (name, text) in names.iter().zip(&expected) {
+            assert_eq!(cell(name), Cell::from(*text), "{name} of {body}");
+        }
+        assert_eq!(cell("Pools"), Cell::Int(pool_count), "{body}");
+        match (cell("Completed"), expected[6]) {
+            (Cell::Age(Some(_)), "age") => {}
+            (found, text) => assert_eq!(found, Cell::from(text), "{body}"),
+        }
+    }
+
+    #[test]
+    fn the_table_tells_the_sums_over_all_pools() {
+        check("{}", ["-", "-", "-", "-", "-", "Pending", "<none>"], 0);
+        check(
+            r#"{"status": {"poolCount": 3, "conditions":
+                [{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}], "pools":
+                [{"totalDevices": 4, "availableDevices": 1, "allocatedDevices": 3}, {"totalDevices": 2, "validationError": "x"}]}}"#,
+            ["6", "1", "3", "0", "1", "Complete (2/3 pools)", "age"],
+            3,
+        );
+        check(
+            r#"{"status": {"conditions": [{"type": "Failed", "status": "True"}], "pools": [{"totalDevices": 4}]}}"#,
+            ["-", "-", "-", "-", "-", "Failed", "<none>"],
+            0,
+        );
+        check(
+            r#"{"status": {"pools": [{"totalDevices": 4}]}}"#,
+            ["4", "0", "0", "0", "0", "Pending", "<none>"],
+            0,
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Status as a subresource: what plain writes leave alone, and what a write of the status leaves alone.
+
+use keelson_object::Object;
+use keelson_registry::{Context, Strategy};
+
+/// A kind with nothing special about it but a status that is written apart.
+pub(crate) struct Apart;
+
+impl Strategy for Apart {
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        clear(object);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        keep(object, old);
+    }
+
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        alone(object, old);
+    }
+}
+
+/// Takes out what a client says about the status of a new object.
+pub(crate) fn clear(object: &mut Object) {
+    object.fields.remove("status");
+}
+
+/// Leaves the status as it is.
+pub(crate) fn keep(object: &mut Object, old: &Object) {
+    object.fields.keep("status", &old.fields);
+}
+
+/// Leaves everything but the status as it is, labels and the like included.
+///
+/// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus (v1.36.4).
+pub(crate) fn alone(object: &mut Object, old: &Object) {
+    let mut fields = old.fields.clone();
+    fields.keep("status", &object.fields);
+    object.fields = fields;
+    let (meta, there) = (&mut object.meta, &old.meta);
+    meta.generation = there.generation;
+    meta.deletion_timestamp = there.deletion_timestamp;
+    meta.labels = there.labels.clone();
+    meta.annotations = there.annotations.clone();
+    meta.finalizers = there.finalizers.clone();
+    meta.owner_references = there.owner_references.clone();
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Object;
+
+    use super::alone;
+    use crate::shared::testing::tree;
+
+    #[test]
+    fn a_write_of_the_status_changes_nothing_else() {
+        let object = |text: &str| Object::from_value(tree(text)).unwrap();
+        let old = object(r#"{"metadata": {"labels": {"a": "b"}, "generation": 2}, "spec": {"x": 1}}"#);
+        let mut new = object(r#"{"metadata": {"labels": {"c": "d"}}, "spec": {"x": 2}, "status": {"y": 3}}"#);
+        alone(&mut new, &old);
+        let expected =
+            r#"{"metadata": {"labels": {"a": "b"}, "generation": 2}, "spec": {"x": 1}, "status": {"y": 3}}"#;
+        assert_eq!(new, object(expected));
+    }
+}

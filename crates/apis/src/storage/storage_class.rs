@@ -1,0 +1,62 @@
+//! StorageClass: a kind of storage that volumes are made from.
+
+use keelson_object::{Cell, Object};
+use keelson_registry::{Column, Strategy};
+
+use crate::shared::cells;
+
+/// Which class is taken when a claim names none, in the words of today and of yesterday.
+const IS_DEFAULT: [&str; 2] =
+    ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+
+pub(crate) struct StorageClass;
+
+pub(crate) fn columns() -> [Column; 6] {
+    [
+        cells::named(Column::computed("Name", |object| cells::name_of_class(object, &IS_DEFAULT))),
+        Column::text("Provisioner", "provisioner"),
+        Column::text("ReclaimPolicy", "reclaimPolicy"),
+        Column::text("VolumeBindingMode", "volumeBindingMode"),
+        Column::computed("AllowVolumeExpansion", |object| {
+            Cell::Bool(cells::truth(object, "allowVolumeExpansion").unwrap_or(false))
+        }),
+        Column::age(),
+    ]
+}
+
+impl Strategy for StorageClass {
+    /// Upstream: pkg/apis/storage/v1/defaults.go, SetDefaults_StorageClass (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        object.fields.default_to("reclaimPolicy", "Delete");
+        object.fields.default_to("volumeBindingMode", "Immediate");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Cell;
+
+    use super::{StorageClass, columns};
+    use crate::shared::testing::decoded;
+
+    #[track_caller]
+    fn check(text: &str, expected: [&str; 4], expands: bool) {
+        let object = decoded(&StorageClass, "storage.k8s.io/v1 StorageClass", text);
+        let found: Vec<Cell> = columns()[..5].iter().map(|column| column.cell(&object)).collect();
+        let mut cells: Vec<Cell> = expected.map(Cell::from).to_vec();
+        cells.push(Cell::Bool(expands));
+        assert_eq!(found, cells, "{text}");
+    }
+
+    #[test]
+    fn volumes_are_deleted_and_bound_at_once_unless_somebody_says_otherwise() {
+        check(r#"{"metadata": {"name": "a"}, "provisioner": "p"}"#, ["a", "p", "Delete", "Immediate"], false);
+        check(
+            r#"{"metadata": {"name": "a", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+                "provisioner": "p", "reclaimPolicy": "Retain", "volumeBindingMode": "WaitForFirstConsumer",
+                "allowVolumeExpansion": true}"#,
+            ["a (default)", "p", "Retain", "WaitForFirstConsumer"],
+            true,
+        );
+    }
+}

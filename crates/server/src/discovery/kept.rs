@@ -1,0 +1,52 @@
+//! What is made of the catalog, once per generation of it.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use keelson_registry::Catalog;
+
+/// A thing and the generation of the catalog that it was made of.
+pub(crate) struct Kept<T>(ArcSwapOption<(u64, T)>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept(ArcSwapOption::empty())
+    }
+}
+
+impl<T> Kept<T> {
+    /// The thing as of `catalog`. Two who ask at the same time may both make it; the last one is kept.
+    pub(crate) fn of(&self, catalog: &Catalog, make: impl FnOnce() -> T) -> Arc<(u64, T)> {
+        if let Some(kept) = self.0.load_full()
+            && kept.0 == catalog.generation()
+        {
+            return kept;
+        }
+        let made = Arc::new((catalog.generation(), make()));
+        self.0.store(Some(Arc::clone(&made)));
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_registry::{Catalog, CatalogHandle};
+
+    use super::Kept;
+
+    #[test]
+    fn a_thing_is_made_once_per_catalog() {
+        let handle = CatalogHandle::new(Catalog::default());
+        let (kept, mut made) = (Kept::default(), 0);
+        let mut ask = || {
+            let one = kept.of(&handle.load(), || {
+                made += 1;
+                made
+            });
+            one.1
+        };
+        assert_eq!((ask(), ask()), (1, 1));
+        handle.swap(Catalog::default());
+        assert_eq!((ask(), ask()), (2, 2));
+    }
+}

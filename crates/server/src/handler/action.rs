@@ -1,0 +1,57 @@
+//! POST to a subresource that does something.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use keelson_codec::json;
+use keelson_object::Object;
+use keelson_registry::decode::Shape;
+use keelson_registry::subresource::{self, Action, ForeignKind};
+use keelson_schema::Schema;
+
+use super::Call;
+use crate::body::RequestBody;
+use crate::encode;
+use crate::encode::compress::Gzip;
+use crate::error::Result;
+use crate::negotiate::{self, Output};
+use crate::params::write::{Writing, write};
+use crate::response::Response;
+
+pub(crate) async fn act(
+    call: &Call<'_>,
+    kind: &ForeignKind,
+    action: &Arc<dyn Action>,
+    body: RequestBody,
+) -> Result<Response> {
+    let output = call.output()?;
+    let encoding = negotiate::input(&call.parts.headers)?;
+    let body = body.read(call.facts.server.settings.max_body).await?;
+    let params = write(call.query, Writing::Create)?;
+    let draft = call.draft(encoding, &body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let schema = kind.schema();
+    let place = call.place();
+    let work = async {
+        let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref() };
+        let body = shape.read(&context, draft, params.validation)?;
+        let body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
+        action.act(subresource::Call { live: &call.found.live, context: &context, place: &place, body }).await
+    };
+    let answer = call.run(&context, work).await?;
+    Ok(answered(call, answer, schema.as_ref(), output))
+}
+
+/// An object that is not stored as an answer.
+pub(super) fn answered(
+    call: &Call<'_>,
+    mut answer: Object,
+    schema: Option<&Schema>,
+    output: Output,
+) -> Response {
+    if let Some(schema) = schema {
+        schema.arrange(&mut answer);
+    }
+    let compact = json::to_bytes(&answer.into_value());
+    encode::pieces(StatusCode::CREATED, std::iter::once(compact), output, Gzip::of(&call.parts.headers))
+}
