@@ -130,7 +130,7 @@ mod tests {
         let found = of_json(secret);
         assert!(found.starts_with(&cbor::SELF_DESCRIBED));
         assert!(found.windows(4).any(|it| it == [0xd6, 0x42, 0, 1]), "bytes are bytes");
-        assert_eq!(shown(&found), r#"{"data":{"k":"AAE="},"kind":"Secret","apiVersion":"v1"}"#);
+        assert_eq!(shown(&found), r#"{"apiVersion":"v1","data":{"k":"AAE="},"kind":"Secret"}"#);
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(found, &expected[..]);
         assert_eq!(
             shown(&found),
-            r#"{"type":"ADDED","object":{"kind":"Thing","apiVersion":"example.com/v1"}}"#
+            r#"{"object":{"apiVersion":"example.com/v1","kind":"Thing"},"type":"ADDED"}"#
         );
     }
 }

@@ -188,6 +188,11 @@ impl<'t> Frame<'t> {
     fn close(self) -> Next<'t> {
         let value = match self.body {
             Body::List { items, .. } => Value::List(items),
+            // Upstream keeps such maps as JSON that it wrote itself, with sorted keys.
+            Body::Map(Keyed { mut pairs, value: Expect::Any, .. }) => {
+                pairs.sort_keys();
+                Value::Map(pairs)
+            }
             Body::Map(Keyed { pairs, .. }) | Body::Struct(Fields { pairs, .. }) => Value::Map(pairs),
         };
         Next::Closed(value, self.found)
