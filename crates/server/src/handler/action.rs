@@ -14,7 +14,7 @@ use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
 use crate::error::Result;
-use crate::negotiate::{self, Output};
+use crate::negotiate::Output;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -25,7 +25,7 @@ pub(crate) async fn act(
     body: RequestBody,
 ) -> Result<Response> {
     let output = call.output()?;
-    let encoding = negotiate::input(&call.parts.headers)?;
+    let encoding = call.input()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Create)?;
     let draft = call.draft(encoding, &body)?;
@@ -49,7 +49,8 @@ pub(super) fn answered(
     schema: Option<&Schema>,
     output: Output,
 ) -> Response {
-    if let Some(schema) = schema {
+    // An action that has nothing to show answers with a Status.
+    if let Some(schema) = schema.filter(|_| answer.kind != "Status") {
         schema.arrange(&mut answer);
     }
     let compact = json::to_bytes(&answer.into_value());

@@ -6,22 +6,21 @@ use keelson_registry::{decode, operation};
 use super::Call;
 use crate::body::RequestBody;
 use crate::error::Result;
-use crate::negotiate;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let encoding = negotiate::input(&call.parts.headers)?;
+    let encoding = call.input()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Create)?;
     let draft = call.draft(encoding, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let (live, version) = (&call.found.live, call.found.version());
-    if let Some(answers) = &live.resource.answers {
+    if live.resource.answers.is_some() {
         let work = async {
             let body = decode::object(&context, &live.resource, version, draft, params.validation)?;
-            answers.answer(&context, call.namespace(), body).await
+            operation::answer(live, &context, call.namespace(), body).await
         };
         let answer = call.run(&context, work).await?;
         return Ok(super::action::answered(call, answer, version.schema.as_ref(), output));
