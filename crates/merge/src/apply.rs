@@ -24,6 +24,7 @@ mod merge;
 mod named;
 mod place;
 mod remove;
+mod scale;
 mod update;
 mod upgrade;
 mod validate;
@@ -35,6 +36,7 @@ pub use field_set::FieldSet;
 pub use filter::Filter;
 pub use managers::{Id, Managed, Managers, Operation, differ_in_times_only};
 pub use remove::extract;
+pub use scale::{ReplicasPaths, managers_of_scale, managers_of_scaled};
 
 use std::sync::LazyLock;
 
