@@ -223,6 +223,15 @@ impl FieldSet {
         Ok(read(value)?.0)
     }
 
+    /// Whether this is the other set and was not made anew.
+    pub(super) fn is_shared_with(&self, other: &FieldSet) -> bool {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Writes `fieldsV1`.
     pub fn to_value(&self) -> Value {
         let mut map = Map::with_capacity(self.nodes().len());
@@ -286,29 +295,59 @@ fn node(like: &Node, is_member: bool, below: FieldSet) -> Option<Node> {
     (is_member || !below.is_empty()).then(|| Node { element: like.element.clone(), is_member, below })
 }
 
+/// Whether a set was read in the form in which it would be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    AsWritten,
+    Other,
+}
+
+/// Reads `fieldsV1`.
+pub(super) fn read(value: &Value) -> Result<(FieldSet, Form), String> {
+    let mut form = Form::AsWritten;
+    let (set, _) = below(value, &mut form)?;
+    Ok((set, form))
+}
+
 /// The set below, and whether what is above is a member itself.
-fn read(value: &Value) -> Result<(FieldSet, bool), String> {
+fn below(value: &Value, form: &mut Form) -> Result<(FieldSet, bool), String> {
     let map = match value {
         Value::Map(map) => map,
-        Value::Null => return Ok((FieldSet::new(), true)),
+        Value::Null => {
+            *form = Form::Other;
+            return Ok((FieldSet::new(), true));
+        }
         other => return Err(format!("expected an object of fields, got {}", other.json_type())),
     };
     let mut is_member = false;
     let mut nodes: Vec<Node> = Vec::with_capacity(map.len());
-    for (key, value) in map.iter() {
+    for (at, (key, value)) in map.iter().enumerate() {
         if key == "." {
             is_member = true;
+            if at > 0 || map.len() == 1 || value.as_map().is_none_or(|it| !it.is_empty()) {
+                *form = Form::Other;
+            }
             continue;
         }
         let element = Element::parse(key).map_err(|error| format!("parsing key as path element: {error}"))?;
-        let Some(element) = element else { continue };
-        let (below, own) = read(value)?;
+        let Some(element) = element else {
+            *form = Form::Other;
+            continue;
+        };
+        // Of other steps the text has more than one form.
+        if !matches!(element, Element::Field(_)) && *form == Form::AsWritten && element.to_text() != *key {
+            *form = Form::Other;
+        }
+        if nodes.last().is_some_and(|it| it.element >= element) {
+            *form = Form::Other;
+        }
+        let (below, own) = below(value, form)?;
         nodes.push(Node { element, is_member: own, below });
     }
     let is_member = is_member || nodes.is_empty();
     let mut set = FieldSet::of(nodes);
     // The same step written in two ways: `v:1` and `v:1.0`.
-    if set.nodes().windows(2).any(|pair| pair[0].element == pair[1].element) {
+    if *form == Form::Other && set.nodes().windows(2).any(|pair| pair[0].element == pair[1].element) {
         set.nodes_mut().dedup_by(|later, first| {
             let is_same = later.element == first.element;
             if is_same {

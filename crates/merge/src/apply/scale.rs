@@ -24,7 +24,7 @@ pub type ReplicasPaths<'p> = [(&'p str, &'p str)];
 
 /// The managers that own the replicas of an object, as managers of its scale.
 pub fn managers_of_scale(parent: &[Value], paths: &ReplicasPaths<'_>) -> Result<Vec<Value>, Refusal> {
-    let mut managers = Managers::from_entries(parent)?;
+    let mut managers = Managers::from_entries(parent.to_vec())?;
     managers.0.retain(|it| replicas(paths, &it.api_version).is_some_and(|path| owns(&it.fields, path)));
     for managed in &mut managers.0 {
         managed.api_version = SmolStr::new_static(SCALE);
@@ -43,7 +43,8 @@ pub fn managers_of_scaled(
     api_version: &str,
     paths: &ReplicasPaths<'_>,
 ) -> Result<Vec<Value>, Refusal> {
-    let (parent, mut scale) = (Managers::from_entries(parent)?, Managers::from_entries(scale)?);
+    let (parent, mut scale) =
+        (Managers::from_entries(parent.to_vec())?, Managers::from_entries(scale.to_vec())?);
     let times: Vec<_> = parent.0.iter().map(|it| (it.id.clone(), it.time)).collect();
     let mut managers = Managers::default();
     for mut managed in parent.0 {
@@ -60,7 +61,13 @@ pub fn managers_of_scaled(
         let time = times.iter().find(|(id, _)| *id == managed.id).and_then(|(_, time)| *time);
         let fields = FieldSet::of_fields(&[path]);
         managers.0.retain(|it| it.id != managed.id);
-        managers.0.push(Managed { id: managed.id, api_version: api_version.into(), time, fields });
+        managers.0.push(Managed {
+            id: managed.id,
+            api_version: api_version.into(),
+            time,
+            fields,
+            read: None,
+        });
     }
     Ok(managers.into_entries())
 }

@@ -54,7 +54,13 @@ impl Tracker<'_> {
                 managed.fields = fields.union(&managed.fields);
                 managed.time = time;
             }
-            None => managers.0.push(Managed { id, api_version: self.api_version.into(), time, fields }),
+            None => managers.0.push(Managed {
+                id,
+                api_version: self.api_version.into(),
+                time,
+                fields,
+                read: None,
+            }),
         }
         Ok(())
     }
@@ -75,7 +81,7 @@ impl Tracker<'_> {
         let api_version = SmolStr::from(self.api_version);
         let last = managers.remove(id);
         let time = last.as_ref().and_then(|it| it.time);
-        managers.0.push(Managed { id: id.clone(), api_version, time, fields });
+        managers.0.push(Managed { id: id.clone(), api_version, time, fields, read: None });
         let new = match &last {
             Some(last) => self.prune(merged, managers, id, last)?,
             None => merged,
@@ -83,8 +89,15 @@ impl Tracker<'_> {
         self.settle((live, &new), managers, Some(id), force)?;
         if let Some(managed) = managers.get_mut(id) {
             managed.fields = managed.fields.difference(super::unowned());
-            if managed.fields.is_empty() {
-                managers.remove(id);
+            match last {
+                Some(last) if last.fields == managed.fields => {
+                    managed.fields = last.fields;
+                    managed.read = last.read;
+                }
+                _ if managed.fields.is_empty() => {
+                    managers.remove(id);
+                }
+                _ => {}
             }
         }
         Ok((!same(live, &new)).then_some(new))
