@@ -36,7 +36,7 @@ fn additions() -> [(&'static str, Value); 4] {
         ),
         ("labeller", patch(r#","labels":{"example.com/zone":"a","example.com/rack":"7"}}"#)),
         ("annotator", patch(r#","annotations":{"example.com/owner":"shop","example.com/cost":"12"}}"#)),
-        ("guard", patch(r#","finalizers":["example.com/guard"]},"spec":{"tolerations":[{"key":"a"}]}"#)),
+        ("guard", patch(r#","finalizers":["example.com/guard"]},"spec":{"nodeSelector":{"zone":"a"}}"#)),
     ]
 }
 

@@ -58,6 +58,21 @@ impl Element {
         }))
     }
 
+    /// Whether `text`, from which this was read, is the form of `fieldsV1`: of some steps it has more than one.
+    pub(super) fn is_written_as(&self, text: &str) -> bool {
+        match self {
+            Element::Field(_) => true,
+            Element::Key(fields) => match &fields[..] {
+                [(name, Value::String(value))] if is_plain(name) && is_plain(value) => {
+                    // `k:{"`, `":"` and `"}`: spaces would make it longer.
+                    text.len() == name.len() + value.len() + 9
+                }
+                _ => self.to_text() == text,
+            },
+            _ => self.to_text() == text,
+        }
+    }
+
     /// The form of `fieldsV1`.
     pub fn to_text(&self) -> SmolStr {
         let mut text = String::new();
@@ -156,8 +171,12 @@ pub(super) fn display(path: &[Element]) -> String {
 /// The field of `{"name":"web"}`: what almost every key is. `None` if it is not that simple.
 fn one_text(text: &str) -> Option<(SmolStr, Value)> {
     let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
-    let is_plain = |text: &str| text.bytes().all(|it| it >= b' ' && it != b'"' && it != b'\\');
     (is_plain(name) && is_plain(value)).then(|| (name.into(), value.into()))
+}
+
+/// Whether JSON writes the text as it is, and reads it so.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|it| matches!(it, b' '..=b'~') && !matches!(it, b'"' | b'\\' | b'<' | b'>' | b'&'))
 }
 
 fn json(text: &str) -> Result<Value, String> {

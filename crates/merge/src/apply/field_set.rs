@@ -334,8 +334,7 @@ fn below(value: &Value, form: &mut Form) -> Result<(FieldSet, bool), String> {
             *form = Form::Other;
             continue;
         };
-        // Of other steps the text has more than one form.
-        if !matches!(element, Element::Field(_)) && *form == Form::AsWritten && element.to_text() != *key {
+        if *form == Form::AsWritten && !element.is_written_as(key) {
             *form = Form::Other;
         }
         if nodes.last().is_some_and(|it| it.element >= element) {
