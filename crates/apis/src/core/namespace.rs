@@ -1,6 +1,7 @@
 //! Namespace: a room for objects. It goes when its finalizers are gone.
 
 use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy, Verb};
 
 pub(crate) struct Namespace;
@@ -23,6 +24,11 @@ pub(crate) fn columns() -> [Column; 3] {
 }
 
 impl Strategy for Namespace {
+    /// Upstream: pkg/registry/core/namespace/strategy.go, namespaceFinalizeStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Named(_)).then_some(&["status"])
+    }
+
     /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Namespace (v1.36.4).
     fn default(&self, object: &mut Object) {
         label(object);

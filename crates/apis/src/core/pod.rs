@@ -18,6 +18,7 @@ pub(crate) use columns::columns;
 
 use keelson_object::{FieldErrors, Map, Object, Path, SelectableField};
 use keelson_registry::lifecycle::generation;
+use keelson_registry::options::Part;
 use keelson_registry::{Context, Resource, Strategy, Subresource};
 
 use self::conditions::Condition;
@@ -64,6 +65,12 @@ pub(crate) fn selectable(resource: Resource) -> Resource {
 }
 
 impl Strategy for Pod {
+    /// Upstream: pkg/registry/core/pod/strategy.go, podStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        let fields = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
+        matches!(part, Part::Status).then_some(fields)
+    }
+
     fn default(&self, object: &mut Object) {
         defaults::fill(object);
     }
