@@ -1,5 +1,6 @@
 //! The core group: the kinds that everything else is made of.
 
+mod component_status;
 mod config_map;
 mod endpoints;
 pub(crate) mod event;
@@ -39,6 +40,13 @@ pub(crate) fn group(settings: &Settings) -> Group {
 fn configuration(group: Group, settings: &Settings) -> Group {
     let event_ttl = settings.event_ttl;
     group
+        .serve(
+            Resource::cluster("ComponentStatus", "componentstatuses")
+                .short_name("cs")
+                .version(Version::stored("v1"))
+                .columns(component_status::columns())
+                .reported(component_status::Components { ground: settings.ground.clone() }),
+        )
         .serve(
             Resource::namespaced("ConfigMap", "configmaps")
                 .short_name("cm")

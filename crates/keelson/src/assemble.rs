@@ -58,7 +58,7 @@ impl Assembly {
             api_audiences: config.authentication.api_audiences.clone(),
         };
         let authorizer = access.authorizer.clone();
-        let catalog = CatalogHandle::new(catalog::load(groups(config, access)?, &ground).await?);
+        let catalog = CatalogHandle::new(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
@@ -132,10 +132,15 @@ impl Storage {
 }
 
 /// The built-in groups, as far as the operator wants them.
-fn groups(config: &Config, access: keelson_apis::Access) -> Result<Vec<Group>, Error> {
+fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
     let features =
         config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect();
-    let settings = keelson_apis::Settings { event_ttl: config.event_ttl, features, access };
+    let settings = keelson_apis::Settings {
+        event_ttl: config.event_ttl,
+        features,
+        access,
+        ground: Some(ground.clone()),
+    };
     let mut groups = keelson_apis::groups(&settings);
     let enablement = Enablement::read(&config.runtime_config, &groups);
     let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
