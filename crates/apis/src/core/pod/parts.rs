@@ -10,6 +10,7 @@ use crate::shared::pod_template;
 pub(super) const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
 pub(super) const RESIZE: &str = "resize";
 pub(super) const BINDING: &str = "binding";
+pub(super) const EVICTION: &str = "eviction";
 
 /// Pods that a node made on its own have this; nobody else can change them.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -22,8 +23,11 @@ pub(super) fn prepare(part: &str, object: &mut Object, old: &Object) {
     match part {
         EPHEMERAL_CONTAINERS => keep_all_but_ephemeral_containers(object, old),
         RESIZE => keep_all_but_sizes(object, old),
-        // Whoever binds a pod starts from what is there.
-        BINDING => return,
+        // Whoever binds or evicts a pod starts from what is there, and owns nothing of it.
+        BINDING | EVICTION => {
+            object.meta.managed_fields = old.meta.managed_fields.clone();
+            return;
+        }
         _ => object.fields = old.fields.clone(),
     }
     generation::advance(object, old, &["spec"]);
