@@ -98,6 +98,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
 
+    /// How a field selector is refused that names a field which cannot be selected, where the kind has its own words.
+    fn unknown_field(&self, _label: &str) -> Option<String> {
+        None
+    }
+
     /// What a name must look like.
     fn name_rule(&self) -> NameRule {
         NameRule::Subdomain
