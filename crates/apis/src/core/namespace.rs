@@ -1,6 +1,7 @@
 //! Namespace: a room for objects. It goes when its finalizers are gone.
 
 use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy, Verb};
 
 pub(crate) struct Namespace;
@@ -54,6 +55,12 @@ impl Strategy for Namespace {
             }
         }
         object.fields.keep("status", &old.fields);
+    }
+
+    /// Upstream: pkg/registry/core/namespace/strategy.go, GetResetFields of the finalize strategy (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        let of_finalize: &[&str] = &["status"];
+        matches!(part, Part::Named(_)).then_some(of_finalize)
     }
 
     /// `finalize` is how the holders of finalizers let go.
