@@ -165,7 +165,7 @@ impl<'i> Installer<'i, '_> {
                     .filter(|it| one.verbs.contains(&it.as_str()))
                     .for_each(|it| self.item_verb(it));
             }
-            (Deed::Action(_), foreign) => {
+            (Deed::Action(_) | Deed::NotHere(_), foreign) => {
                 if let Some(ForeignKind { group, version, kind }) = foreign {
                     self.speaks(group, version, kind);
                 }
