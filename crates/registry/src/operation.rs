@@ -1,5 +1,6 @@
 //! The operations: what clients do to resources.
 
+mod answer;
 mod apply;
 mod create;
 mod delete;
@@ -11,6 +12,7 @@ mod select;
 mod update;
 mod watch;
 
+pub use answer::answer;
 pub use apply::apply;
 pub use create::create;
 pub use delete::{Deleted, delete};

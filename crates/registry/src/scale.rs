@@ -88,6 +88,11 @@ pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
 fn selector(object: &Object, path: &str) -> Option<String> {
     match object.fields.at(path)? {
         Value::String(text) => Some(text.to_string()),
+        // Older kinds keep labels that all must be there.
+        Value::Map(map) if map.iter().all(|(_, value)| value.as_str().is_some()) => {
+            let pairs = map.iter().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
+            Some(Selector::from_labels(pairs).to_string())
+        }
         Value::Map(map) => Selector::from_label_selector(map).ok().map(|it| it.to_string()),
         _ => None,
     }
@@ -121,6 +126,19 @@ mod tests {
         assert_eq!((number("spec.replicas"), number("status.replicas")), (Some(3), Some(2)));
         assert_eq!(scale.fields.at("status.selector").and_then(Value::as_str), Some("app=web"));
         assert_eq!((scale.meta.name.as_str(), scale.meta.resource_version.as_str()), ("web", "7"));
+    }
+
+    #[test]
+    fn a_selector_of_plain_labels_is_text_as_well() {
+        let mut object = deployment();
+        let selector = object.fields.map_mut("spec").map_mut("selector");
+        selector.remove("matchLabels");
+        assert_eq!(of(&object, &AT).fields.at("status.selector"), None);
+        let selector = object.fields.map_mut("spec").map_mut("selector");
+        selector.set("b", "2");
+        selector.set("a", "1");
+        let shown = of(&object, &AT);
+        assert_eq!(shown.fields.at("status.selector").and_then(Value::as_str), Some("a=1,b=2"));
     }
 
     #[test]

@@ -80,6 +80,16 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
+    /// What is wrong with a change of a part that only the kind knows.
+    fn validate_part_update(
+        &self,
+        _part: &'static str,
+        _object: &Object,
+        _old: &Object,
+        _errors: &mut FieldErrors,
+    ) {
+    }
+
     /// What the client should know about an object that is accepted.
     fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()
@@ -87,6 +97,11 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
+
+    /// How a field selector is refused that names a field which cannot be selected, where the kind has its own words.
+    fn unknown_field(&self, _label: &str) -> Option<String> {
+        None
+    }
 
     /// What a name must look like.
     fn name_rule(&self) -> NameRule {

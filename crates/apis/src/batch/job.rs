@@ -7,12 +7,11 @@ mod tests;
 pub(crate) use columns::columns;
 
 use keelson_object::{Map, Object, SelectableField, Value};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::options::{DeleteOptions, Propagation};
 use keelson_registry::{Context, Strategy};
 
-use crate::shared::edit::{fill, is_set, keep_all_but_status, part, parts};
-use crate::shared::{name_warning, pod_template};
+use crate::shared::edit::{fill, is_set, part, parts};
+use crate::shared::{name_warning, pod_template, spec_and_status, status};
 
 pub(crate) struct Job;
 
@@ -68,20 +67,22 @@ impl Strategy for Job {
         if !is_labelled {
             inherit_labels(object);
         }
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
         inherit_labels(object);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         inherit_labels(object);
-        keep_all_but_status(object, old);
+        status::take(object, old);
         inherit_labels(object);
+    }
+
+    fn unknown_field(&self, label: &str) -> Option<String> {
+        Some(format!("field label {label:?} not supported for Job"))
     }
 
     /// Upstream: pkg/registry/batch/job/strategy.go, DefaultGarbageCollectionPolicy (v1.36.4).

@@ -175,7 +175,7 @@ pub(super) fn ready(
     match part {
         Part::Main | Part::Scale => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),
-        Part::Named(_) => {}
+        Part::Named(part) => strategy.validate_part_update(part, object, old, &mut errors),
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
     resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
