@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use keelson_housekeeping::{namespace_emptier, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
-use keelson_server::openapi::{self, OpenApi};
+use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
     Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
@@ -184,7 +184,13 @@ fn openapi_settings(config: &Config) -> openapi::Settings {
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
+    settings.features.cbor = cbor(config);
     settings
+}
+
+/// Whether CBOR is offered.
+fn cbor(config: &Config) -> Offered {
+    if config.feature_gates.is_on("CBORServingAndStorage") { Offered::Yes } else { Offered::No }
 }
 
 fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
@@ -195,6 +201,7 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     let late_clients =
         if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
     Ok(Settings {
+        cbor: cbor(config),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,
