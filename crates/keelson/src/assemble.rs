@@ -63,9 +63,7 @@ impl Assembly {
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
-        let mut documents = openapi::Settings::new(&Version::KUBERNETES);
-        documents.features.cbor = cbor(config);
-        let openapi = OpenApi::new(documents, catalog.clone(), clock.clone());
+        let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
@@ -184,6 +182,15 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
+}
+
+fn openapi_settings(config: &Config) -> openapi::Settings {
+    let mut settings = openapi::Settings::new(&Version::KUBERNETES);
+    if !config.feature_gates.is_on("OpenAPIEnums") {
+        settings.features.enums = openapi::Enums::Hidden;
+    }
+    settings.features.cbor = cbor(config);
+    settings
 }
 
 /// Whether CBOR is offered.

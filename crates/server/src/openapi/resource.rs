@@ -125,7 +125,10 @@ impl<'i> Installer<'i, '_> {
             }
         }
         if self.resource.supports(Verb::Delete) {
-            let answer = if self.resource.returns_deleted {
+            // Upstream's documents do not know it of resources whose storage is hidden behind something of its own,
+            // which hides the deletion of collections too.
+            let is_told = self.resource.supports(Verb::DeleteCollection);
+            let answer = if self.resource.returns_deleted && is_told {
                 self.model.clone()
             } else {
                 self.components.meta("Status").into()
