@@ -2,6 +2,7 @@
 
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Group, NameRule, Resource, Strategy, Version};
 
 use crate::shared::{cells, status};
@@ -40,6 +41,10 @@ fn versions(object: &Object) -> Cell {
 }
 
 impl Strategy for StorageVersion {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         status::clear(object);
     }

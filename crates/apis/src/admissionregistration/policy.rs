@@ -1,6 +1,7 @@
 //! ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules in CEL.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::matching;
@@ -29,6 +30,10 @@ fn param_kind(object: &Object) -> Cell {
 }
 
 impl Strategy for Policy {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/admissionregistration/v1/defaults.go, SetDefaults_ValidatingAdmissionPolicySpec,
     /// SetDefaults_MutatingAdmissionPolicySpec (v1.36.4).
     fn default(&self, object: &mut Object) {

@@ -1,6 +1,7 @@
 //! APIService: who answers for a version of a group.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
@@ -41,6 +42,10 @@ fn available(object: &Object) -> Cell {
 }
 
 impl Strategy for ApiService {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn default(&self, object: &mut Object) {
         if let Some(spec) = part(&mut object.fields, "spec") {
             service_reference::default(spec);

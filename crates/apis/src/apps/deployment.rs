@@ -5,6 +5,7 @@ mod strategy_rules;
 mod tests;
 
 use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path, View};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
@@ -33,6 +34,11 @@ fn ready_of_desired(object: &Object) -> Cell {
 }
 
 impl Strategy for Deployment {
+    /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Status).then_some(&["spec", "metadata.labels"])
+    }
+
     /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_Deployment (v1.36.4).
     fn default(&self, object: &mut Object) {
         let spec = object.fields.map_mut("spec");

@@ -1,6 +1,7 @@
 //! PodCertificateRequest: a node wants a certificate for a pod.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::status;
@@ -34,6 +35,11 @@ fn annotations(object: &Object) -> Cell {
 }
 
 impl Strategy for PodCertificateRequest {
+    /// Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go, which resets nothing (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Main).then_some(&[])
+    }
+
     /// Upstream: pkg/apis/certificates/v1beta1/zz_generated.defaults.go, SetObjectDefaults_PodCertificateRequest
     /// (v1.36.4).
     fn default(&self, object: &mut Object) {

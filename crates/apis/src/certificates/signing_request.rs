@@ -7,6 +7,7 @@ mod tests;
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Object};
 use keelson_registry::column::human_age;
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::user_info;
@@ -40,6 +41,16 @@ fn requested_duration(object: &Object) -> Cell {
 }
 
 impl Strategy for SigningRequest {
+    /// Upstream: pkg/registry/certificates/certificates/strategy.go, GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        match part {
+            Part::Main => Some(&["spec", "status"]),
+            Part::Status => Some(&["spec", "status.conditions"]),
+            Part::Named("approval") => Some(&["spec", "status.certificate"]),
+            Part::Scale | Part::Named(_) => None,
+        }
+    }
+
     /// The server says who asks.
     ///
     /// Upstream: pkg/registry/certificates/certificates/strategy.go, PrepareForCreate (v1.36.4).

@@ -65,6 +65,12 @@ pub(crate) fn selectable(resource: Resource) -> Resource {
 }
 
 impl Strategy for Pod {
+    /// Upstream: pkg/registry/core/pod/strategy.go, podStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        let fields = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
+        matches!(part, Part::Status).then_some(fields)
+    }
+
     fn default(&self, object: &mut Object) {
         defaults::fill(object);
     }

@@ -1,6 +1,7 @@
 //! FlowSchema: which requests belong to which priority level.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::fill;
@@ -38,6 +39,10 @@ fn missing(object: &Object) -> Cell {
 }
 
 impl Strategy for FlowSchema {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/flowcontrol/v1/defaults.go, SetDefaults_FlowSchemaSpec (v1.36.4).
     fn default(&self, object: &mut Object) {
         fill(object.fields.map_mut("spec"), "matchingPrecedence", 1000);

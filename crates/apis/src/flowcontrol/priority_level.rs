@@ -1,6 +1,7 @@
 //! PriorityLevelConfiguration: how many requests of a level run at once, and how the others wait.
 
 use keelson_object::{Cell, Map, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::{fill, part};
@@ -35,6 +36,10 @@ fn number(map: Option<&Map>, field: &str) -> Cell {
 }
 
 impl Strategy for PriorityLevel {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/flowcontrol/v1/defaults.go, SetDefaults_LimitedPriorityLevelConfiguration,
     /// SetDefaults_ExemptPriorityLevelConfiguration, SetDefaults_QueuingConfiguration (v1.36.4).
     fn default(&self, object: &mut Object) {

@@ -1,6 +1,7 @@
 //! ServiceCIDR: where addresses of services come from.
 
 use keelson_object::{Cell, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
@@ -30,6 +31,10 @@ fn ranges(object: &Object) -> Cell {
 
 /// Upstream: pkg/registry/networking/servicecidr/strategy.go (v1.36.4).
 impl Strategy for ServiceCidr {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         if self.wipes_status {
             status::clear(object);

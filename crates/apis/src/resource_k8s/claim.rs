@@ -1,6 +1,7 @@
 //! ResourceClaim: devices that somebody wants, and which ones it got.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Conversion, Strategy};
 
 use super::claim_spec;
@@ -80,6 +81,10 @@ fn state(object: &Object) -> Cell {
 }
 
 impl Strategy for ResourceClaim {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn default(&self, object: &mut Object) {
         part(&mut object.fields, "spec").into_iter().for_each(claim_spec::default);
         let allocation = part(&mut object.fields, "status").and_then(|it| part(it, "allocation"));

@@ -2,6 +2,7 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Map, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
@@ -86,6 +87,10 @@ fn completed(object: &Object) -> Cell {
 }
 
 impl Strategy for ResourcePoolStatusRequest {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/resource/v1alpha3/defaults.go, SetDefaults_ResourcePoolStatusRequestSpec (v1.36.4).
     fn default(&self, object: &mut Object) {
         if let Some(spec) = part(&mut object.fields, "spec") {

@@ -2,6 +2,7 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
@@ -28,6 +29,10 @@ fn added(object: &Object) -> Cell {
 }
 
 impl Strategy for DeviceTaintRule {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn prepare_create(&self, context: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
         taint(object).into_iter().for_each(|taint| date(context, taint));

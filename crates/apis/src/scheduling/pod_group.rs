@@ -1,6 +1,7 @@
 //! PodGroup: pods that are scheduled together.
 
 use keelson_object::{Cell, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
@@ -72,6 +73,10 @@ fn state(object: &Object) -> Cell {
 }
 
 impl Strategy for PodGroup {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/scheduling/v1alpha2/zz_generated.defaults.go, SetObjectDefaults_PodGroup (v1.36.4).
     fn default(&self, object: &mut Object) {
         object.fields.map_mut("spec").default_to("disruptionMode", DISRUPTION_MODE);

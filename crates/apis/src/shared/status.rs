@@ -1,12 +1,17 @@
 //! Status as a subresource: what plain writes leave alone, and what a write of the status leaves alone.
 
 use keelson_object::Object;
+use keelson_registry::options::Part;
 use keelson_registry::{Context, Strategy};
 
 /// A kind with nothing special about it but a status that is written apart.
 pub(crate) struct Apart;
 
 impl Strategy for Apart {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        reset_alone(part)
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         clear(object);
     }
@@ -49,6 +54,11 @@ pub(crate) fn alone(object: &mut Object, old: &Object) {
     meta.annotations = there.annotations.clone();
     meta.finalizers = there.finalizers.clone();
     meta.owner_references = there.owner_references.clone();
+}
+
+/// What nobody comes to own through a status that is written [`alone`].
+pub(crate) fn reset_alone(part: Part) -> Option<&'static [&'static str]> {
+    matches!(part, Part::Status).then_some(&["metadata", "spec"])
 }
 
 #[cfg(test)]

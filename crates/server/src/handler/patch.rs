@@ -39,8 +39,8 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
 
 async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
-    let wanted = read_applied(body)?;
     let context = call.context(params.dry_run, &params.field_manager);
+    let wanted = read_applied(body, &context, params.validation)?;
     let place = call.place();
     let apply = Apply { patch: &wanted, force: params.force };
     let version = call.found.version();
@@ -51,9 +51,29 @@ async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Res
 }
 
 /// What a client applies; JSON is YAML as well.
-pub(super) fn read_applied(body: &Bytes) -> Result<Value> {
-    let document =
-        yaml::read(body).map_err(|error| Error::BadRequest(format!("error decoding YAML: {error}")))?;
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject (v1.36.4).
+pub(super) fn read_applied(body: &Bytes, context: &Context, validation: FieldValidation) -> Result<Value> {
+    let refuse = |problem: String| Err(Error::BadRequest(problem));
+    let document = match yaml::read(body) {
+        Ok(document) => document,
+        Err(error) => return refuse(format!("error decoding YAML: error converting YAML to JSON: {error}")),
+    };
+    if !matches!(document.value, Value::Map(_) | Value::Null) {
+        let found = document.value.json_type();
+        return refuse(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+             value of type map[string]interface {{}}"
+        ));
+    }
+    let strict = document.strict_problem().map(|it| format!("error converting YAML to JSON: {it}"));
+    match (validation, strict) {
+        (FieldValidation::Strict, Some(problem)) => {
+            return refuse(format!("error strict decoding YAML: {problem}"));
+        }
+        (FieldValidation::Warn, Some(problem)) => context.warn(problem),
+        _ => {}
+    }
     Ok(document.value)
 }
 

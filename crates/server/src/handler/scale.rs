@@ -60,14 +60,12 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     write_back(call, &context, at, output, edit).await
 }
 
-/// What is applied to a scale is applied to the one field of the object behind it.
 async fn apply(call: &Call<'_>, at: &Scale, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
-    let wanted = patch::read_applied(body)?;
     let context = call.context(params.dry_run, &params.field_manager);
+    let wanted = patch::read_applied(body, &context, params.validation)?;
     let (place, version) = (call.place(), call.found.version());
-    let patch = scale::patch(&wanted, at, version, &call.found.live.resource);
-    let apply = Apply { patch: &patch, force: params.force };
+    let apply = Apply { patch: &wanted, force: params.force };
     let work = operation::apply(&call.found.live, &context, version, (&place, Part::Scale), &apply);
     let updated = call.run(&context, work).await?;
     answer(call, &updated.object, at, output)
