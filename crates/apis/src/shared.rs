@@ -1,5 +1,6 @@
 //! Rules and helpers that several kinds share.
 
+pub(crate) mod addresses;
 pub(crate) mod cells;
 pub(crate) mod claim;
 pub(crate) mod data_keys;

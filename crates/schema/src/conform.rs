@@ -25,6 +25,7 @@ mod error;
 mod place;
 mod scalar;
 
+pub use base64::canonical as canonical_base64;
 pub use error::TypeMismatch;
 
 use keelson_object::{Map, Object, SmolStr, Value};

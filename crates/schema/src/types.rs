@@ -328,6 +328,10 @@ pub struct Field {
     pub is_granular: bool,
     /// How strategic merge patch treats it.
     pub patch: Option<Patch>,
+    /// Whether upstream describes it.
+    pub is_described: bool,
+    /// What it is in the union that its struct is, if that is one.
+    pub union: Option<Box<UnionRole>>,
     /// The default that the published schema names.
     pub default: Option<Value>,
     /// The embedded structs that lead to it, outermost first.
@@ -348,6 +352,8 @@ impl Field {
             is_atomic: false,
             is_granular: false,
             patch: None,
+            is_described: true,
+            union: None,
             default: None,
             embedded: Vec::new(),
         }
@@ -388,6 +394,15 @@ impl Shape {
                 | Shape::Json
         )
     }
+}
+
+/// What a field is in a union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnionRole {
+    /// It says which member is set.
+    Discriminator,
+    /// It is a member; the discriminator then says this.
+    Member(SmolStr),
 }
 
 /// How apply merges a list.

@@ -60,7 +60,7 @@ impl Strategy for DaemonSet {
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::with_metadata(object, old);
+        status::take(object, old);
         set_template_generation(object, template_generation(old));
     }
 }

@@ -64,7 +64,7 @@ impl Strategy for Deployment {
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy, PrepareForUpdate (v1.36.4).
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::with_metadata(object, old);
+        status::take(object, old);
         object.meta.labels = old.meta.labels.clone();
     }
 

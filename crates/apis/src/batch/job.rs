@@ -77,7 +77,7 @@ impl Strategy for Job {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         inherit_labels(object);
-        status::with_metadata(object, old);
+        status::take(object, old);
         inherit_labels(object);
     }
 

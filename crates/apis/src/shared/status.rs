@@ -30,11 +30,18 @@ pub(crate) fn keep(object: &mut Object, old: &Object) {
     object.fields.keep("status", &old.fields);
 }
 
+/// Leaves every field but the status as it is.
+pub(crate) fn take(object: &mut Object, old: &Object) {
+    let mut fields = old.fields.clone();
+    fields.keep("status", &object.fields);
+    object.fields = fields;
+}
+
 /// Leaves everything but the status as it is, labels and the like included.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus (v1.36.4).
 pub(crate) fn alone(object: &mut Object, old: &Object) {
-    with_metadata(object, old);
+    take(object, old);
     let (meta, there) = (&mut object.meta, &old.meta);
     meta.generation = there.generation;
     meta.deletion_timestamp = there.deletion_timestamp;
@@ -42,13 +49,6 @@ pub(crate) fn alone(object: &mut Object, old: &Object) {
     meta.annotations = there.annotations.clone();
     meta.finalizers = there.finalizers.clone();
     meta.owner_references = there.owner_references.clone();
-}
-
-/// Leaves everything but the status and the metadata as it is, as a write of the status does to most kinds.
-pub(crate) fn with_metadata(object: &mut Object, old: &Object) {
-    let mut fields = old.fields.clone();
-    fields.keep("status", &object.fields);
-    object.fields = fields;
 }
 
 #[cfg(test)]

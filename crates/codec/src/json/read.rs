@@ -20,6 +20,7 @@ use smol_str::SmolStr;
 use super::error::Error;
 use super::scan::{skip_space, text_stop};
 use crate::limits::{MAX_DEPTH, MAX_DUPLICATES, MAX_ECHO};
+use crate::text::push_repaired;
 
 /// What was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -595,14 +596,6 @@ fn top<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
 
 fn hex_of(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |unit, it| Some(unit * 16 + char::from(*it).to_digit(16)?))
-}
-
-/// Every byte that is not part of a character becomes a U+FFFD of its own, as Go does it.
-fn push_repaired(out: &mut String, raw: &[u8]) {
-    for chunk in raw.utf8_chunks() {
-        out.push_str(chunk.valid());
-        out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The writer: trees to compact JSON, byte for byte as Go's `encoding/json` writes it.
 
-use std::fmt::Write as _;
-
 use bytes::{BufMut, Bytes};
 use keelson_object::{Map, Value};
 
@@ -184,21 +182,51 @@ fn write_escape(character: &[u8], out: &mut impl BufMut) {
 /// Appends a float: shortest digits, with an exponent below 1e-6 and from 1e21 on. What JSON cannot say is `null`.
 pub fn write_float(number: f64, out: &mut impl BufMut) {
     debug_assert!(number.is_finite(), "no reader makes a float that JSON cannot say");
-    let size = number.abs();
-    let mut text = String::new();
     if !number.is_finite() {
-        text.push_str("null");
-    } else if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let _ = write!(text, "{number:e}");
-        if let Some(at) = text.find('e')
-            && !text[at..].starts_with("e-")
-        {
-            text.insert(at + 1, '+');
-        }
-    } else {
-        let _ = write!(text, "{number}");
+        return out.put_slice(b"null");
     }
-    out.put_slice(text.as_bytes());
+    if number.is_sign_negative() {
+        out.put_u8(b'-');
+    }
+    let size = number.abs();
+    let (digits, point) = shortest(size);
+    if size == 0.0 {
+        out.put_u8(b'0');
+    } else if !(1e-6..1e21).contains(&size) {
+        out.put_slice(&digits.as_bytes()[..1]);
+        if digits.len() > 1 {
+            out.put_u8(b'.');
+            out.put_slice(&digits.as_bytes()[1..]);
+        }
+        out.put_slice(format!("e{:+}", point - 1).as_bytes());
+    } else if point <= 0 {
+        out.put_slice(b"0.");
+        (point..0).for_each(|_| out.put_u8(b'0'));
+        out.put_slice(digits.as_bytes());
+    } else {
+        let whole = point.unsigned_abs() as usize;
+        let (before, behind) = digits.as_bytes().split_at(whole.min(digits.len()));
+        out.put_slice(before);
+        (digits.len()..whole).for_each(|_| out.put_u8(b'0'));
+        if !behind.is_empty() {
+            out.put_u8(b'.');
+            out.put_slice(behind);
+        }
+    }
+}
+
+/// The digits of a number, and where among them the point is. Of two shortest forms that are equally near Go takes the
+/// even one, as this does; the standard library takes the greater.
+fn shortest(number: f64) -> (String, i32) {
+    let mut buffer = ryu::Buffer::new();
+    let text = buffer.format_finite(number);
+    let (text, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    let leading = i32::try_from(all.len() - digits.len()).unwrap_or_default();
+    let point = i32::try_from(whole.len()).unwrap_or_default() + exponent.parse().unwrap_or(0) - leading;
+    (digits.trim_end_matches('0').to_owned(), point)
 }
 
 #[cfg(test)]
@@ -261,6 +289,9 @@ mod tests {
         check(1.234e-10, "1.234e-10");
         check(5e-324, "5e-324");
         check(f64::MAX, "1.7976931348623157e+308");
+        check(834.25689697265625, "834.2568969726562");
+        check(-0.0018053054809570313, "-0.0018053054809570312");
+        check(100.0, "100");
         check(9007199254740993.0, "9007199254740992");
         check(18446744073709551615.0, "18446744073709552000");
     }

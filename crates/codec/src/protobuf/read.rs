@@ -19,7 +19,7 @@ use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::conform::{DROPPED, is_left_out, settle, zero};
 use keelson_schema::{Field, Numbered, Shape, Struct, Type, Union};
 
-pub(super) use scalar::text;
+pub(super) use crate::text::text;
 
 use super::envelope::{Envelope, PREFIX, message_struct};
 use super::error::{Error, Fallible};

@@ -85,7 +85,10 @@ impl Matcher {
 fn slot(resource: &Resource, name: &str) -> Option<Slot> {
     match name {
         "metadata.name" => Some(Slot::Name),
-        "metadata.namespace" => Some(Slot::Namespace),
+        // Kinds of the cluster that list their fields do not list this one.
+        "metadata.namespace" if resource.scope == Scope::Namespaced || resource.selectable.is_empty() => {
+            Some(Slot::Namespace)
+        }
         _ => resource.selectable.iter().position(|it| it.label == name).map(Slot::Position),
     }
 }

@@ -9,6 +9,7 @@ use smol_str::ToSmolStr as _;
 
 use crate::protobuf::error::{Error, Fallible};
 use crate::protobuf::wire::{Fields, Payload};
+use crate::text::text;
 
 /// A whole number beyond this is not exact in a float.
 const EXACT: f64 = (1_u64 << 53) as f64;
@@ -41,21 +42,6 @@ pub(super) fn message(shape: &Shape, parts: &[&[u8]]) -> Fallible<Value> {
 /// The bytes in field 1 of a message that has no other.
 pub(super) fn raw<'d>(parts: &[&'d [u8]]) -> Fallible<&'d [u8]> {
     Ok(first(parts, "RawExtension", "raw")?.unwrap_or_default())
-}
-
-/// Text; every byte that is not part of a character becomes a U+FFFD, as when Go writes it in JSON.
-pub(in crate::protobuf) fn text(bytes: &[u8]) -> SmolStr {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => {
-            let mut repaired = String::with_capacity(bytes.len());
-            for chunk in bytes.utf8_chunks() {
-                repaired.push_str(chunk.valid());
-                repaired.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-            }
-            repaired.into()
-        }
-    }
 }
 
 fn first<'d>(parts: &[&'d [u8]], message: &str, field: &str) -> Fallible<Option<&'d [u8]>> {
