@@ -118,11 +118,11 @@ impl Step {
 fn normalized(mut value: Value) -> Value {
     match &mut value {
         Value::Object(map) => {
-            map.remove("managedFields");
             for (name, value) in map.iter_mut() {
                 *value = match (name.as_str(), value.take()) {
                     (
-                        "uid" | "resourceVersion" | "creationTimestamp" | "deletionTimestamp" | "continue",
+                        "uid" | "resourceVersion" | "creationTimestamp" | "deletionTimestamp" | "continue"
+                        | "time",
                         Value::String(_),
                     ) => Value::from("*"),
                     (_, value) => normalized(value),
@@ -207,8 +207,9 @@ mod tests {
 
     #[test]
     fn what_differs_from_server_to_server_is_not_compared() {
-        let object = json!({"metadata": {"uid": "1", "name": "a", "managedFields": []}, "data": {"x": "y"}});
-        let expected = json!({"metadata": {"uid": "*", "name": "a"}, "data": {"x": "y"}});
+        let managers = |time: &str| json!([{"manager": "m", "time": time}]);
+        let object = json!({"metadata": {"uid": "1", "name": "a", "managedFields": managers("now")}, "data": {"x": "y"}});
+        let expected = json!({"metadata": {"uid": "*", "name": "a", "managedFields": managers("*")}, "data": {"x": "y"}});
         assert_eq!(normalized(object), expected);
     }
 }

@@ -15,8 +15,10 @@ use tempfile::TempDir;
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The flags with which a server serves every version of every kind.
-pub const EVERYTHING: [&str; 2] =
-    ["--runtime-config=api/all=true", "--feature-gates=StorageVersionMigrator=true"];
+pub const EVERYTHING: [&str; 2] = [
+    "--runtime-config=api/all=true",
+    "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
+];
 
 /// Two processes that end when this is dropped.
 pub struct Upstream {

@@ -8,7 +8,7 @@ use std::path::Path;
 use keelson_codec::{json, protobuf, yaml};
 use keelson_schema::Schema;
 use keelson_testkit::yardstick::{self, Sample};
-use keelson_testkit::{Answer, Client, Options, RunningServer};
+use keelson_testkit::{Answer, Client, Options, RunningServer, openapi};
 use serde_json::Value;
 
 /// Counts, and what does not fit.
@@ -105,7 +105,7 @@ fn through_protobuf(sample: &Sample, _: &Schema) -> Result<(), String> {
 #[tokio::test]
 async fn discovery_is_what_upstream_publishes() {
     let Some(folder) = yardstick::folder("discovery") else { return };
-    let server = RunningServer::start(Options::default().argument("--runtime-config=api/all=true")).await;
+    let server = RunningServer::start(everything()).await;
     let client = server.client();
     let mut report = Report::default();
     let mut wrong = Vec::new();
@@ -127,6 +127,49 @@ async fn discovery_is_what_upstream_publishes() {
     }
     report.count("discovery documents", paths.len(), wrong);
     report.finish();
+}
+
+/// Paths that are not served yet.
+const GAPS: &[&str] = &["/logs/", "/.well-known/", "/openid/"];
+
+#[tokio::test]
+async fn openapi_is_what_upstream_publishes() {
+    let Some(folder) = yardstick::folder("openapi") else { return };
+    let server = RunningServer::start(everything()).await;
+    let client = server.client();
+    let read = |path: &Path| std::fs::read(path).expect("a document");
+    let mut compared = openapi::Report::default();
+    let entries = std::fs::read_dir(folder.join("openapi/v3")).expect("the folder of documents");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    for path in &paths {
+        let name = path.file_name().expect("a name").to_string_lossy().replace("__", "/");
+        let name = name.trim_end_matches("_openapi.json");
+        if GAPS.iter().any(|gap| format!("/{name}/").starts_with(gap)) {
+            continue;
+        }
+        let ours = client.get(&format!("/openapi/v3/{name}")).await.text();
+        compared.add(name, ours.as_bytes(), &read(path), openapi::Extent::Everything);
+    }
+    let ours = client.get("/openapi/v2").await.text();
+    compared.add(
+        "v2",
+        ours.as_bytes(),
+        &read(&folder.join("openapi/swagger.json")),
+        openapi::Extent::Without(GAPS),
+    );
+    println!("{:<28} {} of {}", "OpenAPI documents", compared.equal, compared.total);
+    assert_eq!(compared.equal, compared.total, "{compared}");
+}
+
+/// With these flags upstream's server gives the published documents.
+fn everything() -> Options {
+    let flags = [
+        "--runtime-config=api/all=true",
+        "--feature-gates=AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+        "--enable-logs-handler=true",
+    ];
+    flags.into_iter().fold(Options::default(), Options::argument)
 }
 
 async fn document(client: &Client, name: &str) -> Answer {

@@ -15,6 +15,7 @@ pub(crate) fn group() -> Group {
             .category("api-extensions")
             .storage_path("apiextensions.k8s.io/customresourcedefinitions")
             .version(Version::stored("v1"))
+            .announced_as("v1beta1")
             .columns(default_columns())
             .with_status()
             .conditional_update()

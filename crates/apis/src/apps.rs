@@ -46,9 +46,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .short_name("sts")
                 .columns(stateful_set::columns())
                 .with_scale(SCALE)
-                .strategy(stateful_set::StatefulSet {
-                    max_unavailable: settings.is_on("MaxUnavailableStatefulSet"),
-                }),
+                .strategy(stateful_set::StatefulSet::new(settings)),
         )
 }
 

@@ -16,6 +16,6 @@ pub(crate) fn group(settings: &Settings) -> Group {
             .version(Version::served("v1").converts(hpa::CONVERSION))
             .columns(hpa::columns())
             .with_status()
-            .strategy(hpa::HorizontalPodAutoscaler { tolerance: settings.is_on("HPAConfigurableTolerance") }),
+            .strategy(hpa::HorizontalPodAutoscaler::new(settings)),
     )
 }

@@ -14,7 +14,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .columns(lease::columns())
                 .creates_on_update()
                 .conditional_update()
-                .strategy(lease::Lease { election: settings.is_on("CoordinatedLeaderElection") }),
+                .strategy(lease::Lease::new(settings)),
         )
         .serve(
             Resource::namespaced("LeaseCandidate", "leasecandidates")

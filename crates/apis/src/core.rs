@@ -3,85 +3,207 @@
 mod config_map;
 mod endpoints;
 pub(crate) mod event;
+mod limit_range;
 mod namespace;
 mod node;
+mod persistent_volume;
+mod persistent_volume_claim;
 mod pod;
+mod pod_template;
+mod replication_controller;
+mod resource_quota;
 mod secret;
 mod service;
+mod service_account;
 
-use keelson_registry::{Column, Group, Resource, Subresource, Version};
+use keelson_object::SelectableField;
+use keelson_registry::{Group, Resource, Scale, Subresource, Version};
 
 use crate::catalog::Settings;
+use crate::shared::default_columns::default_columns;
+use crate::shared::pod_template::Gates;
+
+/// What can be done through the proxy of an object.
+const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
+
+const SCALE: Scale =
+    Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
 
 /// The core group, which has no name.
 pub(crate) fn group(settings: &Settings) -> Group {
+    let group = storage(workloads(configuration(Group::new(""), settings), settings));
+    network(cluster(group))
+}
+
+/// What pods read, and what is told about them.
+fn configuration(group: Group, settings: &Settings) -> Group {
     let event_ttl = settings.event_ttl;
-    Group::new("")
+    group
         .serve(
             Resource::namespaced("ConfigMap", "configmaps")
                 .short_name("cm")
-                .version(Version::stored("v1").columns(config_map::columns()))
+                .version(Version::stored("v1"))
+                .columns(config_map::columns())
                 .strategy(config_map::ConfigMap),
         )
         .serve(
-            Resource::namespaced("Endpoints", "endpoints")
-                .short_name("ep")
-                .storage_path("services/endpoints")
-                .version(Version::stored("v1").columns(endpoints::columns())),
+            Resource::namespaced("Secret", "secrets")
+                .version(Version::stored("v1"))
+                .columns(secret::columns())
+                .selectable(SelectableField::plain("type"))
+                .strategy(secret::Secret),
+        )
+        .serve(
+            Resource::namespaced("ServiceAccount", "serviceaccounts")
+                .short_name("sa")
+                .version(Version::stored("v1"))
+                .returns_deleted()
+                .strategy(service_account::ServiceAccount),
         )
         .serve(
             event::selectable(Resource::namespaced("Event", "events").short_name("ev"))
-                .version(Version::stored("v1").columns(event::columns()))
+                .version(Version::stored("v1"))
+                .columns(event::columns())
                 .creates_on_update()
                 .lives(move |_| event_ttl),
         )
+}
+
+/// Pods, and what makes them.
+fn workloads(group: Group, settings: &Settings) -> Group {
+    let gates = Gates::of(settings);
+    let pods = Resource::namespaced("Pod", "pods").short_name("po").category("all");
+    group
+        .serve(
+            pod::selectable(pod::subresources(pods))
+                .version(Version::stored("v1"))
+                .columns(pod::columns())
+                .returns_deleted()
+                .strategy(pod::Pod(gates.clone())),
+        )
+        .serve(
+            Resource::namespaced("Binding", "bindings")
+                .version(Version::stored("v1"))
+                .answered(pod::Bindings),
+        )
+        .serve(
+            Resource::namespaced("PodTemplate", "podtemplates")
+                .version(Version::stored("v1"))
+                .columns(pod_template::columns())
+                .returns_deleted()
+                .strategy(pod_template::PodTemplate(gates.clone())),
+        )
+        .serve(
+            Resource::namespaced("ReplicationController", "replicationcontrollers")
+                .short_name("rc")
+                .category("all")
+                .storage_path("controllers")
+                .version(Version::stored("v1"))
+                .columns(replication_controller::columns())
+                .selectable(SelectableField {
+                    default: "0".into(),
+                    ..SelectableField::plain("status.replicas")
+                })
+                .with_status()
+                .with_scale(SCALE)
+                .strategy(replication_controller::ReplicationController(gates)),
+        )
+}
+
+/// Volumes and limits.
+fn storage(group: Group) -> Group {
+    group
+        .serve(
+            Resource::cluster("PersistentVolume", "persistentvolumes")
+                .short_name("pv")
+                .version(Version::stored("v1"))
+                .columns(persistent_volume::columns())
+                .with_status()
+                .returns_deleted()
+                .strategy(persistent_volume::PersistentVolume),
+        )
+        .serve(
+            Resource::namespaced("PersistentVolumeClaim", "persistentvolumeclaims")
+                .short_name("pvc")
+                .version(Version::stored("v1"))
+                .columns(persistent_volume_claim::columns())
+                .with_status()
+                .returns_deleted()
+                .strategy(persistent_volume_claim::PersistentVolumeClaim),
+        )
+        .serve(
+            Resource::namespaced("LimitRange", "limitranges")
+                .short_name("limits")
+                .version(Version::stored("v1"))
+                .columns(default_columns())
+                .creates_on_update()
+                .without_effect("pods and claims are not checked against limit ranges yet")
+                .strategy(limit_range::LimitRange),
+        )
+        .serve(
+            Resource::namespaced("ResourceQuota", "resourcequotas")
+                .short_name("quota")
+                .version(Version::stored("v1"))
+                .columns(resource_quota::columns())
+                .with_status()
+                .returns_deleted()
+                .without_effect("quotas are not enforced yet")
+                .strategy(resource_quota::ResourceQuota),
+        )
+}
+
+/// What belongs to no namespace, and namespaces themselves.
+fn cluster(group: Group) -> Group {
+    group
         .serve(
             Resource::cluster("Namespace", "namespaces")
                 .short_name("ns")
-                .version(Version::stored("v1").columns(namespace::columns()))
-                .selectable(keelson_object::SelectableField::plain("status.phase"))
+                .version(Version::stored("v1"))
+                .columns(namespace::columns())
+                .selectable(SelectableField::plain("status.phase"))
                 .with_status()
                 .subresource(Subresource::part("finalize").verbs(&["update"]))
                 .verbs(namespace::VERBS)
+                .returns_deleted()
                 .strategy(namespace::Namespace),
         )
         .serve(
             Resource::cluster("Node", "nodes")
                 .short_name("no")
                 .storage_path("minions")
-                .version(Version::stored("v1").columns(node::columns()))
+                .version(Version::stored("v1"))
+                .columns(node::columns())
                 .selectable(node::unschedulable())
+                .subresource(Subresource::connect("proxy", "v1", "NodeProxyOptions", PROXY))
                 .with_status()
                 .strategy(node::Node),
         )
+}
+
+/// How pods are reached.
+fn network(group: Group) -> Group {
+    group
         .serve(
-            pod::selectable(Resource::namespaced("Pod", "pods").short_name("po").category("all"))
-                .version(Version::stored("v1").columns(pod::columns()))
-                .with_status()
-                .returns_deleted()
-                .strategy(pod::Pod),
-        )
-        .serve(
-            Resource::namespaced("Secret", "secrets")
-                .version(Version::stored("v1").columns(secret::columns()))
-                .selectable(keelson_object::SelectableField::plain("type"))
-                .strategy(secret::Secret),
-        )
-        .serve(
-            Resource::namespaced("ServiceAccount", "serviceaccounts")
-                .short_name("sa")
-                .returns_deleted()
-                .version(Version::stored("v1").columns([Column::name(), Column::age()])),
+            Resource::namespaced("Endpoints", "endpoints")
+                .short_name("ep")
+                .storage_path("services/endpoints")
+                .version(Version::stored("v1"))
+                .columns(endpoints::columns())
+                .creates_on_update()
+                .strategy(endpoints::Endpoints),
         )
         .serve(
             Resource::namespaced("Service", "services")
                 .short_name("svc")
                 .category("all")
                 .storage_path("services/specs")
-                .version(Version::stored("v1").columns(service::columns()))
-                .selectable(keelson_object::SelectableField::plain("spec.clusterIP"))
-                .selectable(keelson_object::SelectableField::plain("spec.type"))
+                .version(Version::stored("v1"))
+                .columns(service::columns())
+                .selectable(SelectableField::plain("spec.clusterIP"))
+                .selectable(SelectableField::plain("spec.type"))
+                .subresource(Subresource::connect("proxy", "v1", "ServiceProxyOptions", PROXY))
                 .with_status()
+                .creates_on_update()
                 .returns_deleted()
                 .strategy(service::Service),
         )

@@ -9,11 +9,6 @@ use keelson_registry::{Group, Resource, Version};
 use crate::catalog::Settings;
 
 pub(crate) fn group(settings: &Settings) -> Group {
-    let features = pod_group::Features {
-        topology: settings.is_on("TopologyAwareWorkloadScheduling"),
-        claims: settings.is_on("DRAWorkloadResourceClaims"),
-        preemption: settings.is_on("WorkloadAwarePreemption"),
-    };
     Group::new("scheduling.k8s.io")
         .serve(
             Resource::cluster("PriorityClass", "priorityclasses")
@@ -27,11 +22,11 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .version(Version::stored("v1alpha2").gate("GenericWorkload"))
                 .columns(pod_group::columns())
                 .with_status()
-                .strategy(pod_group::PodGroup(features)),
+                .strategy(pod_group::PodGroup::new(settings)),
         )
         .serve(
             Resource::namespaced("Workload", "workloads")
                 .version(Version::stored("v1alpha2").gate("GenericWorkload"))
-                .strategy(workload::Workload(features)),
+                .strategy(workload::Workload::new(settings)),
         )
 }

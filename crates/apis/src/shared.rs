@@ -1,6 +1,8 @@
 //! Rules and helpers that several kinds share.
 
+pub(crate) mod addresses;
 pub(crate) mod cells;
+pub(crate) mod claim;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
 pub(crate) mod edit;

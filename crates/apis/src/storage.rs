@@ -7,6 +7,7 @@ use keelson_object::{Cell, Object};
 use keelson_registry::{Column, Group, Resource, Version};
 
 use crate::catalog::Settings;
+use crate::shared::default_columns::default_columns;
 use crate::shared::{cells, status};
 
 pub(crate) fn group(settings: &Settings) -> Group {
@@ -28,7 +29,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
         )
         .serve(
             Resource::namespaced("CSIStorageCapacity", "csistoragecapacities")
-                .columns([Column::name(), created_at()])
+                .columns(default_columns())
                 .version(Version::stored("v1"))
                 .conditional_update(),
         )
@@ -74,15 +75,4 @@ fn attachment_columns() -> [Column; 6] {
 
 fn drivers(object: &Object) -> Cell {
     Cell::Int(object.fields.map("spec").map_or(0, |spec| spec.list("drivers").len()) as i64)
-}
-
-/// Upstream prints capacities as it prints what it knows nothing about.
-///
-/// Upstream: apiserver/pkg/registry/rest/table.go, ConvertToTable (v1.36.4).
-fn created_at() -> Column {
-    let mut column = Column::computed("Created At", |object| {
-        Cell::from(object.meta.creation_timestamp.map(|it| it.to_string()).unwrap_or_default())
-    });
-    column.kind = "date";
-    column
 }

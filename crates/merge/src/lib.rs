@@ -2,6 +2,7 @@
 
 #![deny(missing_docs)]
 
+pub mod apply;
 pub mod json_patch;
 pub mod merge_patch;
 pub mod strategic;

@@ -2,6 +2,7 @@
 //! catalog from beginning to end, and discovery cannot disagree with routing.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -85,9 +86,24 @@ impl Catalog {
         Some(Found { live: live.clone(), version })
     }
 
+    /// The resource called `plural`, whatever its versions.
+    pub fn live(&self, group: &str, plural: &str) -> Option<&Arc<Live>> {
+        self.group(group)?.resources.iter().find(|it| it.resource.plural == plural)
+    }
+
     /// Grows with every change: what was derived from another generation is stale.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+}
+
+impl fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.groups.iter().map(|it| &it.name);
+        f.debug_struct("Catalog")
+            .field("generation", &self.generation)
+            .field("groups", &names.collect::<Vec<_>>())
+            .finish()
     }
 }
 

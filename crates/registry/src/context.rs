@@ -1,10 +1,16 @@
 //! Context: who acts, when, and what they are told besides the answer.
 
+use std::sync::Arc;
+
 use keelson_authn::User;
 use keelson_object::SmolStr;
 use keelson_object::scalar::Time;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::live::Live;
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +31,12 @@ pub struct Context {
     pub dry_run: DryRun,
     /// The name under which fields are managed.
     pub field_manager: SmolStr,
+    /// The version in which the client speaks: `apps/v1`.
+    pub api_version: SmolStr,
     /// What time it is.
     pub clock: Clock,
+    /// Everything that is served, for those who act on other resources, too.
+    pub catalog: Option<Arc<Catalog>>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -37,7 +47,9 @@ impl Context {
             user,
             dry_run: DryRun::Off,
             field_manager: SmolStr::default(),
+            api_version: SmolStr::default(),
             clock,
+            catalog: None,
             warnings: Mutex::default(),
         }
     }
@@ -45,6 +57,12 @@ impl Context {
     /// Now, to the second.
     pub fn now(&self) -> Time {
         Time::from_unix(i64::try_from(self.clock.since_epoch().as_secs()).unwrap_or(i64::MAX))
+    }
+
+    /// The objects of another resource.
+    pub fn reach(&self, group: &str, plural: &str) -> Result<&Arc<Live>> {
+        let live = self.catalog.as_ref().and_then(|it| it.live(group, plural));
+        live.ok_or_else(|| Error::Bug(format!("{plural} of the group {group:?} are out of reach")))
     }
 
     /// Tells the client something; the same thing only once.

@@ -70,6 +70,7 @@ impl Shape<'_> {
     /// The object that `draft` describes, without defaults.
     pub fn read(&self, context: &Context, draft: Draft, validation: FieldValidation) -> Result<Object> {
         let Draft { mut value, duplicates, mut complaints, origin } = draft;
+        keep_reset_of_managers(&mut value);
         let patched = (origin == Origin::Patch).then(|| echo(&value));
         let wrong = |error: &dyn std::fmt::Display| self.wrong(patched.as_deref(), error);
         complaints.extend(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
@@ -100,6 +101,18 @@ impl Shape<'_> {
             "{kind} in version {:?} cannot be handled as a {kind}: {error}",
             self.version
         ))
+    }
+}
+
+/// An empty list of managers means that they are to be forgotten, but empty lists do not survive; a list of one empty
+/// entry means the same, and does.
+fn keep_reset_of_managers(value: &mut Value) {
+    let Value::Map(map) = value else { return };
+    let Some(Value::Map(metadata)) = map.get_mut("metadata") else { return };
+    if let Some(Value::List(entries)) = metadata.get_mut("managedFields")
+        && entries.is_empty()
+    {
+        entries.push(Value::Map(keelson_object::Map::new()));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What happens to the metadata of every object, whatever its kind.
 
+pub mod field_managers;
 pub mod finalizers;
 pub mod generation;
 pub mod meta_rules;

@@ -1,5 +1,7 @@
 //! The operations: what clients do to resources.
 
+mod answer;
+mod apply;
 mod create;
 mod delete;
 mod delete_collection;
@@ -10,6 +12,8 @@ mod select;
 mod update;
 mod watch;
 
+pub use answer::answer;
+pub use apply::apply;
 pub use create::create;
 pub use delete::{Deleted, delete};
 pub use delete_collection::delete_collection;

@@ -131,6 +131,20 @@ pub enum Part {
     Main,
     /// The status.
     Status,
-    /// A part that only the kind knows: one of `Resource::parts`.
+    /// The number of replicas, through the scale.
+    Scale,
+    /// A part that only the kind knows: one of `Resource::subresources`.
     Named(&'static str),
+}
+
+impl Part {
+    /// The subresource; empty for the object itself.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Main => "",
+            Part::Status => "status",
+            Part::Scale => "scale",
+            Part::Named(name) => name,
+        }
+    }
 }

@@ -227,6 +227,8 @@ pub struct Resource {
     pub owned_finalizers: bool,
     /// The resource of another group whose objects these are.
     pub stands_for: Option<GroupResource>,
+    /// The version that discovery announces as the stored one, where that is not ours.
+    pub announced: Option<SmolStr>,
     /// Who answers, if nothing is stored.
     pub answers: Option<Arc<dyn Answer>>,
     /// What users are told who rely on an effect that is not there yet.
@@ -271,6 +273,7 @@ impl Resource {
             items_carry_head: false,
             owned_finalizers: false,
             stands_for: None,
+            announced: None,
             answers: None,
             without_effect: None,
             strategy: Arc::new(Plain),
@@ -336,6 +339,13 @@ impl Resource {
     #[must_use]
     pub fn stands_for(mut self, group: &str, plural: &str) -> Resource {
         self.stands_for = Some(GroupResource { group: group.into(), resource: plural.into() });
+        self
+    }
+
+    /// Clients compare the hash of the stored version with what upstream's server told them: tell them this one.
+    #[must_use]
+    pub fn announced_as(mut self, version: &str) -> Resource {
+        self.announced = Some(version.into());
         self
     }
 

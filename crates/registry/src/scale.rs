@@ -6,7 +6,7 @@ use keelson_object::selector::label::Selector;
 use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, Value};
 
 use crate::error::{Error, Result};
-use crate::resource::Scale;
+use crate::resource::{Resource, Scale, Version};
 
 /// The kind and version in which scales are spoken of.
 pub const KIND: &str = "Scale";
@@ -39,6 +39,26 @@ pub fn of(object: &Object, at: &Scale) -> Object {
     Object { kind: KIND.into(), api_version: API_VERSION.into(), meta, fields }
 }
 
+/// What applying `scale` means for the object behind it: a patch with its name and the number of replicas.
+pub fn patch(scale: &Value, at: &Scale, version: &Version, resource: &Resource) -> Value {
+    let mut object = Map::new();
+    object.push_new("apiVersion", version.api_version.as_str());
+    object.push_new("kind", resource.kind.as_str());
+    let scale = scale.as_map();
+    if let Some(metadata) = scale.and_then(|it| it.get("metadata")) {
+        object.push_new("metadata", metadata.clone());
+    }
+    if let Some(replicas) = scale.and_then(|it| it.at("spec.replicas")) {
+        let (parents, field) = at.replicas.rsplit_once('.').unwrap_or(("", at.replicas));
+        let mut map = &mut object;
+        for parent in parents.split('.').filter(|it| !it.is_empty()) {
+            map = map.map_mut(parent);
+        }
+        map.set(field, replicas.clone());
+    }
+    Value::Map(object)
+}
+
 /// `old` with the number that `scale` asks for.
 pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
     let wanted = scale.fields.at("spec.replicas").and_then(Value::as_int).unwrap_or_default();
@@ -68,6 +88,11 @@ pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
 fn selector(object: &Object, path: &str) -> Option<String> {
     match object.fields.at(path)? {
         Value::String(text) => Some(text.to_string()),
+        // Older kinds keep labels that all must be there.
+        Value::Map(map) if map.iter().all(|(_, value)| value.as_str().is_some()) => {
+            let pairs = map.iter().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
+            Some(Selector::from_labels(pairs).to_string())
+        }
         Value::Map(map) => Selector::from_label_selector(map).ok().map(|it| it.to_string()),
         _ => None,
     }
@@ -101,6 +126,19 @@ mod tests {
         assert_eq!((number("spec.replicas"), number("status.replicas")), (Some(3), Some(2)));
         assert_eq!(scale.fields.at("status.selector").and_then(Value::as_str), Some("app=web"));
         assert_eq!((scale.meta.name.as_str(), scale.meta.resource_version.as_str()), ("web", "7"));
+    }
+
+    #[test]
+    fn a_selector_of_plain_labels_is_text_as_well() {
+        let mut object = deployment();
+        let selector = object.fields.map_mut("spec").map_mut("selector");
+        selector.remove("matchLabels");
+        assert_eq!(of(&object, &AT).fields.at("status.selector"), None);
+        let selector = object.fields.map_mut("spec").map_mut("selector");
+        selector.set("b", "2");
+        selector.set("a", "1");
+        let shown = of(&object, &AT);
+        assert_eq!(shown.fields.at("status.selector").and_then(Value::as_str), Some("a=1,b=2"));
     }
 
     #[test]

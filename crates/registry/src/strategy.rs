@@ -6,6 +6,8 @@
 use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
+use crate::options::Part;
+use crate::options::{DeleteOptions, Propagation};
 
 /// What a name of this kind must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,12 @@ pub trait Strategy: Send + Sync + 'static {
         object.fields = old.fields.clone();
     }
 
+    /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
+    /// the usual: the object does not write its status, the status not the spec.
+    fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {
+        None
+    }
+
     /// What is wrong with a new object.
     fn validate(&self, _context: &Context, _object: &Object, _errors: &mut FieldErrors) {}
 
@@ -72,6 +80,16 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
+    /// What is wrong with a change of a part that only the kind knows.
+    fn validate_part_update(
+        &self,
+        _part: &'static str,
+        _object: &Object,
+        _old: &Object,
+        _errors: &mut FieldErrors,
+    ) {
+    }
+
     /// What the client should know about an object that is accepted.
     fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()
@@ -80,6 +98,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
 
+    /// How a field selector is refused that names a field which cannot be selected, where the kind has its own words.
+    fn unknown_field(&self, _label: &str) -> Option<String> {
+        None
+    }
+
     /// What a name must look like.
     fn name_rule(&self) -> NameRule {
         NameRule::Subdomain
@@ -87,6 +110,16 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// How many seconds an object gets to go, given what the client asked for; `None` if the kind goes at once.
     fn grace_seconds(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// What becomes of dependents when neither the client nor a finalizer says.
+    fn propagation(&self) -> Propagation {
+        Propagation::Background
+    }
+
+    /// What whoever deletes an object like this should know.
+    fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
         None
     }
 

@@ -1,16 +1,18 @@
 //! Publishing: how structs, kinds and options look in OpenAPI documents.
 //!
 //! [`Components`] collects the kinds that a document names and everything these refer to, and gives one schema
-//! after the other, so that no more than one of them is in memory as a tree. Descriptions are not published.
+//! after the other, so that no more than one of them is in memory as a tree. [`Descriptions`] are published if they are at hand.
 
 mod components;
-mod facts;
+mod descriptions;
+mod fixed;
 mod name;
 mod parameters;
 mod property;
 mod tables;
 
 pub use components::Components;
+pub use descriptions::Descriptions;
 pub use name::custom_name;
 pub use parameters::{Parameter, options};
 

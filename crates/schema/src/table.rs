@@ -7,7 +7,7 @@ use keelson_object::Value;
 use smol_str::SmolStr;
 
 use crate::builtin::{Kind, Lifecycle, Method, Scope};
-use crate::types::{Field, ListType, Member, Patch, Shape, Struct, StructRef, Type, Union};
+use crate::types::{Field, ListType, Member, Patch, Shape, Struct, StructRef, Type, Union, UnionRole};
 
 /// What one table says.
 #[derive(Debug, Default)]
@@ -242,6 +242,10 @@ fn set_flag(field: &mut Field, flag: &str) -> Option<()> {
         }
         None if flag == "omitzero" => field.omit_zero = true,
         None if flag == "optional" => field.is_optional = true,
+        None if flag == "required" => field.is_optional = false,
+        None if flag == "undescribed" => field.is_described = false,
+        None if flag == "discriminator" => field.union = Some(Box::new(UnionRole::Discriminator)),
+        Some(("member", value)) => field.union = Some(Box::new(UnionRole::Member(value.into()))),
         Some(("map" | "struct", how)) => {
             field.is_atomic = how == "atomic";
             field.is_granular = how == "granular";

@@ -129,7 +129,11 @@ fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
         .map(|it| Subresource {
             name: it.name,
             kind: it.kind.as_ref().map_or(&resource.kind, |foreign| &foreign.kind),
-            foreign: it.kind.as_ref().map(|foreign| (&*foreign.group, &*foreign.version)),
+            foreign: it
+                .kind
+                .as_ref()
+                .filter(|foreign| foreign.group != resource.group)
+                .map(|foreign| (&*foreign.group, &*foreign.version)),
             verbs: it.verbs,
         })
         .collect();

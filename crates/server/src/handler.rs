@@ -83,8 +83,10 @@ impl Call<'_> {
     fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
         let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
         context.dry_run = dry_run;
+        context.catalog = Some(self.facts.server.catalog.load());
         context.field_manager =
             write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
+        context.api_version = self.found.version().api_version.clone();
         context
     }
 

@@ -30,13 +30,25 @@ pub struct Settings {
     pub version: String,
     /// What is switched on.
     pub features: Features,
+    /// What is served beyond the catalog.
+    pub extras: Vec<Extra>,
+}
+
+/// Something that a server may serve beside its API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// The folder with logs, `/logs`.
+    Logs,
+    /// Who issues the tokens of service accounts, `/.well-known/openid-configuration` and `/openid/v1/jwks`.
+    Issuer,
 }
 
 impl Settings {
     /// What a server of this version says unless told otherwise.
     pub fn new(version: &Version) -> Settings {
         let Version { emulation_major, emulation_minor, .. } = version;
-        Settings { version: format!("{emulation_major}.{emulation_minor}"), features: Features::default() }
+        let version = format!("{emulation_major}.{emulation_minor}");
+        Settings { version, features: Features::default(), extras: Vec::new() }
     }
 }
 

@@ -167,9 +167,14 @@ fn place(info: &RequestInfo) -> Address {
 
 fn check_scope(found: &Found, info: &RequestInfo, place: Address) -> Result<()> {
     let has_namespace = !namespace(info).is_empty();
+    // What is not stored has no names, and cannot be listed across namespaces.
+    let is_stored = found.live.resource.answers.is_none();
     match found.live.resource.scope {
+        _ if !is_stored && place != Address::Collection => Err(Error::NoSuchResource),
         Scope::Cluster if has_namespace => Err(Error::NoSuchResource),
-        Scope::Namespaced if !has_namespace && place != Address::Collection => Err(Error::NoSuchResource),
+        Scope::Namespaced if !has_namespace && (!is_stored || place != Address::Collection) => {
+            Err(Error::NoSuchResource)
+        }
         _ => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ pub mod connect;
 pub mod fixture;
 mod kubeconfig;
 pub mod memory;
+pub mod openapi;
 pub mod pki;
 mod server;
 pub mod tool;

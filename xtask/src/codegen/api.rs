@@ -43,6 +43,22 @@ pub struct Field {
     pub flags: Vec<String>,
 }
 
+impl Field {
+    /// The same as part of a union: one field may say which member is set, the others are the members.
+    fn of_union(mut self, member: &Member) -> Field {
+        let is_discriminator = member.markers.iter().any(|it| it == "unionDiscriminator");
+        let flag = match &member.name {
+            _ if is_discriminator => "discriminator".to_owned(),
+            Some(name) => format!("member={name}"),
+            None => return self,
+        };
+        // The default comes last, because it may hold blanks.
+        let at = self.flags.iter().position(|it| it.starts_with("default=")).unwrap_or(self.flags.len());
+        self.flags.insert(at, flag);
+        self
+    }
+}
+
 /// Packages of single group versions; the other source is every version in `k8s.io/api`.
 const SINGLE: &[&str] = &[
     "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -118,13 +134,15 @@ impl Gathering<'_> {
         self.structs.insert(name.clone(), None);
         let package = self.packages.get(&long(&name.package))?;
         let own = package.types.get(&name.name).with_context(|| format!("no type {name:?}"))?;
-        let is_atomic = own.declaration.markers.iter().any(|it| it == "structType=atomic");
+        let is_marked = |marker: &str| own.declaration.markers.iter().any(|it| it == marker);
+        let (is_atomic, is_union) = (is_marked("structType=atomic"), is_marked("union"));
         let (home, defined, members) = self.packages.members(&package, &name.name)?;
         let mut fields = Vec::new();
         for member in &members {
             let field = self.field(&home, &defined, member);
             let label = member.name.as_deref().unwrap_or("an embedded type");
-            fields.extend(field.with_context(|| format!("in {label} of {}.{}", name.package, name.name))?);
+            let field = field.with_context(|| format!("in {label} of {}.{}", name.package, name.name))?;
+            fields.extend(field.map(|field| if is_union { field.of_union(member) } else { field }));
         }
         self.structs.insert(name.clone(), Some(Struct { name: name.name.clone(), is_atomic, fields }));
         Ok(())
@@ -149,8 +167,14 @@ impl Gathering<'_> {
             .filter(|it| options.contains(it))
             .map(|it| (*it).to_owned())
             .collect();
-        if !options.contains(&"omitempty") && member.markers.iter().any(|it| it == "optional") {
-            flags.push("optional".to_owned());
+        let is_marked = |marker: &str| member.markers.iter().any(|it| it == marker);
+        let presence = match options.contains(&"omitempty") {
+            false => Some("optional").filter(|it| is_marked(it)),
+            true => Some("required").filter(|it| is_marked(it)),
+        };
+        flags.extend(presence.map(str::to_owned));
+        if !json.is_empty() && !member.is_described {
+            flags.push("undescribed".to_owned());
         }
         flags.extend(merge_flags(member));
         flags.extend(default_flag(package, member)?);
@@ -185,7 +209,7 @@ impl Gathering<'_> {
         let mut enums = BTreeMap::new();
         for name in package.order.iter().filter(|name| self.enums.contains(&own(name))) {
             let values = package.constants.iter().filter(|it| it.of.as_deref() == Some(name));
-            let mut values: Vec<String> = values.map(|it| it.value.clone()).collect();
+            let mut values: Vec<String> = values.filter_map(|it| it.text().map(str::to_owned)).collect();
             values.sort();
             values.dedup();
             enums.insert(name.clone(), values);

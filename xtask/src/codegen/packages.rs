@@ -7,7 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::modules::Modules;
-use super::source::{self, Constant, Declaration, Expression, Member};
+use super::source::{self, Constant, Declaration, Expression, Meaning, Member};
 
 /// All packages that were asked for so far.
 pub struct Packages {
@@ -126,10 +126,17 @@ impl Packages {
                     package.order.push(name);
                 }
             }
-            package.constants.extend(source.constants);
+            package.constants.extend(source.constants.into_iter().filter_map(|it| self.settle(it, &imports)));
             package.markers.extend(source.markers);
         }
         Ok(package)
+    }
+
+    /// The constant with its text; `None` if it is that of a package that no table is made from.
+    fn settle(&self, constant: Constant, imports: &BTreeMap<String, String>) -> Option<Constant> {
+        let Meaning::Same(import, name) = &constant.value else { return Some(constant) };
+        let text = self.get(imports.get(import)?).ok()?.constant(name)?.to_owned();
+        Some(Constant { value: Meaning::Text(text), ..constant })
     }
 
     /// What `expression`, written in `defined` of `package`, means.
@@ -219,7 +226,7 @@ impl Packages {
 impl Package {
     /// The text of a constant.
     pub fn constant(&self, name: &str) -> Option<&str> {
-        self.constants.iter().find(|it| it.name == name).map(|it| it.value.as_str())
+        self.constants.iter().find(|it| it.name == name).and_then(Constant::text)
     }
 }
 

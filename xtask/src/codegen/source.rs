@@ -46,14 +46,31 @@ pub struct Member {
     pub expression: Expression,
     pub tag: String,
     pub markers: Vec<String>,
+    /// Whether its comment says anything beside markers.
+    pub is_described: bool,
 }
 
-/// `Name Type = "value"`.
+/// `Name Type = "value"`, `Name = Type("value")` or `Name = Type(other.Name)`.
 #[derive(Clone, Debug)]
 pub struct Constant {
     pub name: String,
     pub of: Option<String>,
-    pub value: String,
+    pub value: Meaning,
+}
+
+/// What a constant is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    Text(String),
+    /// What the constant of another package is: its import, and its name there.
+    Same(String, String),
+}
+
+impl Constant {
+    /// Its text, if it is known.
+    pub fn text(&self) -> Option<&str> {
+        if let Meaning::Text(text) = &self.value { Some(text) } else { None }
+    }
 }
 
 impl Member {
@@ -134,14 +151,34 @@ impl Parser<'_> {
             self.at += 1;
             return;
         };
-        let of = if self.line() == line { self.word() } else { None };
-        if self.line() == line
-            && self.take('=')
-            && let Some(Kind::Text(value)) = self.kind()
-        {
-            self.source.constants.push(Constant { name, of, value: value.clone() });
+        let mut is_converted = false;
+        let mut of = if self.line() == line { self.word() } else { None };
+        if self.line() == line && self.take('=') {
+            let converted = if self.line() == line { self.word() } else { None };
+            if converted.is_some() && self.take('(') {
+                (of, is_converted) = (converted, true);
+            }
+            if self.line() == line
+                && let Some(value) = self.meaning()
+            {
+                self.source.constants.push(Constant { name, of, value });
+            }
         }
         self.skip_line(line);
+        // The bracket of a conversion is not the end of the group.
+        if is_converted && self.take(')') {
+            self.skip_line(line);
+        }
+    }
+
+    /// A literal, or `package.Name`.
+    fn meaning(&mut self) -> Option<Meaning> {
+        if let Some(Kind::Text(text)) = self.kind() {
+            return Some(Meaning::Text(text.clone()));
+        }
+        let import = self.word()?;
+        let name = if self.take('.') { self.word()? } else { return None };
+        Some(Meaning::Same(import, name))
     }
 
     fn declaration(&mut self, markers: Vec<String>) {
@@ -214,7 +251,8 @@ impl Parser<'_> {
     /// One line of a struct: `Name Type tag`, `A, B Type` or an embedded `Type tag`.
     fn member(&mut self, members: &mut Vec<Member>) {
         let line = self.line();
-        let markers = markers(attached(&self.tokens[self.at]));
+        let comments = attached(&self.tokens[self.at]);
+        let (markers, is_described) = (markers(comments), is_description(comments));
         let mut names = Vec::new();
         if self.begins_with_a_name(line) {
             names.extend(self.word());
@@ -231,13 +269,14 @@ impl Parser<'_> {
             self.at += 1;
         }
         if names.is_empty() {
-            members.push(Member { name: None, expression, tag, markers });
+            members.push(Member { name: None, expression, tag, markers, is_described });
         } else {
             members.extend(names.into_iter().map(|name| Member {
                 name: Some(name),
                 expression: expression.clone(),
                 tag: tag.clone(),
                 markers: markers.clone(),
+                is_described,
             }));
         }
     }
@@ -307,9 +346,20 @@ fn markers(comments: &[Comment]) -> Vec<String> {
     comments.iter().filter_map(|comment| comment.text.strip_prefix('+')).map(str::to_owned).collect()
 }
 
+/// Whether comments hold a sentence: markers, notes to do something and what follows `---` are none.
+fn is_description(comments: &[Comment]) -> bool {
+    let is_sentence = |it: &Comment| !(it.text.is_empty() || it.text.starts_with('+') || is_note(&it.text));
+    comments.iter().take_while(|it| it.text != "---").any(is_sentence)
+}
+
+/// Upstream's notes to itself begin with this word.
+fn is_note(text: &str) -> bool {
+    text.strip_prefix("TO").is_some_and(|it| it.starts_with("DO"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Expression, parse};
+    use super::{Expression, Meaning, parse};
 
     const FILE: &str = r#"
 // +groupName=apps
@@ -330,6 +380,9 @@ const (
 	Red Color = "red"
 	one = iota
 	Blue Color = "blue"
+	Green = Color("green")
+	Pink = Color(metav1.Pink) // pink
+	Last Color = "last"
 )
 
 // +genclient
@@ -343,6 +396,7 @@ type Thing struct {
 	// +detached
 
 	A, B map[string][]int32
+	// Hook is called.
 	Hook func(a struct{ b int }) error
 	Any []interface{} `json:"any"`
 	Hash [2]byte
@@ -358,8 +412,20 @@ type Other = metav1.Time
         assert_eq!(source.imports["metav1"], "k8s.io/apimachinery/pkg/apis/meta/v1");
         let names: Vec<_> = source.types.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["Color", "Thing", "Other"]);
-        let constants: Vec<_> = source.constants.iter().map(|it| (&*it.name, &*it.value)).collect();
-        assert_eq!(constants, [("Red", "red"), ("Blue", "blue")]);
+        let constants: Vec<_> =
+            source.constants.iter().map(|it| (&*it.name, it.of.as_deref(), it.text())).collect();
+        let color = Some("Color");
+        assert_eq!(
+            constants,
+            [
+                ("Red", color, Some("red")),
+                ("Blue", color, Some("blue")),
+                ("Green", color, Some("green")),
+                ("Pink", color, None),
+                ("Last", color, Some("last")),
+            ]
+        );
+        assert_eq!(source.constants[3].value, Meaning::Same("metav1".to_owned(), "Pink".to_owned()));
         assert_eq!(source.types[1].markers, ["genclient"]);
         assert!(source.types[2].is_alias);
     }
@@ -374,6 +440,8 @@ type Other = metav1.Time
         assert_eq!(members[1].tag("patchStrategy"), Some("merge"));
         assert_eq!(members[1].tag("json"), Some("spec,omitempty"));
         assert!(members[2].markers.is_empty());
+        let described: Vec<_> = members.iter().map(|it| it.is_described).collect();
+        assert_eq!(described, [false, false, false, false, true, false, false]);
         assert!(
             matches!(&members[5].expression, Expression::List(item) if matches!(**item, Expression::Any))
         );

@@ -21,8 +21,16 @@ enum Place {
 /// This file spells all of them.
 const THIS_FILE: &str = "xtask/src/tidy/words.rs";
 const CLOCK: &[&str] = &["crates/stdx/src/clock", "xtask/src/steps.rs", "bench/"];
-const TERMINAL: &[&str] =
-    &["crates/keelson/", "crates/testkit/", "xtask/", "bench/", "examples/", "tests/", "/tests/"];
+const TERMINAL: &[&str] = &[
+    "crates/keelson/",
+    "crates/testkit/",
+    "xtask/",
+    "bench/",
+    "examples/",
+    "tests/",
+    "/tests/",
+    "/build.rs",
+];
 
 const BANS: &[Ban] = &[
     ban("tokio::spawn", &["crates/stdx/src/task"], "tasks have names: keelson_stdx::task::spawn"),

@@ -1,6 +1,6 @@
-//! What webhooks and policies have in common: which requests they are about.
+//! What webhooks and policies have in common: which requests they are about, and how they may be called.
 
-use keelson_object::Map;
+use keelson_object::{Map, Object};
 
 use crate::shared::edit::parts;
 
@@ -26,4 +26,38 @@ pub(super) fn default_match_resources(map: &mut Map) {
     default_selectors(map);
     default_rules(map, "resourceRules");
     default_rules(map, "excludeResourceRules");
+}
+
+/// Names with this end are for what is configured in files.
+const STATIC_SUFFIX: &str = ".static.k8s.io";
+
+/// Upstream: pkg/apis/admissionregistration/validation/static_suffix.go, WarningsForStaticSuffix (v1.36.4).
+pub(super) fn name_warnings(object: &Object) -> Vec<String> {
+    if !object.meta.name.ends_with(STATIC_SUFFIX) {
+        return Vec::new();
+    }
+    vec![format!(
+        "metadata.name: names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and \
+         cannot be managed via the API"
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Object;
+
+    use super::name_warnings;
+
+    #[test]
+    fn names_of_files_are_warned_of() {
+        let mut object = Object::default();
+        object.meta.name = "a.static.k8s.io".into();
+        assert_eq!(
+            name_warnings(&object),
+            ["metadata.name: names ending with \".static.k8s.io\" are reserved for static manifest-based \
+              configurations and cannot be managed via the API"]
+        );
+        object.meta.name = "a.k8s.io".into();
+        assert!(name_warnings(&object).is_empty());
+    }
 }

@@ -51,6 +51,10 @@ impl Strategy for Policy {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
     }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        matching::name_warnings(object)
+    }
 }
 
 #[cfg(test)]

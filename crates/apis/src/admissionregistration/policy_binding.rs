@@ -78,6 +78,10 @@ impl Strategy for PolicyBinding {
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         generation::advance(object, old, &["spec"]);
     }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        matching::name_warnings(object)
+    }
 }
 
 #[cfg(test)]

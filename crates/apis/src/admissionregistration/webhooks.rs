@@ -39,6 +39,10 @@ impl Strategy for Webhooks {
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         generation::advance(object, old, &["webhooks"]);
     }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        matching::name_warnings(object)
+    }
 }
 
 /// Upstream: pkg/apis/admissionregistration/v1/defaults.go, SetDefaults_ValidatingWebhook (v1.36.4).

@@ -49,14 +49,14 @@ impl Strategy for ApiService {
 
     /// Upstream: kube-aggregator/pkg/registry/apiservice/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, context: &Context, object: &mut Object) {
-        object.fields.remove("status");
+        status::clear(object);
         if object.fields.map("spec").is_none_or(|spec| spec.map("service").is_none()) {
             object.fields.map_mut("status").set("conditions", vec![local(context).into()]);
         }
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
+        status::keep(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {

@@ -1,11 +1,10 @@
 //! DaemonSet: a pod on every node.
 
 use keelson_object::{Cell, Object, Value};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::edit::{fill, keep_all_but_status};
-use crate::shared::{pod_template, workload_columns};
+use crate::shared::edit::fill;
+use crate::shared::{pod_template, spec_and_status, status, workload_columns};
 
 pub(crate) struct DaemonSet;
 
@@ -48,22 +47,20 @@ impl Strategy for DaemonSet {
 
     /// Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
         let given = template_generation(object);
         set_template_generation(object, given.max(1));
     }
 
     /// Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
         let changed = object.fields.at("spec.template") != old.fields.at("spec.template");
         set_template_generation(object, template_generation(old) + i64::from(changed));
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        keep_all_but_status(object, old);
+        status::take(object, old);
         set_template_generation(object, template_generation(old));
     }
 }

@@ -4,16 +4,17 @@ mod strategy_rules;
 #[cfg(test)]
 mod tests;
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Path, View};
-use keelson_registry::lifecycle::generation;
+use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path, View};
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
 use crate::shared::cells::number;
-use crate::shared::edit::{fill, keep_all_but_status};
-use crate::shared::{name_warning, pod_template, workload_columns, workload_rules};
+use crate::shared::edit::fill;
+use crate::shared::{name_warning, pod_template, spec_and_status, status, workload_columns, workload_rules};
 
 pub(crate) struct Deployment;
+
+const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
 pub(crate) fn columns() -> Vec<Column> {
     let columns = [
@@ -46,17 +47,16 @@ impl Strategy for Deployment {
             rolling.default_to("maxSurge", "25%");
         }
         pod_template::default(spec.map_mut("template"));
+        settle_rollback(&mut object.meta);
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
         if object.meta.annotations != old.meta.annotations {
             object.meta.generation = old.meta.generation + 1;
         }
@@ -64,7 +64,7 @@ impl Strategy for Deployment {
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy, PrepareForUpdate (v1.36.4).
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        keep_all_but_status(object, old);
+        status::take(object, old);
         object.meta.labels = old.meta.labels.clone();
     }
 
@@ -86,6 +86,19 @@ impl Strategy for Deployment {
         if selector(object) != selector(old) {
             errors.invalid(&Path::root("spec").key("selector"), &selector(object), "field is immutable");
         }
+    }
+}
+
+/// The revision to go back to was a field once, and is a number still.
+///
+/// Upstream: pkg/apis/apps/v1/conversion.go, Convert_apps_Deployment_To_v1_Deployment (v1.36.4).
+fn settle_rollback(meta: &mut ObjectMeta) {
+    match meta.annotations.get(ROLLBACK_TO).map(|text| (text.is_empty(), text.parse::<i64>())) {
+        Some((true, _)) => {
+            meta.annotations.remove(ROLLBACK_TO);
+        }
+        Some((false, Ok(revision))) => meta.annotations.set(ROLLBACK_TO, format!("{revision}")),
+        Some((false, Err(_))) | None => {}
     }
 }
 

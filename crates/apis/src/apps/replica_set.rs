@@ -1,11 +1,10 @@
 //! ReplicaSet: a number of like pods.
 
 use keelson_object::{FieldErrors, Object, Path, View};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::ReplicaSetSpec;
 
-use crate::shared::{name_warning, pod_template, workload_columns, workload_rules};
+use crate::shared::{name_warning, pod_template, spec_and_status, workload_columns, workload_rules};
 
 pub(crate) struct ReplicaSet;
 
@@ -29,13 +28,11 @@ impl Strategy for ReplicaSet {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

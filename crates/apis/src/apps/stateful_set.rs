@@ -1,17 +1,27 @@
 //! StatefulSet: pods with names and volumes that stay.
 
 use keelson_object::{Cell, Map, Object};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
+use crate::catalog::Settings;
 use crate::shared::cells::number;
-use crate::shared::edit::{fill, is_set, part, parts};
-use crate::shared::{pod_template, resource_list, workload_columns};
+use crate::shared::edit::{fill, part, parts};
+use crate::shared::gated::{Feature, Off};
+use crate::shared::{claim, pod_template, spec_and_status, workload_columns};
 
 pub(crate) struct StatefulSet {
-    /// Whether more than one pod may be down during an update: the feature `MaxUnavailableStatefulSet`.
-    pub(crate) max_unavailable: bool,
+    /// Whether more than one pod may be down during an update.
+    max_unavailable: bool,
+    off: Off,
 }
+
+const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
+
+const FEATURES: [Feature; 1] = [Feature {
+    gates: &[MAX_UNAVAILABLE],
+    paths: &["spec.updateStrategy.rollingUpdate.maxUnavailable"],
+    signs: &[],
+}];
 
 pub(crate) fn columns() -> Vec<Column> {
     let [containers, images, _] = workload_columns::wide();
@@ -40,16 +50,14 @@ impl Strategy for StatefulSet {
 
     /// Upstream: pkg/registry/apps/statefulset/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
-        self.drop_disabled(object, None);
+        spec_and_status::prepare_create(object);
+        self.off.drop_new(&mut object.fields, None);
     }
 
     /// Upstream: pkg/registry/apps/statefulset/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        self.drop_disabled(object, Some(old));
-        generation::advance(object, old, &["spec"]);
+        self.off.drop_new(&mut object.fields, Some(&old.fields));
+        spec_and_status::prepare_update(object, old);
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {
@@ -66,6 +74,10 @@ impl Strategy for StatefulSet {
 }
 
 impl StatefulSet {
+    pub(crate) fn new(settings: &Settings) -> StatefulSet {
+        StatefulSet { max_unavailable: settings.is_on(MAX_UNAVAILABLE), off: Off::of(settings, &FEATURES) }
+    }
+
     /// Only who does not name a type gets the parameters of the usual one.
     fn default_update(&self, strategy: &mut Map) {
         if strategy.str("type").is_none_or(str::is_empty) {
@@ -82,22 +94,6 @@ impl StatefulSet {
             }
         }
     }
-
-    fn drop_disabled(&self, object: &mut Object, old: Option<&Object>) {
-        let in_use = |old: &Object| {
-            let value = old.fields.at("spec.updateStrategy.rollingUpdate.maxUnavailable");
-            value.is_some_and(|it| !it.is_null())
-        };
-        if self.max_unavailable || old.is_some_and(in_use) {
-            return;
-        }
-        let strategy = part(&mut object.fields, "spec").and_then(|spec| part(spec, "updateStrategy"));
-        if let Some(rolling) = strategy.and_then(|it| part(it, "rollingUpdate"))
-            && is_set(rolling, "maxUnavailable")
-        {
-            rolling.remove("maxUnavailable");
-        }
-    }
 }
 
 /// Claims are whole objects, here as everywhere.
@@ -107,13 +103,7 @@ impl StatefulSet {
 fn default_claim(claim: &mut Map) {
     claim.set("kind", "PersistentVolumeClaim");
     claim.set("apiVersion", "v1");
-    let spec = claim.map_mut("spec");
-    spec.default_to("volumeMode", "Filesystem");
-    resource_list::round_up_both(part(spec, "resources"));
-    let status = claim.map_mut("status");
-    fill(status, "phase", "Pending");
-    resource_list::round_up(part(status, "capacity"));
-    resource_list::round_up(part(status, "allocatedResources"));
+    claim::default(claim);
 }
 
 #[cfg(test)]
@@ -121,11 +111,17 @@ mod tests {
     use keelson_object::Object;
     use keelson_registry::Strategy;
 
-    use super::{StatefulSet, ready_of_desired};
+    use super::{MAX_UNAVAILABLE, StatefulSet, ready_of_desired};
+    use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, text, tree};
 
-    const PLAIN: StatefulSet = StatefulSet { max_unavailable: false };
-    const LATER: StatefulSet = StatefulSet { max_unavailable: true };
+    fn plain() -> StatefulSet {
+        StatefulSet::new(&Settings::default())
+    }
+
+    fn later() -> StatefulSet {
+        StatefulSet::new(&Settings { features: [MAX_UNAVAILABLE.to_owned()].into(), ..Settings::default() })
+    }
 
     fn stateful_set(strategy: &StatefulSet, spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
@@ -141,27 +137,27 @@ mod tests {
 
     #[test]
     fn pods_follow_each_other() {
-        check(&PLAIN, "{}", "spec.podManagementPolicy", "\"OrderedReady\"");
-        check(&PLAIN, "{}", "spec.replicas", "1");
-        check(&PLAIN, "{}", "spec.revisionHistoryLimit", "10");
+        check(&plain(), "{}", "spec.podManagementPolicy", "\"OrderedReady\"");
+        check(&plain(), "{}", "spec.replicas", "1");
+        check(&plain(), "{}", "spec.revisionHistoryLimit", "10");
         let retained = r#"{"whenDeleted": "Retain", "whenScaled": "Retain"}"#;
-        check(&PLAIN, "{}", "spec.persistentVolumeClaimRetentionPolicy", retained);
+        check(&plain(), "{}", "spec.persistentVolumeClaimRetentionPolicy", retained);
     }
 
     #[test]
     fn who_names_no_type_gets_a_partition() {
         let path = "spec.updateStrategy";
-        check(&PLAIN, "{}", path, r#"{"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}"#);
+        check(&plain(), "{}", path, r#"{"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}"#);
         check(
-            &LATER,
+            &later(),
             "{}",
             path,
             r#"{"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}}"#,
         );
         let named = r#"{"updateStrategy": {"type": "RollingUpdate"}}"#;
-        check(&PLAIN, named, path, r#"{"type": "RollingUpdate"}"#);
+        check(&plain(), named, path, r#"{"type": "RollingUpdate"}"#);
         let on_delete = r#"{"updateStrategy": {"type": "OnDelete"}}"#;
-        check(&PLAIN, on_delete, path, r#"{"type": "OnDelete"}"#);
+        check(&plain(), on_delete, path, r#"{"type": "OnDelete"}"#);
     }
 
     #[test]
@@ -171,7 +167,7 @@ mod tests {
         let expected = r#"[{"kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": {"name": "data"},
             "spec": {"resources": {"requests": {"storage": "1001m"}}, "volumeMode": "Filesystem"},
             "status": {"phase": "Pending"}}]"#;
-        check(&PLAIN, given, "spec.volumeClaimTemplates", expected);
+        check(&plain(), given, "spec.volumeClaimTemplates", expected);
     }
 
     #[test]
@@ -182,16 +178,16 @@ mod tests {
             strategy.prepare_create(&context(), &mut object);
             object.fields.at("spec.updateStrategy.rollingUpdate.maxUnavailable").is_some()
         };
-        assert!(kept(&LATER));
-        assert!(!kept(&PLAIN));
-        let (mut object, old) = (stateful_set(&PLAIN, given), stateful_set(&PLAIN, given));
-        PLAIN.prepare_update(&context(), &mut object, &old);
+        assert!(kept(&later()));
+        assert!(!kept(&plain()));
+        let (mut object, old) = (stateful_set(&plain(), given), stateful_set(&plain(), given));
+        plain().prepare_update(&context(), &mut object, &old);
         assert_eq!(object.fields.get("spec"), old.fields.get("spec"));
     }
 
     #[test]
     fn ready_pods_are_counted() {
-        let mut object = stateful_set(&PLAIN, r#"{"replicas": 5}"#);
+        let mut object = stateful_set(&plain(), r#"{"replicas": 5}"#);
         assert_eq!(ready_of_desired(&object), "0/5".into());
         object.fields.map_mut("status").set("readyReplicas", 3);
         assert_eq!(ready_of_desired(&object), "3/5".into());

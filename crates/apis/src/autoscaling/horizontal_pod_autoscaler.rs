@@ -13,12 +13,19 @@ pub(crate) use conversion::CONVERSION;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::{Context, Strategy};
 
-use crate::shared::edit::{is_set, part};
+use crate::catalog::Settings;
+use crate::shared::edit::part;
+use crate::shared::gated::{Feature, Off};
+use crate::shared::status;
 
-pub(crate) struct HorizontalPodAutoscaler {
-    /// Whether rules have a tolerance of their own: the feature `HPAConfigurableTolerance`.
-    pub(crate) tolerance: bool,
-}
+pub(crate) struct HorizontalPodAutoscaler(Off);
+
+/// Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, dropDisabledFields (v1.36.4).
+const FEATURES: [Feature; 1] = [Feature {
+    gates: &["HPAConfigurableTolerance"],
+    paths: &["spec.behavior.scaleDown.tolerance", "spec.behavior.scaleUp.tolerance"],
+    signs: &[],
+}];
 
 /// The version that says less.
 const V1: &str = "autoscaling/v1";
@@ -35,6 +42,7 @@ impl Strategy for HorizontalPodAutoscaler {
         if object.api_version == V1 {
             return;
         }
+        conversion::drop_annotations(&mut object.meta);
         if spec.list("metrics").is_empty() {
             spec.set("metrics", vec![Value::Map(cpu_metric(CPU_UTILIZATION))]);
         }
@@ -44,31 +52,19 @@ impl Strategy for HorizontalPodAutoscaler {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        self.drop_disabled(object, None);
+        status::clear(object);
+        self.0.drop_new(&mut object.fields, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        self.drop_disabled(object, Some(old));
+        status::keep(object, old);
+        self.0.drop_new(&mut object.fields, Some(&old.fields));
     }
 }
 
 impl HorizontalPodAutoscaler {
-    /// Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, dropDisabledFields (v1.36.4).
-    fn drop_disabled(&self, object: &mut Object, old: Option<&Object>) {
-        let old = old.and_then(|old| old.fields.at("spec.behavior")).and_then(Value::as_map);
-        let in_use = |rules: &Map| is_set(rules, "tolerance");
-        let was = old.is_some_and(|it| behavior::RULES.iter().any(|rules| it.map(rules).is_some_and(in_use)));
-        if self.tolerance || was {
-            return;
-        }
-        let Some(behavior) = part(object.fields.map_mut("spec"), "behavior") else { return };
-        for rules in behavior::RULES {
-            if let Some(rules) = part(behavior, rules) {
-                rules.remove("tolerance");
-            }
-        }
+    pub(crate) fn new(settings: &Settings) -> HorizontalPodAutoscaler {
+        HorizontalPodAutoscaler(Off::of(settings, &FEATURES))
     }
 }
 

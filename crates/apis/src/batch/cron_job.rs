@@ -2,13 +2,12 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Map, Object, Value};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::job;
 use crate::shared::cells::{boolean, text};
 use crate::shared::edit::fill;
-use crate::shared::{name_warning, workload_columns};
+use crate::shared::{name_warning, spec_and_status, workload_columns};
 
 pub(crate) struct CronJob;
 
@@ -77,13 +76,11 @@ impl Strategy for CronJob {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

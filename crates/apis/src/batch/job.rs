@@ -7,11 +7,11 @@ mod tests;
 pub(crate) use columns::columns;
 
 use keelson_object::{Map, Object, SelectableField, Value};
-use keelson_registry::lifecycle::generation;
+use keelson_registry::options::{DeleteOptions, Propagation};
 use keelson_registry::{Context, Strategy};
 
-use crate::shared::edit::{fill, is_set, keep_all_but_status, part, parts};
-use crate::shared::{name_warning, pod_template};
+use crate::shared::edit::{fill, is_set, part, parts};
+use crate::shared::{name_warning, pod_template, spec_and_status, status};
 
 pub(crate) struct Job;
 
@@ -24,6 +24,10 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 /// The labels that each pod of a job has, each under its old and its new name.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", CONTROLLER_UID];
+
+/// What people who delete jobs do not expect.
+const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; \
+    set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// With more completions than these and more pods at a time, nobody can say which indexes are done.
 const MANY_COMPLETIONS: i64 = 100_000;
@@ -63,20 +67,31 @@ impl Strategy for Job {
         if !is_labelled {
             inherit_labels(object);
         }
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
         inherit_labels(object);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         inherit_labels(object);
-        keep_all_but_status(object, old);
+        status::take(object, old);
         inherit_labels(object);
+    }
+
+    fn unknown_field(&self, label: &str) -> Option<String> {
+        Some(format!("field label {label:?} not supported for Job"))
+    }
+
+    /// Upstream: pkg/registry/batch/job/strategy.go, DefaultGarbageCollectionPolicy (v1.36.4).
+    fn propagation(&self) -> Propagation {
+        Propagation::Orphan
+    }
+
+    fn delete_warning(&self, options: &DeleteOptions) -> Option<&'static str> {
+        options.propagation.is_none().then_some(PODS_STAY)
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

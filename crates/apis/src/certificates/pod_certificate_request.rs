@@ -41,11 +41,11 @@ impl Strategy for PodCertificateRequest {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
+        status::clear(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
+        status::keep(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {

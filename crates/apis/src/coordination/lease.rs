@@ -3,15 +3,17 @@
 use keelson_object::Object;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::edit::{is_set, part};
+use crate::catalog::Settings;
+use crate::shared::gated::{Feature, Off};
 
-pub(crate) struct Lease {
-    /// Whether the server picks the holder: the feature `CoordinatedLeaderElection`.
-    pub(crate) election: bool,
-}
+pub(crate) struct Lease(Off);
 
 /// What only a server that picks the holder understands.
-const OF_ELECTIONS: [&str; 2] = ["strategy", "preferredHolder"];
+const FEATURES: [Feature; 2] = [election(&["spec.strategy"]), election(&["spec.preferredHolder"])];
+
+const fn election(paths: &'static [&'static str]) -> Feature {
+    Feature { gates: &["CoordinatedLeaderElection"], paths, signs: &[] }
+}
 
 pub(crate) fn columns() -> [Column; 3] {
     [Column::name(), Column::text("Holder", "spec.holderIdentity"), Column::age()]
@@ -20,26 +22,17 @@ pub(crate) fn columns() -> [Column; 3] {
 impl Strategy for Lease {
     /// Upstream: pkg/registry/coordination/lease/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        self.drop_disabled(object, None);
+        self.0.drop_new(&mut object.fields, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        self.drop_disabled(object, Some(old));
+        self.0.drop_new(&mut object.fields, Some(&old.fields));
     }
 }
 
 impl Lease {
-    fn drop_disabled(&self, object: &mut Object, old: Option<&Object>) {
-        if self.election {
-            return;
-        }
-        let had = old.and_then(|old| old.fields.map("spec"));
-        let Some(spec) = part(&mut object.fields, "spec") else { return };
-        for field in OF_ELECTIONS {
-            if !had.is_some_and(|had| is_set(had, field)) {
-                spec.remove(field);
-            }
-        }
+    pub(crate) fn new(settings: &Settings) -> Lease {
+        Lease(Off::of(settings, &FEATURES))
     }
 }
 
@@ -49,28 +42,32 @@ mod tests {
     use keelson_registry::Strategy;
 
     use super::Lease;
+    use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, text};
 
-    fn lease(election: bool, spec: &str) -> Object {
+    fn lease(spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        decoded(&Lease { election }, "coordination.k8s.io/v1 Lease", &text)
+        decoded(&with(&[]), "coordination.k8s.io/v1 Lease", &text)
+    }
+
+    fn with(features: &[&str]) -> Lease {
+        let features = features.iter().map(|it| String::from(*it)).collect();
+        Lease::new(&Settings { features, ..Settings::default() })
     }
 
     #[test]
     fn elections_need_their_feature() {
         let given = r#"{"holderIdentity":"me","strategy":"OldestEmulationVersion","preferredHolder":"you"}"#;
-        let created = |election: bool| {
-            let mut object = lease(election, given);
-            Lease { election }.prepare_create(&context(), &mut object);
-            text(object.fields.get("spec").unwrap())
+        let spec = |object: &Object| text(object.fields.get("spec").unwrap());
+        let created = |features: &[&str]| {
+            let mut object = lease(given);
+            with(features).prepare_create(&context(), &mut object);
+            spec(&object)
         };
-        assert_eq!(created(true), given);
-        assert_eq!(created(false), r#"{"holderIdentity":"me"}"#);
-        let (mut object, old) = (lease(false, given), lease(false, r#"{"preferredHolder": "you"}"#));
-        Lease { election: false }.prepare_update(&context(), &mut object, &old);
-        assert_eq!(
-            text(object.fields.get("spec").unwrap()),
-            r#"{"holderIdentity":"me","preferredHolder":"you"}"#
-        );
+        assert_eq!(created(&["CoordinatedLeaderElection"]), given);
+        assert_eq!(created(&[]), r#"{"holderIdentity":"me"}"#);
+        let (mut object, old) = (lease(given), lease(r#"{"preferredHolder": "you"}"#));
+        with(&[]).prepare_update(&context(), &mut object, &old);
+        assert_eq!(spec(&object), r#"{"holderIdentity":"me","preferredHolder":"you"}"#);
     }
 }

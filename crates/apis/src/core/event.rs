@@ -80,8 +80,39 @@ fn message(object: &Object) -> Cell {
     Cell::from(object.fields.str("message").unwrap_or_default().trim())
 }
 
+/// An event of the new form that did not repeat has no count.
 fn count(object: &Object) -> Cell {
-    let series = object.fields.map("series").and_then(|it| it.int("count"));
-    let count = series.or(object.fields.int("count")).unwrap_or_default();
-    Cell::Int(if count == 0 { 1 } else { count })
+    if let Some(series) = object.fields.map("series") {
+        return Cell::Int(series.int("count").unwrap_or_default());
+    }
+    Cell::Int(object.fields.int("count").filter(|count| *count != 0).unwrap_or(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_registry::Strategy;
+
+    use super::columns;
+    use crate::shared::testing::{cells, decoded};
+
+    struct Event;
+
+    impl Strategy for Event {}
+
+    #[test]
+    fn a_row_tells_what_happened_to_what() {
+        let row = |text: &str| cells(&columns(), &decoded(&Event, "v1 Event", text));
+        let old = row(
+            r#"{"metadata": {"name": "e"}, "type": "Normal", "reason": "Started", "message": " hello ", "count": 3,
+                "involvedObject": {"kind": "Pod", "name": "a", "fieldPath": "spec"},
+                "source": {"component": "kubelet", "host": "n"}}"#,
+        );
+        assert_eq!(old[1..7], ["Normal", "Started", "pod/a", "spec", "kubelet, n", "hello"]);
+        assert_eq!(old[8..], ["3", "e"]);
+        let new = row(
+            r#"{"reportingComponent": "c", "involvedObject": {"kind": "Node"}, "series": {"count": 7}, "count": 3}"#,
+        );
+        assert_eq!((new[3].as_str(), new[5].as_str(), new[8].as_str()), ("node", "c", "7"));
+        assert_eq!(row("{}")[8], "1");
+    }
 }

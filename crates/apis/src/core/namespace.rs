@@ -25,10 +25,7 @@ pub(crate) fn columns() -> [Column; 3] {
 impl Strategy for Namespace {
     /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Namespace (v1.36.4).
     fn default(&self, object: &mut Object) {
-        if !object.meta.name.is_empty() && object.meta.labels.get(NAME_LABEL).is_none() {
-            let name = object.meta.name.clone();
-            object.meta.labels.set(NAME_LABEL, name);
-        }
+        label(object);
         let status = object.fields.map_mut("status");
         if status.str("phase").is_none_or(str::is_empty) {
             status.set("phase", "Active");
@@ -37,8 +34,6 @@ impl Strategy for Namespace {
 
     /// Upstream: pkg/registry/core/namespace/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        let name = object.meta.name.clone();
-        object.meta.labels.set(NAME_LABEL, name);
         object.fields.remove("status");
         object.fields.map_mut("status").set("phase", "Active");
         let spec = object.fields.map_mut("spec");
@@ -74,8 +69,9 @@ impl Strategy for Namespace {
         }
     }
 
-    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        check_name_label(object, errors);
+    /// A generated name is known only now.
+    fn canonicalize(&self, object: &mut Object) {
+        label(object);
     }
 
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
@@ -113,10 +109,41 @@ impl Strategy for Namespace {
     }
 }
 
-fn check_name_label(object: &Object, errors: &mut FieldErrors) {
-    let label = object.meta.labels.get(NAME_LABEL).unwrap_or_default();
-    if label != object.meta.name {
-        let at = Path::root("metadata").key("labels").entry(NAME_LABEL);
-        errors.invalid(&at, label, format!("must be set to {:?}", object.meta.name));
+/// Whatever the client says, the label is the name.
+fn label(object: &mut Object) {
+    if !object.meta.name.is_empty() {
+        let name = object.meta.name.clone();
+        object.meta.labels.set(NAME_LABEL, name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_registry::Strategy as _;
+
+    use super::{NAME_LABEL, Namespace};
+    use crate::shared::testing::{context, decoded, tree};
+
+    #[test]
+    fn the_label_is_the_name() {
+        let text = format!(r#"{{"metadata": {{"name": "a", "labels": {{"{NAME_LABEL}": "b"}}}}}}"#);
+        assert_eq!(decoded(&Namespace, "v1 Namespace", &text).meta.labels.get(NAME_LABEL), Some("a"));
+        let mut generated = decoded(&Namespace, "v1 Namespace", "{}");
+        assert_eq!(generated.meta.labels.get(NAME_LABEL), None);
+        generated.meta.name = "x".into();
+        Namespace.canonicalize(&mut generated);
+        assert_eq!(generated.meta.labels.get(NAME_LABEL), Some("x"));
+    }
+
+    #[test]
+    fn a_new_namespace_is_active_and_held() {
+        let mut object = decoded(
+            &Namespace,
+            "v1 Namespace",
+            r#"{"spec": {"finalizers": ["x.y/z"]}, "status": {"phase": "Terminating"}}"#,
+        );
+        Namespace.prepare_create(&context(), &mut object);
+        assert_eq!(object.fields.at("status.phase"), Some(&"Active".into()));
+        assert_eq!(object.fields.at("spec.finalizers"), Some(&tree(r#"["x.y/z", "kubernetes"]"#)));
     }
 }

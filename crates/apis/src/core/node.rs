@@ -1,7 +1,10 @@
 //! Node: a machine of the cluster.
 
-use keelson_object::{Cell, Map, Object, SelectableField};
+use keelson_object::{Cell, Map, Object, SelectableField, Value};
 use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::edit::part;
+use crate::shared::resource_list;
 
 pub(crate) struct Node;
 
@@ -31,8 +34,77 @@ pub(crate) fn unschedulable() -> SelectableField {
 }
 
 impl Strategy for Node {
+    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_NodeStatus, and conversion.go for the ranges (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        if let Some(spec) = part(&mut object.fields, "spec") {
+            tell_ranges_twice(spec);
+        }
+        let Some(status) = part(&mut object.fields, "status") else { return };
+        if let Some(capacity) = status.map("capacity").cloned()
+            && status.map("allocatable").is_none()
+        {
+            status.set("allocatable", capacity);
+        }
+        resource_list::round_up(part(status, "capacity"));
+        resource_list::round_up(part(status, "allocatable"));
+    }
+
+    /// A node may be made with its status, but not with what is no longer there.
+    ///
+    /// Upstream: pkg/registry/core/node/strategy.go, dropDisabledFields (v1.36.4).
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        remove(object, "spec", "configSource");
+        remove(object, "status", "config");
+    }
+
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
+        if old.fields.at("spec.configSource").is_none_or(Value::is_null) {
+            remove(object, "spec", "configSource");
+        }
+    }
+
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("spec", &old.fields);
+        if old.fields.at("status.config").is_none_or(Value::is_null) {
+            remove(object, "status", "config");
+        }
+    }
+
+    /// Upstream: pkg/registry/core/node/strategy.go, nodeWarnings (v1.36.4).
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let said = |path| object.fields.at(path).is_some_and(|it| !it.is_empty());
+        let mut warnings = Vec::new();
+        if said("spec.configSource") {
+            warnings.push("spec.configSource: the feature is removed".to_owned());
+        }
+        if said("spec.externalID") {
+            let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+            warnings.push(text.to_owned());
+        }
+        warnings
+    }
+}
+
+fn remove(object: &mut Object, holder: &str, field: &str) {
+    if let Some(holder) = part(&mut object.fields, holder) {
+        holder.remove(field);
+    }
+}
+
+/// `podCIDR` is the first of `podCIDRs`; where they differ, the old field counts.
+///
+/// Upstream: pkg/apis/core/v1/conversion.go, Convert_v1_NodeSpec_To_core_NodeSpec and back (v1.36.4).
+fn tell_ranges_twice(spec: &mut Map) {
+    let first = spec.list("podCIDRs").first().cloned();
+    match spec.get("podCIDR").filter(|it| !it.is_empty()).cloned() {
+        Some(range) if first.as_ref() != Some(&range) => spec.set("podCIDRs", vec![range]),
+        Some(_) => {}
+        None => {
+            if let Some(first) = first {
+                spec.set("podCIDR", first);
+            }
+        }
     }
 }
 
@@ -85,4 +157,70 @@ fn info(object: &Object) -> Option<&Map> {
 
 fn known(text: Option<&str>) -> Cell {
     Cell::from(text.filter(|it| !it.is_empty()).unwrap_or("<unknown>"))
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Object;
+    use keelson_registry::Strategy as _;
+
+    use super::{Node, columns};
+    use crate::shared::testing::{cells, context, decoded, text, tree};
+
+    fn node(fields: &str) -> Object {
+        decoded(&Node, "v1 Node", fields)
+    }
+
+    fn check(fields: &str, path: &str, expected: &str) {
+        let found = node(fields).fields.at(path).cloned().unwrap_or_default();
+        assert_eq!(found, tree(expected), "{path} of {fields} is {}", text(&found));
+    }
+
+    #[test]
+    fn all_of_a_node_can_be_used_unless_it_says_otherwise() {
+        let capacity = r#"{"status": {"capacity": {"cpu": "1500100u"}}}"#;
+        check(capacity, "status.allocatable", r#"{"cpu": "1501m"}"#);
+        check(capacity, "status.capacity", r#"{"cpu": "1501m"}"#);
+        let less = r#"{"status": {"capacity": {"cpu": "2"}, "allocatable": {"cpu": "1"}}}"#;
+        check(less, "status.allocatable", r#"{"cpu": "1"}"#);
+    }
+
+    #[test]
+    fn both_fields_tell_the_range_of_pods() {
+        check(r#"{"spec": {"podCIDR": "10.0.0.0/24"}}"#, "spec.podCIDRs", r#"["10.0.0.0/24"]"#);
+        check(r#"{"spec": {"podCIDRs": ["10.0.0.0/24", "fd00::/64"]}}"#, "spec.podCIDR", "\"10.0.0.0/24\"");
+        let differ = r#"{"spec": {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.0.0/24", "fd00::/64"]}}"#;
+        check(differ, "spec.podCIDRs", r#"["10.0.1.0/24"]"#);
+    }
+
+    #[test]
+    fn configuration_sources_are_dropped_unless_they_were_there() {
+        let source = r#"{"spec": {"configSource": {}}, "status": {"config": {}, "phase": "Running"}}"#;
+        let mut new = node(source);
+        Node.prepare_create(&context(), &mut new);
+        let said =
+            |node: &Object| ["spec.configSource", "status.config"].map(|it| node.fields.at(it).is_some());
+        assert_eq!(said(&new), [false, false]);
+        assert_eq!(new.fields.at("status.phase"), Some(&"Running".into()));
+        let mut kept = node(source);
+        Node.prepare_update(&context(), &mut kept, &node(source));
+        Node.prepare_status_update(&context(), &mut kept, &node(source));
+        assert_eq!(kept.fields, node(source).fields);
+    }
+
+    #[test]
+    fn a_row_tells_state_and_roles() {
+        let row = |fields: &str| cells(&columns(), &node(fields));
+        let bare = row("{}");
+        assert_eq!(bare[1..3], ["Unknown", "<none>"]);
+        assert_eq!(bare[5..], ["<none>", "<none>", "<unknown>", "<unknown>", "<unknown>"]);
+        let full =
+            row(r#"{"metadata": {"labels": {"node-role.kubernetes.io/b": "", "kubernetes.io/role": "a"}},
+                "spec": {"unschedulable": true},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}],
+                    "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+                    "nodeInfo": {"kernelVersion": "6", "architecture": "amd64", "kubeletVersion": "v1"}}}"#);
+        assert_eq!(full[1..3], ["Ready,SchedulingDisabled", "a,b"]);
+        assert_eq!(full[4..], ["v1", "10.0.0.1", "<none>", "<unknown>", "6 (amd64)", "<unknown>"]);
+    }
 }

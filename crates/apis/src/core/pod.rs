@@ -1,20 +1,47 @@
 //! Pod: containers that run together.
 
+mod app_armor;
+mod binding;
+mod budget;
 mod columns;
+mod conditions;
 mod defaults;
+mod eviction;
+mod label_keys;
+mod parts;
 mod qos;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use binding::Bindings;
 pub(crate) use columns::columns;
 
-use keelson_object::{FieldErrors, Map, Object, Path, SelectableField, Value};
+use keelson_object::{FieldErrors, Map, Object, Path, SelectableField};
 use keelson_registry::lifecycle::generation;
-use keelson_registry::{Context, Resource, Strategy};
+use keelson_registry::{Context, Resource, Strategy, Subresource};
 
-use crate::shared::pod_template::{self, GRACE_SECONDS};
+use self::conditions::Condition;
+use crate::shared::edit::fill;
+use crate::shared::pod_template::{self, GRACE_SECONDS, Gates};
 
-pub(crate) struct Pod;
+/// Pods, as far as features are on.
+pub(crate) struct Pod(pub(crate) Gates);
+
+/// What stands below a pod.
+pub(crate) fn subresources(resource: Resource) -> Resource {
+    const STREAM: &[&str] = &["create", "get"];
+    resource
+        .subresource(Subresource::connect("attach", "v1", "PodAttachOptions", STREAM))
+        .subresource(Subresource::action(parts::BINDING, "v1", "Binding", binding::Binding))
+        .with_part(parts::EPHEMERAL_CONTAINERS)
+        .subresource(Subresource::action("eviction", "policy/v1", "Eviction", eviction::Eviction))
+        .subresource(Subresource::connect("exec", "v1", "PodExecOptions", STREAM))
+        .subresource(Subresource::connect("log", "v1", "Pod", &["get"]))
+        .subresource(Subresource::connect("portforward", "v1", "PodPortForwardOptions", STREAM))
+        .subresource(Subresource::connect("proxy", "v1", "PodProxyOptions", super::PROXY))
+        .with_part(parts::RESIZE)
+        .with_status()
+}
 
 /// Upstream: pkg/apis/core/v1/conversion.go, addConversionFuncs for Pod (v1.36.4).
 pub(crate) fn selectable(resource: Resource) -> Resource {
@@ -32,6 +59,8 @@ pub(crate) fn selectable(resource: Resource) -> Resource {
         .fold(resource.indexed("spec.nodeName"), |it, path| it.selectable(SelectableField::plain(path)));
     resource
         .selectable(SelectableField { default: "false".into(), ..SelectableField::plain("spec.hostNetwork") })
+        // What the oldest clients call the node.
+        .selectable(SelectableField { label: "spec.host".into(), ..SelectableField::plain("spec.nodeName") })
 }
 
 impl Strategy for Pod {
@@ -42,19 +71,41 @@ impl Strategy for Pod {
     /// Upstream: pkg/registry/core/pod/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, context: &Context, object: &mut Object) {
         generation::begin(object);
-        let class = qos::class(object);
         let mut status = Map::new();
         status.set("phase", "Pending");
-        status.set("qosClass", class);
-        if object.fields.map("spec").is_some_and(|spec| !spec.list("schedulingGates").is_empty()) {
-            status.set("conditions", vec![Value::Map(gated(context))]);
+        status.set("qosClass", qos::class(object));
+        let spec = object.fields.map_mut("spec");
+        self.0.drop(spec, None);
+        if !spec.list("schedulingGates").is_empty() {
+            conditions::tell(&mut status, GATED, context.now());
         }
         object.fields.set("status", status);
+        label_keys::apply(object);
+        app_armor::apply(context, object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
+        self.0.drop(object.fields.map_mut("spec"), old.fields.map("spec"));
         generation::advance(object, old, &["spec"]);
+    }
+
+    /// Upstream: pkg/registry/core/pod/strategy.go, PrepareForUpdate of the status (v1.36.4).
+    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        let mut status = object.fields.map("status").cloned().unwrap_or_default();
+        if let Some(old) = old.fields.map("status") {
+            if let Some(class) = old.str("qosClass") {
+                fill(&mut status, "qosClass", class);
+            }
+            conditions::keep_generations(&mut status, old);
+        }
+        object.fields = old.fields.clone();
+        object.fields.set("status", status);
+        object.meta.owner_references = old.meta.owner_references.clone();
+    }
+
+    fn prepare_part_update(&self, _: &Context, part: &'static str, object: &mut Object, old: &Object) {
+        parts::prepare(part, object, old);
     }
 
     /// Upstream: pkg/apis/core/validation/validation.go, validatePodMetadataAndSpec (v1.36.4): the spec.
@@ -62,6 +113,16 @@ impl Strategy for Pod {
         let empty = Map::new();
         let spec = object.fields.map("spec").unwrap_or(&empty);
         pod_template::check_spec(spec, &Path::root("spec"), errors);
+    }
+
+    fn validate_part_update(
+        &self,
+        part: &'static str,
+        object: &Object,
+        old: &Object,
+        errors: &mut FieldErrors,
+    ) {
+        parts::check(part, object, old, errors);
     }
 
     /// Upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete (v1.36.4).
@@ -79,13 +140,17 @@ impl Strategy for Pod {
 /// The condition of a pod that the scheduler must not touch yet.
 ///
 /// Upstream: pkg/registry/core/pod/strategy.go, applySchedulingGatedCondition (v1.36.4).
-fn gated(context: &Context) -> Map {
-    let mut condition = Map::new();
-    condition.set("type", "PodScheduled");
-    condition.set("status", "False");
-    condition.set("lastProbeTime", Value::Null);
-    condition.set("lastTransitionTime", format!("{}", context.now()));
-    condition.set("reason", "SchedulingGated");
-    condition.set("message", "Scheduling is blocked due to non-empty scheduling gates");
-    condition
+const GATED: Condition = Condition {
+    kind: "PodScheduled",
+    status: "False",
+    reason: "SchedulingGated",
+    message: "Scheduling is blocked due to non-empty scheduling gates",
+};
+
+/// What an action answers that has nothing to show.
+fn done() -> Object {
+    let mut fields = Map::new();
+    fields.set("status", "Success");
+    fields.set("code", 201);
+    Object { kind: "Status".into(), api_version: "v1".into(), fields, ..Object::default() }
 }

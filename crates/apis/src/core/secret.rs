@@ -4,6 +4,7 @@ use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::data_keys;
+use crate::shared::edit::fill;
 
 /// Values together have at most this many bytes.
 const SIZE_LIMIT: usize = 1024 * 1024;
@@ -24,7 +25,7 @@ fn entries(object: &Object) -> Cell {
 impl Strategy for Secret {
     /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Secret, and conversion.go (v1.36.4).
     fn default(&self, object: &mut Object) {
-        object.fields.default_to("type", "Opaque");
+        fill(&mut object.fields, "type", "Opaque");
         if let Some(Value::Map(plain)) = object.fields.remove("stringData") {
             let data = object.fields.map_mut("data");
             for (key, value) in plain {

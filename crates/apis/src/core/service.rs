@@ -1,6 +1,10 @@
 //! Service: a name for a set of pods.
 
+mod defaults;
+mod linked_fields;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Value};
 use keelson_registry::{Column, Context, NameRule, Strategy};
@@ -9,9 +13,7 @@ use crate::shared::workload_columns::labels;
 
 pub(crate) struct Service;
 
-/// What load balancers are shown in.
-const LOAD_BALANCER_WIDTH: usize = 16;
-
+/// Upstream: pkg/printers/internalversion/printers.go, printService (v1.36.4).
 pub(crate) fn columns() -> [Column; 7] {
     [
         Column::name(),
@@ -28,36 +30,31 @@ pub(crate) fn columns() -> [Column; 7] {
 }
 
 impl Strategy for Service {
-    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Service (v1.36.4): what needs no allocator.
     fn default(&self, object: &mut Object) {
-        let spec = object.fields.map_mut("spec");
-        for (field, value) in [("sessionAffinity", "None"), ("type", "ClusterIP")] {
-            if spec.str(field).is_none_or(str::is_empty) {
-                spec.set(field, value);
-            }
-        }
-        let Some(Value::List(ports)) = spec.get_mut("ports") else { return };
-        for port in ports.iter_mut().filter_map(Value::as_map_mut) {
-            if port.str("protocol").is_none_or(str::is_empty) {
-                port.set("protocol", "TCP");
-            }
-            if port.get("targetPort").is_none_or(Value::is_empty) {
-                let number = port.int("port").unwrap_or_default();
-                port.set("targetPort", number);
-            }
-        }
+        defaults::fill(object);
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         object.fields.set("status", Map::new());
+        linked_fields::settle_new(object.fields.map_mut("spec"));
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
+        linked_fields::settle(object, old);
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         rules::check(object, errors);
+    }
+
+    /// A service that is but a name has no traffic inside of the cluster.
+    ///
+    /// Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy (v1.36.4).
+    fn canonicalize(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        if spec.str("type") == Some("ExternalName") {
+            spec.remove("internalTrafficPolicy");
+        }
     }
 
     /// Names may begin with a digit since v1.36 (RelaxedServiceNameValidation).
@@ -84,24 +81,23 @@ fn external_ip(object: &Object) -> Cell {
         "ExternalName" => return Cell::from(spec.str("externalName").unwrap_or_default()),
         _ => return Cell::from("<unknown>"),
     };
-    let balancers = if kind == "LoadBalancer" { load_balancers(object) } else { String::new() };
-    if !balancers.is_empty() {
-        addresses.splice(0..0, balancers.split(','));
+    if kind == "LoadBalancer" {
+        addresses.splice(0..0, load_balancers(object));
     }
     if addresses.is_empty() { Cell::from(empty) } else { Cell::from(addresses.join(",")) }
 }
 
-fn load_balancers(object: &Object) -> String {
-    let ingress = object.fields.at("status.loadBalancer").and_then(Value::as_map);
+/// All of them: the server prints wide tables, which cut nothing off.
+fn load_balancers(object: &Object) -> Vec<&str> {
+    let status = object.fields.at("status.loadBalancer").and_then(Value::as_map);
+    let ingress = status.into_iter().flat_map(|it| it.maps("ingress"));
     let mut names: Vec<&str> = ingress
-        .into_iter()
-        .flat_map(|it| it.maps("ingress"))
-        .filter_map(|it| it.str("ip").or(it.str("hostname")))
+        .filter_map(|it| it.str("ip").filter(|ip| !ip.is_empty()).or(it.str("hostname")))
+        .filter(|name| !name.is_empty())
         .collect();
     names.sort_unstable();
     names.dedup();
-    let text = names.join(",");
-    if text.len() > LOAD_BALANCER_WIDTH { format!("{}...", &text[..LOAD_BALANCER_WIDTH - 3]) } else { text }
+    names
 }
 
 /// `80:30080/TCP,443/TCP`

@@ -1,15 +1,22 @@
 //! EndpointSlice: some of the addresses behind a service.
 
 use keelson_object::selector::name_rules;
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
+use crate::shared::addresses::address_warning;
 use crate::shared::cells;
 use crate::shared::edit::parts;
 
 /// What named the node of an endpoint before there was a field for it.
 const HOST: &str = "kubernetes.io/hostname";
+
+/// Who keeps a slice.
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+
+const CONTROLLERS: [&str; 2] =
+    ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
 pub(crate) struct EndpointSlice;
 
@@ -63,6 +70,23 @@ impl Strategy for EndpointSlice {
             object.meta.generation = old.meta.generation + 1;
         }
         drop_topology(object, Some(old));
+    }
+
+    /// The controllers of the cluster write addresses in their one form; looking at theirs would be lost time.
+    ///
+    /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, warnOnBadIPs (v1.36.4).
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        if object.meta.labels.get(MANAGED_BY).is_some_and(|it| CONTROLLERS.contains(&it)) {
+            return Vec::new();
+        }
+        let mut warnings = Vec::new();
+        for (i, endpoint) in object.fields.maps("endpoints").enumerate() {
+            let addresses = endpoint.list("addresses").iter().filter_map(Value::as_str);
+            warnings.extend(addresses.enumerate().filter_map(|(j, address)| {
+                address_warning(&Path::root("endpoints").index(i).key("addresses").index(j), address)
+            }));
+        }
+        warnings
     }
 }
 
@@ -166,5 +190,20 @@ mod tests {
         check(r#"{"metadata": {"annotations": {"a": "b"}}}"#, 3);
         check(r#"{"metadata": {"labels": {"a": "b"}}}"#, 4);
         check(r#"{"endpoints": [{"addresses": ["1"]}]}"#, 4);
+    }
+
+    #[test]
+    fn odd_addresses_are_told_unless_a_controller_wrote_them() {
+        let check = |keeper: &str, expected: &[&str]| {
+            let labels = format!(r#""labels": {{"endpointslice.kubernetes.io/managed-by": "{keeper}"}}"#);
+            let body = format!(
+                r#"{{"metadata": {{{labels}}}, "endpoints": [{{"addresses": ["192.0.2.1", "192.0.02.1"]}}]}}"#
+            );
+            assert_eq!(EndpointSlice.warnings(&slice(&body)), expected, "{keeper}");
+        };
+        check("endpointslice-controller.k8s.io", &[]);
+        let warning =
+            r#"endpoints[0].addresses[1]: non-standard IP address "192.0.02.1" is invalid: use "192.0.2.1""#;
+        check("somebody", &[warning]);
     }
 }

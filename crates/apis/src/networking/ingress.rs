@@ -1,10 +1,10 @@
 //! Ingress: how requests from outside find a service.
 
-use keelson_object::{Cell, Object};
-use keelson_registry::lifecycle::generation;
+use keelson_object::{Cell, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::{cells, status};
+use crate::shared::addresses::address_warning;
+use crate::shared::{cells, spec_and_status, status};
 
 /// What named the class before there was a field for it.
 const CLASS: &str = "kubernetes.io/ingress.class";
@@ -57,14 +57,26 @@ fn ports(object: &Object) -> Cell {
 
 impl Strategy for Ingress {
     fn prepare_create(&self, context: &Context, object: &mut Object) {
-        status::clear(object);
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
         warn_of_annotation(context, object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        status::keep(object, old);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
+    }
+
+    fn prepare_status_update(&self, context: &Context, object: &mut Object, old: &Object) {
+        status::take(object, old);
+        warn_of_addresses(context, object);
+    }
+}
+
+/// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnUpdate of the status (v1.36.4).
+fn warn_of_addresses(context: &Context, object: &Object) {
+    let balancer = object.fields.at("status.loadBalancer").and_then(Value::as_map);
+    for (position, point) in balancer.into_iter().flat_map(|it| it.maps("ingress")).enumerate() {
+        let at = Path::root("status").key("loadBalancer").key("ingress").index(position);
+        point.str("ip").and_then(|it| address_warning(&at, it)).into_iter().for_each(|it| context.warn(it));
     }
 }
 
@@ -126,5 +138,22 @@ mod tests {
         };
         check("{}", 1);
         check(r#"{"ingressClassName": "n"}"#, 0);
+    }
+
+    #[test]
+    fn odd_addresses_of_balancers_are_told() {
+        let context = context();
+        let old = decoded(&Ingress, KIND, "{}");
+        let text = r#"{"spec": {"ingressClassName": "n"},
+            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"ip": "192.0.02.1"}]}}}"#;
+        let mut object = decoded(&Ingress, KIND, text);
+        Ingress.prepare_status_update(&context, &mut object, &old);
+        assert_eq!(
+            context.take_warnings(),
+            [
+                r#"status.loadBalancer.ingress[1]: non-standard IP address "192.0.02.1" is invalid: use "192.0.2.1""#
+            ]
+        );
+        assert_eq!(object.fields.get("spec"), old.fields.get("spec"));
     }
 }

@@ -1,10 +1,11 @@
 //! NetworkPolicy: who may talk to whom.
 
 use keelson_object::selector::label::Selector;
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
+use crate::shared::addresses::range_warnings;
 use crate::shared::edit::{part, parts};
 
 pub(crate) struct NetworkPolicy;
@@ -50,11 +51,35 @@ impl Strategy for NetworkPolicy {
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         generation::advance(object, old, &["spec"]);
     }
+
+    /// Upstream: pkg/registry/networking/networkpolicy/strategy.go, networkPolicyWarnings (v1.36.4).
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let Some(spec) = object.fields.map("spec") else { return Vec::new() };
+        let mut warnings = Vec::new();
+        for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+            for (i, rule) in spec.maps(direction).enumerate() {
+                for (j, peer) in rule.maps(peers).enumerate() {
+                    let at = Path::root("spec").key(direction).index(i).key(peers).index(j).key("ipBlock");
+                    peer.map("ipBlock").into_iter().for_each(|it| warn_of_block(it, &at, &mut warnings));
+                }
+            }
+        }
+        warnings
+    }
+}
+
+fn warn_of_block(block: &Map, at: &Path, warnings: &mut Vec<String>) {
+    warnings.extend(range_warnings(&at.key("cidr"), block.str("cidr").unwrap_or_default()));
+    for (k, except) in block.list("except").iter().enumerate() {
+        let at = at.key("except").index(k);
+        warnings.extend(range_warnings(&at, except.as_str().unwrap_or_default()));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use keelson_object::Cell;
+    use keelson_registry::Strategy;
 
     use super::{NetworkPolicy, pods};
     use crate::shared::testing::{decoded, text, tree};
@@ -95,5 +120,18 @@ mod tests {
         check("{}", "<none>");
         check(r#"{"matchLabels": {"b": "2", "a": "1"}}"#, "a=1,b=2");
         check(r#"{"matchExpressions": [{"key": "a", "operator": "Nope"}]}"#, "<error>");
+    }
+
+    #[test]
+    fn odd_ranges_are_told_with_their_place() {
+        let spec = r#"{"ingress": [{"from": [{}, {"ipBlock": {"cidr": "192.0.2.1/24", "except": ["192.0.2.0/28"]}}]}],
+            "egress": [{"to": [{"ipBlock": {"cidr": "2001:db8::/64", "except": ["2001:DB8::/68"]}}]}]}"#;
+        let object = decoded(&NetworkPolicy, KIND, &format!(r#"{{"spec": {spec}}}"#));
+        let found = NetworkPolicy.warnings(&object);
+        let places: Vec<&str> = found.iter().filter_map(|it| it.split(": ").next()).collect();
+        assert_eq!(
+            places,
+            ["spec.ingress[0].from[1].ipBlock.cidr", "spec.egress[0].to[0].ipBlock.except[0]"]
+        );
     }
 }

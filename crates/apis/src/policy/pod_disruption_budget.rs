@@ -2,10 +2,10 @@
 
 use keelson_object::scalar::IntOrString;
 use keelson_object::{Cell, Map, Object, Value};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
+use crate::shared::spec_and_status;
 
 pub(crate) struct PodDisruptionBudget;
 
@@ -43,13 +43,11 @@ impl Strategy for PodDisruptionBudget {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
-        generation::begin(object);
+        spec_and_status::prepare_create(object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn name_rule(&self) -> NameRule {

@@ -1,6 +1,6 @@
 //! ResourceClaim: devices that somebody wants, and which ones it got.
 
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Value};
 use keelson_registry::{Column, Context, Conversion, Strategy};
 
 use super::claim_spec;
@@ -106,6 +106,10 @@ impl Strategy for ResourceClaim {
         if self.has_devices || reported {
             drop_deallocated(object, old);
         }
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        claim_spec::refuse_admin_access(object.fields.map("spec"), errors);
     }
 }
 

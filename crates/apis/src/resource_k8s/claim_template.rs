@@ -1,6 +1,6 @@
 //! ResourceClaimTemplate: what the claims of pods are made from.
 
-use keelson_object::{Map, Object};
+use keelson_object::{FieldErrors, Map, Object};
 use keelson_registry::{Context, Conversion, Strategy};
 
 use super::claim_spec;
@@ -33,6 +33,10 @@ impl Strategy for ResourceClaimTemplate {
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         let old = old.fields.map("spec").and_then(|it| it.map("spec"));
         claim_spec_of(object).into_iter().for_each(|spec| self.0.drop_new(spec, old));
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        claim_spec::refuse_admin_access(object.fields.map("spec").and_then(|it| it.map("spec")), errors);
     }
 }
 

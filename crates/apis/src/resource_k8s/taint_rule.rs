@@ -2,11 +2,10 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Map, Object, Value};
-use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
-use crate::shared::{cells, status};
+use crate::shared::{cells, spec_and_status, status};
 
 pub(crate) struct DeviceTaintRule;
 
@@ -30,16 +29,14 @@ fn added(object: &Object) -> Cell {
 
 impl Strategy for DeviceTaintRule {
     fn prepare_create(&self, context: &Context, object: &mut Object) {
-        status::clear(object);
+        spec_and_status::prepare_create(object);
         taint(object).into_iter().for_each(|taint| date(context, taint));
-        generation::begin(object);
     }
 
     /// Another effect begins now, unless the client says when it began.
     ///
     /// Upstream: pkg/registry/resource/devicetaintrule/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, context: &Context, object: &mut Object, old: &Object) {
-        status::keep(object, old);
         if let Some(taint) = taint(object) {
             date(context, taint);
             let before = old.fields.at("spec.taint").and_then(Value::as_map);
@@ -48,7 +45,7 @@ impl Strategy for DeviceTaintRule {
                 taint.set("timeAdded", context.now().to_string());
             }
         }
-        generation::advance(object, old, &["spec"]);
+        spec_and_status::prepare_update(object, old);
     }
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {

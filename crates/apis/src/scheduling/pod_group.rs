@@ -1,22 +1,35 @@
 //! PodGroup: pods that are scheduled together.
 
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, Object, Value};
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::edit::{is_set, keep_all_but_status, part};
+use crate::catalog::Settings;
+use crate::shared::edit::part;
+use crate::shared::gated::{Feature, Off};
+use crate::shared::status;
 
-pub(crate) struct PodGroup(pub(crate) Features);
-
-/// Which features are on; what belongs to the others is dropped unless it was there before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Features {
-    /// `TopologyAwareWorkloadScheduling`.
-    pub(crate) topology: bool,
-    /// `DRAWorkloadResourceClaims`.
-    pub(crate) claims: bool,
-    /// `WorkloadAwarePreemption`.
-    pub(crate) preemption: bool,
+pub(crate) struct PodGroup {
+    off: Off,
+    off_in_status: Off,
 }
+
+/// What a group, or the template of one, says to features that may be off; each field for itself.
+///
+/// Upstream: pkg/registry/scheduling/podgroup/strategy.go, dropDisabledPodGroupSpecFields (v1.36.4).
+pub(super) const FEATURES: [Feature; 5] = [
+    Feature { gates: &["TopologyAwareWorkloadScheduling"], paths: &["schedulingConstraints"], signs: &[] },
+    Feature { gates: &["DRAWorkloadResourceClaims"], paths: &["resourceClaims"], signs: &[] },
+    Feature { gates: &["WorkloadAwarePreemption"], paths: &["disruptionMode"], signs: &[] },
+    Feature { gates: &["WorkloadAwarePreemption"], paths: &["priorityClassName"], signs: &[] },
+    Feature { gates: &["WorkloadAwarePreemption"], paths: &["priority"], signs: &[] },
+];
+
+/// What its status says to them.
+const STATUS_FEATURES: [Feature; 1] = [Feature {
+    gates: &["DRAWorkloadResourceClaims"],
+    paths: &["status.resourceClaimStatuses"],
+    signs: &["spec.resourceClaims"],
+}];
 
 /// How groups go when they do not say.
 const DISRUPTION_MODE: &str = "Pod";
@@ -27,7 +40,7 @@ pub(crate) fn columns() -> [Column; 5] {
         Column::name(),
         Column::computed("Policy", policy),
         Column::computed("Workload", workload),
-        Column::computed("Status", status),
+        Column::computed("Status", state),
         Column::age(),
     ]
 }
@@ -45,7 +58,7 @@ fn workload(object: &Object) -> Cell {
     }
 }
 
-fn status(object: &Object) -> Cell {
+fn state(object: &Object) -> Cell {
     let conditions = || object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
     let last = |kind: &str| conditions().filter(|it| it.str("type") == Some(kind)).last();
     if let Some(condition) = last("DisruptionTarget") {
@@ -66,52 +79,32 @@ impl Strategy for PodGroup {
 
     /// Upstream: pkg/registry/scheduling/podgroup/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        object.fields.remove("status");
+        status::clear(object);
         let spec = object.fields.map_mut("spec");
-        self.0.drop_disabled(spec, None);
+        self.off.drop_new(spec, None);
         // What is dropped from what is stored is filled in again for whoever reads it.
         spec.default_to("disruptionMode", DISRUPTION_MODE);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        object.fields.keep("status", &old.fields);
-        self.0.drop_disabled(object.fields.map_mut("spec"), old.fields.map("spec"));
+        status::keep(object, old);
+        if let Some(spec) = part(&mut object.fields, "spec") {
+            self.off.drop_new(spec, old.fields.map("spec"));
+        }
     }
 
     /// Upstream: pkg/registry/scheduling/podgroup/strategy.go, podGroupStatusStrategy, PrepareForUpdate (v1.36.4).
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        keep_all_but_status(object, old);
-        let (meta, was) = (&mut object.meta, &old.meta);
-        meta.deletion_timestamp = was.deletion_timestamp;
-        meta.labels = was.labels.clone();
-        meta.annotations = was.annotations.clone();
-        meta.finalizers = was.finalizers.clone();
-        meta.owner_references = was.owner_references.clone();
-        let claims = old.fields.map("spec").is_some_and(|it| !it.list("resourceClaims").is_empty());
-        if !self.0.claims
-            && !claims
-            && let Some(status) = part(&mut object.fields, "status")
-        {
-            status.remove("resourceClaimStatuses");
-        }
+        status::alone(object, old);
+        // Only claims in the spec keep them; that they were in the status before does not.
+        let spec_alone = [("spec".into(), old.fields.get("spec").cloned().unwrap_or_default())];
+        self.off_in_status.drop_new(&mut object.fields, Some(&spec_alone.into_iter().collect()));
     }
 }
 
-impl Features {
-    /// Upstream: pkg/registry/scheduling/podgroup/strategy.go, dropDisabledPodGroupSpecFields (v1.36.4).
-    pub(crate) fn drop_disabled(self, spec: &mut Map, old: Option<&Map>) {
-        let gated = [
-            ("schedulingConstraints", self.topology),
-            ("resourceClaims", self.claims),
-            ("disruptionMode", self.preemption),
-            ("priorityClassName", self.preemption),
-            ("priority", self.preemption),
-        ];
-        for (field, is_on) in gated {
-            if !is_on && !old.is_some_and(|old| is_set(old, field)) {
-                spec.remove(field);
-            }
-        }
+impl PodGroup {
+    pub(crate) fn new(settings: &Settings) -> PodGroup {
+        PodGroup { off: Off::of(settings, &FEATURES), off_in_status: Off::of(settings, &STATUS_FEATURES) }
     }
 }
 
@@ -120,15 +113,22 @@ mod tests {
     use keelson_object::Object;
     use keelson_registry::Strategy;
 
-    use super::{Features, PodGroup, policy, status, workload};
+    use super::{PodGroup, policy, state, workload};
+    use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, tree};
 
-    const OFF: PodGroup = PodGroup(Features { topology: false, claims: false, preemption: false });
-    const ON: PodGroup = PodGroup(Features { topology: true, claims: true, preemption: true });
+    fn off() -> PodGroup {
+        PodGroup::new(&Settings::default())
+    }
+
+    fn on() -> PodGroup {
+        let features = [String::from("WorkloadAwarePreemption")].into();
+        PodGroup::new(&Settings { features, ..Settings::default() })
+    }
 
     fn group(spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        decoded(&OFF, "scheduling.k8s.io/v1alpha2 PodGroup", &text)
+        decoded(&off(), "scheduling.k8s.io/v1alpha2 PodGroup", &text)
     }
 
     #[track_caller]
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn what_needs_a_feature_is_dropped_without_it() {
-        check(&ON, "PodGroup", Some(5));
-        check(&OFF, "Pod", None);
+        check(&on(), "PodGroup", Some(5));
+        check(&off(), "Pod", None);
         let (mut object, old) = (group(r#"{"priority": 5}"#), group(r#"{"priority": 4}"#));
-        OFF.prepare_update(&context(), &mut object, &old);
+        off().prepare_update(&context(), &mut object, &old);
         assert_eq!(object.fields.at("spec.priority"), Some(&5.into()));
     }
 
@@ -155,7 +155,7 @@ mod tests {
         object.meta.labels.set("a", "b");
         old.meta.annotations.set("c", "d");
         object.fields.set("status", tree(r#"{"resourceClaimStatuses": [{"name": "x"}], "conditions": []}"#));
-        OFF.prepare_status_update(&context(), &mut object, &old);
+        off().prepare_status_update(&context(), &mut object, &old);
         assert_eq!(
             (&object.meta.labels, &object.meta.annotations),
             (&old.meta.labels, &old.meta.annotations)
@@ -167,7 +167,7 @@ mod tests {
     fn check_cells(spec: &str, conditions: &str, expected: [&str; 3]) {
         let mut object = group(spec);
         object.fields.set("status", tree(&format!("{{\"conditions\": {conditions}}}")));
-        let cells = [policy(&object), workload(&object), status(&object)];
+        let cells = [policy(&object), workload(&object), state(&object)];
         assert_eq!(cells, expected.map(Into::into));
     }
 

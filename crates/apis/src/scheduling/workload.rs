@@ -3,10 +3,12 @@
 use keelson_object::{Map, Object};
 use keelson_registry::{Context, Strategy};
 
-use super::pod_group::Features;
+use super::pod_group::FEATURES;
+use crate::catalog::Settings;
 use crate::shared::edit::{part, parts};
+use crate::shared::gated::Off;
 
-pub(crate) struct Workload(pub(crate) Features);
+pub(crate) struct Workload(Off);
 
 impl Strategy for Workload {
     fn prepare_create(&self, _: &Context, object: &mut Object) {
@@ -21,13 +23,17 @@ impl Strategy for Workload {
 }
 
 impl Workload {
+    pub(crate) fn new(settings: &Settings) -> Workload {
+        Workload(Off::of(settings, &FEATURES))
+    }
+
     /// Templates are compared by their places.
     ///
     /// Upstream: pkg/registry/scheduling/workload/strategy.go, dropDisabledPodGroupTemplatesFields (v1.36.4).
     fn drop_disabled(&self, object: &mut Object, old: &[&Map]) {
         let Some(spec) = part(&mut object.fields, "spec") else { return };
         for (position, template) in parts(spec, "podGroupTemplates").enumerate() {
-            self.0.drop_disabled(template, old.get(position).copied());
+            self.0.drop_new(template, old.get(position).copied());
         }
     }
 }
@@ -37,16 +43,19 @@ mod tests {
     use keelson_object::Object;
     use keelson_registry::Strategy;
 
-    use super::{Features, Workload};
+    use super::Workload;
+    use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, text};
 
-    const OFF: Workload = Workload(Features { topology: false, claims: false, preemption: false });
+    fn off() -> Workload {
+        Workload::new(&Settings::default())
+    }
 
     fn workload(templates: &str) -> Object {
         let text = format!(
             "{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {{\"podGroupTemplates\": {templates}}}}}"
         );
-        decoded(&OFF, "scheduling.k8s.io/v1alpha2 Workload", &text)
+        decoded(&off(), "scheduling.k8s.io/v1alpha2 Workload", &text)
     }
 
     #[test]
@@ -58,10 +67,10 @@ mod tests {
             templates.map(|it| it.get("priority").map(text)).collect::<Vec<_>>()
         };
         let mut object = workload(given);
-        OFF.prepare_create(&context(), &mut object);
+        off().prepare_create(&context(), &mut object);
         assert_eq!(priorities(&object), [None, None]);
         let (mut object, old) = (workload(given), workload(r#"[{"name": "z", "priority": 1}]"#));
-        OFF.prepare_update(&context(), &mut object, &old);
+        off().prepare_update(&context(), &mut object, &old);
         assert_eq!(priorities(&object), [Some("5".to_owned()), None]);
     }
 }

@@ -1,6 +1,6 @@
 //! Small edits of trees, as defaulting needs them.
 
-use keelson_object::{Map, Object, Value};
+use keelson_object::{Map, Value};
 
 /// Sets `key` where Go would find the zero value of its type: absent, null, empty, `0`, `false`.
 ///
@@ -25,11 +25,4 @@ pub(crate) fn parts<'m>(map: &'m mut Map, key: &str) -> impl Iterator<Item = &'m
 /// Whether `key` is there and not null: a pointer in Go that is not nil.
 pub(crate) fn is_set(map: &Map, key: &str) -> bool {
     map.get(key).is_some_and(|value| !value.is_null())
-}
-
-/// Leaves of what a client sent the status alone; everything else but the metadata is that of `old`.
-pub(crate) fn keep_all_but_status(object: &mut Object, old: &Object) {
-    let mut fields = old.fields.clone();
-    fields.keep("status", &object.fields);
-    object.fields = fields;
 }

@@ -25,6 +25,7 @@ pub(crate) struct Feature {
 }
 
 /// The features of a kind that are off.
+#[derive(Default)]
 pub(crate) struct Off(Vec<Feature>);
 
 impl Off {

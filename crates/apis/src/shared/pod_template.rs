@@ -1,13 +1,16 @@
 //! Pod templates: what a pod and everything that makes pods have in common.
 
 mod container;
+mod gated;
 mod image;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod volume;
 
+pub(crate) use gated::Gates;
 pub(crate) use rules::{check, check_spec};
+pub(crate) use volume::default_sources;
 
 use keelson_object::Map;
 
@@ -20,8 +23,21 @@ pub(crate) const GRACE_SECONDS: i64 = 30;
 /// The lists of a pod that hold containers, in upstream's order of defaulting.
 pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
+/// Annotations that meant init containers before there was a field; nobody gets to see them any more.
+///
+/// Upstream: pkg/apis/core/v1/conversion.go, initContainerAnnotations (v1.36.4).
+pub(crate) const DROPPED_ANNOTATIONS: [&str; 4] = [
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+];
+
 /// Fills in what a template leaves out: the `template` of a workload's spec.
 pub(crate) fn default(template: &mut Map) {
+    if let Some(annotations) = part(template, "metadata").and_then(|it| part(it, "annotations")) {
+        annotations.retain(|key, _| !DROPPED_ANNOTATIONS.contains(&key));
+    }
     default_spec(template.map_mut("spec"));
 }
 

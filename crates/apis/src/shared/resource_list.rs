@@ -19,6 +19,24 @@ pub(crate) fn read(list: Option<&Map>) -> Amounts {
     pairs.filter_map(|(name, value)| Some((name.clone(), Quantity::from_value(value).ok()?))).collect()
 }
 
+/// Gives the list `to` what only the list `from` beside it says.
+pub(crate) fn complete(holder: &mut Map, from: &str, to: &str) {
+    let Some(amounts) = holder.map(from).filter(|it| !it.is_empty()).cloned() else { return };
+    let list = holder.map_mut(to);
+    for (name, amount) in amounts {
+        if !list.contains(&name) {
+            list.push_new(name, amount);
+        }
+    }
+    list.sort_keys();
+}
+
+/// The amount of `name` as it is printed; none is `0`.
+pub(crate) fn shown(list: Option<&Map>, name: &str) -> String {
+    let quantity = list.and_then(|it| it.get(name)).and_then(|it| Quantity::from_value(it).ok());
+    quantity.map_or_else(|| "0".to_owned(), |it| format!("{it}"))
+}
+
 /// Rounds both lists of a `resources` field.
 pub(crate) fn round_up_both(resources: Option<&mut Map>) {
     let Some(resources) = resources else { return };

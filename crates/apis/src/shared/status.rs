@@ -30,13 +30,18 @@ pub(crate) fn keep(object: &mut Object, old: &Object) {
     object.fields.keep("status", &old.fields);
 }
 
+/// Leaves every field but the status as it is.
+pub(crate) fn take(object: &mut Object, old: &Object) {
+    let mut fields = old.fields.clone();
+    fields.keep("status", &object.fields);
+    object.fields = fields;
+}
+
 /// Leaves everything but the status as it is, labels and the like included.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus (v1.36.4).
 pub(crate) fn alone(object: &mut Object, old: &Object) {
-    let mut fields = old.fields.clone();
-    fields.keep("status", &object.fields);
-    object.fields = fields;
+    take(object, old);
     let (meta, there) = (&mut object.meta, &old.meta);
     meta.generation = there.generation;
     meta.deletion_timestamp = there.deletion_timestamp;

@@ -7,20 +7,21 @@ use keelson_registry::Column;
 /// Containers, images, selector.
 pub(crate) fn wide() -> [Column; 3] {
     [
-        Column::computed("Containers", |object| joined(object, "name")).wide(),
-        Column::computed("Images", |object| joined(object, "image")).wide(),
+        Column::computed("Containers", |object| containers(template_spec(object), "name")).wide(),
+        Column::computed("Images", |object| containers(template_spec(object), "image")).wide(),
         Column::computed("Selector", selector).wide(),
     ]
 }
 
-fn joined(object: &Object, field: &str) -> Cell {
-    containers(object.fields.at("spec.template.spec").and_then(Value::as_map), field)
+/// The spec in the template of a workload.
+pub(crate) fn template_spec(object: &Object) -> Option<&Map> {
+    object.fields.at("spec.template.spec").and_then(Value::as_map)
 }
 
 /// One field of every container of the spec of a pod.
 pub(crate) fn containers(spec: Option<&Map>, field: &str) -> Cell {
-    let texts: Vec<&str> =
-        spec.iter().flat_map(|spec| spec.maps("containers")).filter_map(|it| it.str(field)).collect();
+    let containers = spec.into_iter().flat_map(|spec| spec.maps("containers"));
+    let texts: Vec<&str> = containers.map(|it| it.str(field).unwrap_or_default()).collect();
     Cell::from(texts.join(","))
 }
 

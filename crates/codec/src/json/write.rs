@@ -5,7 +5,8 @@ use keelson_object::{Map, Value};
 
 /// The value alone, without a line end.
 pub fn to_bytes(value: &Value) -> Bytes {
-    let mut out = Vec::with_capacity(256);
+    let room = if matches!(value, Value::List(_) | Value::Map(_)) { 2048 } else { 64 };
+    let mut out = Vec::with_capacity(room);
     write(value, &mut out);
     out.into()
 }
@@ -85,7 +86,42 @@ fn finish(open: &mut Vec<Open<'_>>, out: &mut impl BufMut) {
 /// sake of HTML.
 pub fn write_text(text: &str, out: &mut impl BufMut) {
     out.put_u8(b'"');
-    let bytes = text.as_bytes();
+    if is_plain(text.as_bytes()) {
+        out.put_slice(text.as_bytes());
+    } else {
+        write_escaped(text.as_bytes(), out);
+    }
+    out.put_u8(b'"');
+}
+
+/// Whether nothing in `bytes` is escaped. Words overlap at the end, so that no byte is looked at alone; where there
+/// is no whole word, all of them are.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return !bytes.iter().any(|byte| STOPS[*byte as usize]);
+    };
+    let (words, _) = bytes.as_chunks::<8>();
+    let stops = words.iter().fold(0, |stops, word| stops | word_stops(u64::from_le_bytes(*word)));
+    (stops | word_stops(u64::from_le_bytes(*last))) == 0
+}
+
+/// Not zero if a byte of `word` is one of [`STOPS`]: see [`super::scan::text_stop`] for the trick.
+#[inline]
+fn word_stops(word: u64) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let equal = |byte: u8| {
+        let same = word ^ (LOW * u64::from(byte));
+        same.wrapping_sub(LOW) & !same
+    };
+    let control = word.wrapping_sub(LOW * 0x20) & !word;
+    // `<` and `>` differ in one bit.
+    let angle = (word | (LOW * 2)) ^ (LOW * u64::from(b'>'));
+    let angle = angle.wrapping_sub(LOW) & !angle;
+    (equal(b'"') | equal(b'\\') | equal(b'&') | equal(0xe2) | angle | control) & (LOW * 0x80)
+}
+
+fn write_escaped(bytes: &[u8], out: &mut impl BufMut) {
     let mut done = 0;
     let mut at = 0;
     while at < bytes.len() {
@@ -105,7 +141,6 @@ pub fn write_text(text: &str, out: &mut impl BufMut) {
         done = at;
     }
     out.put_slice(&bytes[done..]);
-    out.put_u8(b'"');
 }
 
 /// Which bytes are, or begin, something that is escaped.
@@ -213,6 +248,23 @@ mod tests {
         check("<a href='x'>&amp;", r#""\u003ca href='x'\u003e\u0026amp;""#);
         check("\n\r\t\u{8}\u{c}", r#""\n\r\t\b\f""#);
         check("\0\u{1}\u{1f}\u{7f}", "\"\\u0000\\u0001\\u001f\u{7f}\"");
+        for (place, stop) in
+            (0..20).flat_map(|place| "\"\\<>&\n\u{1f}".chars().map(move |stop| (place, stop)))
+        {
+            let text = format!("{}{stop}{}", "~".repeat(place), "=".repeat(19 - place));
+            let mut out = Vec::new();
+            write_text(&text, &mut out);
+            let escaped = match stop {
+                '"' => "\\\"",
+                '\\' => "\\\\",
+                '<' => "\\u003c",
+                '>' => "\\u003e",
+                '&' => "\\u0026",
+                '\n' => "\\n",
+                _ => "\\u001f",
+            };
+            assert_eq!(String::from_utf8(out).unwrap(), format!("\"{}\"", text.replace(stop, escaped)));
+        }
         check("é €\u{2028}\u{2029}\u{2027}\u{202a}…😀", "\"é €\\u2028\\u2029\u{2027}\u{202a}…😀\"");
     }
 

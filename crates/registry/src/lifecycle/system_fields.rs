@@ -12,7 +12,6 @@ pub fn fill(context: &Context, meta: &mut ObjectMeta) {
     meta.uid = uuid::Uuid::new_v4().to_string().into();
     meta.deletion_timestamp = None;
     meta.deletion_grace_period_seconds = None;
-    meta.managed_fields.clear();
 }
 
 /// Carries over what an update cannot change.
@@ -31,7 +30,6 @@ pub fn carry_over(meta: &mut ObjectMeta, old: &ObjectMeta) {
     if meta.deletion_grace_period_seconds.is_none() {
         meta.deletion_grace_period_seconds = old.deletion_grace_period_seconds;
     }
-    meta.managed_fields = old.managed_fields.clone();
 }
 
 /// Puts the object into the namespace of the request; refuses one that says it belongs elsewhere.

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use keelson_object::{FieldErrors, Frozen, Object};
+use keelson_object::{FieldErrors, Frozen, Object, Value};
 
 use crate::commit::{self, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::lifecycle::{meta_rules, naming, system_fields};
+use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
+use crate::options::Part;
 
 /// Makes `object` in `namespace` (empty for cluster-scoped resources).
 pub async fn create(live: &Live, context: &Context, namespace: &str, object: Object) -> Result<Arc<Frozen>> {
@@ -44,7 +45,7 @@ async fn create_named(
     namespace: &str,
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
-    ready(live, context, namespace, &mut object)?;
+    ready(live, context, namespace, &mut object, Owners::Followed)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let outcome = commit::apply(live, context, &place, |current| match current {
         Some(current) => Err(Error::AlreadyExists {
@@ -58,10 +59,24 @@ async fn create_named(
     Ok(outcome.object)
 }
 
+/// Where the owners of fields come from.
+pub(super) enum Owners {
+    /// They follow from what is written.
+    Followed,
+    /// An apply has found them.
+    Known(Vec<Value>),
+}
+
 /// Brings a new object into the state in which it is stored, or says what is wrong with it.
 ///
 /// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate (v1.36.4).
-pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mut Object) -> Result<()> {
+pub(super) fn ready(
+    live: &Live,
+    context: &Context,
+    namespace: &str,
+    object: &mut Object,
+    owners: Owners,
+) -> Result<()> {
     let resource = &live.resource;
     if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
         return Err(Error::Unclassified(
@@ -71,6 +86,10 @@ pub(super) fn ready(live: &Live, context: &Context, namespace: &str, object: &mu
     object.meta.resource_version = Default::default();
     system_fields::fill(context, &mut object.meta);
     system_fields::settle_namespace(resource, namespace, object)?;
+    match owners {
+        Owners::Followed => field_managers::follow(live, context, Part::Main, object, None),
+        Owners::Known(entries) => object.meta.managed_fields = entries,
+    }
     resource.strategy.prepare_create(context, object);
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);

@@ -28,6 +28,9 @@ pub async fn delete(
     place: &Place,
     options: &DeleteOptions,
 ) -> Result<Deleted> {
+    if let Some(warning) = live.resource.strategy.delete_warning(options) {
+        context.warn(warning);
+    }
     let outcome = commit::apply(live, context, place, |current| {
         let current = current.ok_or_else(|| live.not_found(&place.name))?;
         check_preconditions(live, place, current, options)?;
@@ -82,7 +85,8 @@ fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions)
         Grace::Waits => true,
         Grace::None => false,
     };
-    object.meta.finalizers = finalizers::for_delete(&object.meta, options);
+    let usual = live.resource.strategy.propagation();
+    object.meta.finalizers = finalizers::for_delete(&object.meta, options, usual);
     let pending = !object.meta.finalizers.is_empty() || !live.resource.strategy.may_go(&object);
     if !graceful && pending {
         mark(&mut object, context.now());

@@ -85,13 +85,19 @@ impl Matcher {
 fn slot(resource: &Resource, name: &str) -> Option<Slot> {
     match name {
         "metadata.name" => Some(Slot::Name),
-        "metadata.namespace" => Some(Slot::Namespace),
+        // Kinds of the cluster that list their fields do not list this one.
+        "metadata.namespace" if resource.scope == Scope::Namespaced || resource.selectable.is_empty() => {
+            Some(Slot::Namespace)
+        }
         _ => resource.selectable.iter().position(|it| it.label == name).map(Slot::Position),
     }
 }
 
 /// Upstream words this differently for kinds that have a list of fields and for those that have not.
 fn unknown_field(resource: &Resource, name: &str) -> String {
+    if let Some(words) = resource.strategy.unknown_field(name) {
+        return words;
+    }
     if resource.selectable.is_empty() {
         return format!(
             "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""

@@ -8,10 +8,12 @@ use keelson_object::{FieldErrors, Frozen, Object};
 use crate::commit::{self, Current, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::lifecycle::{meta_rules, system_fields};
+use crate::lifecycle::{field_managers, meta_rules, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
 use crate::resource::Resource;
+
+use super::create::{self, Owners};
 
 /// The words that clients look for when they lost a race.
 const OPTIMISTIC_LOCK: &str =
@@ -64,12 +66,12 @@ async fn change(
         Some(current) => {
             let mut object = rewrite(Some(&current.object))?;
             check_version(live, place, current, &mut object)?;
-            ready(live, context, part, &mut object, &current.object)?;
+            ready(live, context, part, &mut object, (&current.object, Owners::Followed))?;
             Ok(step(live, object, &current.object))
         }
         None if live.resource.create_on_update && part == Part::Main => {
             let mut object = rewrite(None)?;
-            super::create::ready(live, context, &place.namespace, &mut object)?;
+            create::ready(live, context, &place.namespace, &mut object, Owners::Followed)?;
             Ok(Step::Put(Cow::Owned(object)))
         }
         None => Err(live.not_found(&place.name)),
@@ -79,7 +81,7 @@ async fn change(
 }
 
 /// A body without a name gets that of the address; any other must agree with it.
-fn check_address(place: &Place, object: &Object) -> Result<()> {
+pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     if object.meta.name.is_empty() {
         return Err(Error::BadRequest("name must be provided".to_owned()));
     }
@@ -102,7 +104,12 @@ fn check_address(place: &Place, object: &Object) -> Result<()> {
 }
 
 /// Optimistic concurrency: what was read must be what is there.
-fn check_version(live: &Live, place: &Place, current: &Current, object: &mut Object) -> Result<()> {
+pub(super) fn check_version(
+    live: &Live,
+    place: &Place,
+    current: &Current,
+    object: &mut Object,
+) -> Result<()> {
     let (meta, there) = (&mut object.meta, &current.object.meta);
     if !meta.uid.is_empty() && meta.uid != there.uid {
         let reason = format!(
@@ -140,14 +147,24 @@ fn check_version(live: &Live, place: &Place, current: &Current, object: &mut Obj
 /// Brings a changed object into the state in which it is stored, or says what is wrong with it.
 ///
 /// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
-fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &Object) -> Result<()> {
+pub(super) fn ready(
+    live: &Live,
+    context: &Context,
+    part: Part,
+    object: &mut Object,
+    (old, owners): (&Object, Owners),
+) -> Result<()> {
     let (resource, strategy) = (&live.resource, &live.resource.strategy);
     object.kind = old.kind.clone();
     object.api_version = old.api_version.clone();
     system_fields::settle_namespace(resource, &old.meta.namespace, object)?;
     object.meta.generation = old.meta.generation;
+    match owners {
+        Owners::Followed => field_managers::follow(live, context, part, object, Some(old)),
+        Owners::Known(entries) => object.meta.managed_fields = entries,
+    }
     match part {
-        Part::Main => strategy.prepare_update(context, object, old),
+        Part::Main | Part::Scale => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),
         Part::Named(part) => strategy.prepare_part_update(context, part, object, old),
     }
@@ -156,9 +173,9 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     meta_rules::check(&object.meta, resource.scope, strategy.name_rule(), &mut errors);
     meta_rules::check_update(&object.meta, &old.meta, &mut errors);
     match part {
-        Part::Main => strategy.validate_update(context, object, old, &mut errors),
+        Part::Main | Part::Scale => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),
-        Part::Named(_) => {}
+        Part::Named(part) => strategy.validate_part_update(part, object, old, &mut errors),
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
     resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
@@ -167,7 +184,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
 }
 
 /// An object that is being deleted goes with the last thing that held it.
-fn step(live: &Live, object: Object, old: &Object) -> Step<'static> {
+pub(super) fn step(live: &Live, object: Object, old: &Object) -> Step<'static> {
     let waits = object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
     let free = |it: &Object| it.meta.finalizers.is_empty() && live.resource.strategy.may_go(it);
     if object.meta.is_being_deleted() && !waits && free(&object) && !free(old) {

@@ -1,12 +1,14 @@
 //! Components: the kinds that a document names, and everything these refer to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use keelson_object::{Map, Value};
 use smol_str::SmolStr;
 
-use super::facts::Fixed;
-use super::property::{self, Style, Target};
+use super::descriptions::Descriptions;
+use super::fixed::Fixed;
+use super::property::{self, Owner, Style, Target};
 use super::{Enums, Form, Home, group_version_kind, name, tables};
 use crate::builtin;
 use crate::schema::Schema;
@@ -17,6 +19,7 @@ pub struct Components<'h> {
     style: Style,
     home: Option<Home<'h>>,
     found: BTreeMap<String, Part>,
+    descriptions: Arc<Descriptions>,
 }
 
 /// What a name stands for.
@@ -41,7 +44,8 @@ enum Part {
 impl<'h> Components<'h> {
     /// No schemas yet. `home` is the group version of the document, if it is about one.
     pub fn new(form: Form, enums: Enums, home: Option<Home<'h>>) -> Components<'h> {
-        Components { style: Style { form, enums }, home, found: BTreeMap::new() }
+        let descriptions = Descriptions::unpack();
+        Components { style: Style { form, enums }, home, found: BTreeMap::new(), descriptions }
     }
 
     /// Which OpenAPI this is.
@@ -106,9 +110,14 @@ impl<'h> Components<'h> {
         name
     }
 
+    /// Whether there are no schemas.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// Every schema with its name, by name; each is made when it is asked for.
     pub fn schemas(&self) -> impl Iterator<Item = (&str, Map)> {
-        self.found.iter().map(|(name, part)| (name.as_str(), self.schema(part)))
+        self.found.iter().map(|(name, part)| (name.as_str(), self.schema(name, part)))
     }
 
     fn fixed(&mut self, fixed: Fixed) -> String {
@@ -156,17 +165,20 @@ impl<'h> Components<'h> {
         }
     }
 
-    fn schema(&self, part: &Part) -> Map {
+    fn schema(&self, published: &str, part: &Part) -> Map {
+        let said = self.descriptions.of(published);
         let (mut map, kinds) = match part {
-            Part::Fixed(fixed) => (fixed.schema(self.form()), Vec::new()),
+            Part::Fixed(fixed) => (fixed.schema(self.form(), said), Vec::new()),
             Part::Table { path, name } => {
+                let said = said.or_else(|| self.descriptions.of_any_kind());
+                let owner = Owner { table: path, said };
                 let one = builtin::find(path, name);
-                let map = one.map(|it| self.style.structure((path, name), &it)).unwrap_or_default();
+                let map = one.map(|it| self.style.structure(owner, &it)).unwrap_or_default();
                 (map, self.kinds_of(path, name))
             }
             Part::Custom { kind: [group, version, kind], schema } => {
                 let map = match schema {
-                    Some(schema) => self.style.structure(("", ""), schema.root()),
+                    Some(schema) => self.style.structure(Owner::default(), schema.root()),
                     None => self.anything(),
                 };
                 (map, vec![group_version_kind(group, version, kind)])

@@ -2,6 +2,7 @@
 
 use smol_str::SmolStr;
 
+use super::tables;
 use crate::builtin;
 use crate::types::Shape;
 
@@ -14,9 +15,9 @@ pub struct Parameter {
     pub ty: &'static str,
 }
 
-/// The parameters that the options `kind` of `meta/v1` allow; none if there are no such options.
-pub fn options(kind: &str) -> Vec<Parameter> {
-    let Some(options) = builtin::find("meta/v1", kind) else {
+/// The parameters that the options `kind` of a group version allow; none if there are no such options.
+pub fn options(group: &str, version: &str, kind: &str) -> Vec<Parameter> {
+    let Some(options) = tables::path_of(group, version).and_then(|it| builtin::find(it, kind)) else {
         return Vec::new();
     };
     let fields = options.fields().iter().filter(|field| field.embedded.is_empty());
@@ -31,9 +32,9 @@ fn scalar(shape: &Shape) -> Option<&'static str> {
         Shape::Bool => Some("boolean"),
         Shape::Int32 | Shape::Int64 => Some("integer"),
         Shape::Float64 => Some("number"),
+        Shape::String => Some("string"),
         Shape::List(item) => scalar(&item.shape),
-        Shape::Struct(_) | Shape::Map(_) | Shape::Union(..) => None,
-        _ => Some("string"),
+        _ => None,
     }
 }
 
@@ -44,7 +45,9 @@ mod tests {
     #[test]
     fn options_become_parameters() {
         let check = |kind: &str, expected: &str| {
-            let text: Vec<String> = options(kind).iter().map(|it| format!("{}:{}", it.name, it.ty)).collect();
+            let (group, version) = if kind.starts_with("Pod") { ("", "v1") } else { ("meta.k8s.io", "v1") };
+            let text: Vec<String> =
+                options(group, version, kind).iter().map(|it| format!("{}:{}", it.name, it.ty)).collect();
             assert_eq!(text.join(" "), expected, "{kind}");
         };
         check("PatchOptions", "dryRun:string force:boolean fieldManager:string fieldValidation:string");
@@ -52,6 +55,11 @@ mod tests {
             "DeleteOptions",
             "gracePeriodSeconds:integer orphanDependents:boolean propagationPolicy:string dryRun:string \
              ignoreStoreReadErrorWithClusterBreakingPotential:boolean",
+        );
+        check("PodPortForwardOptions", "ports:integer");
+        check(
+            "PodExecOptions",
+            "stdin:boolean stdout:boolean stderr:boolean tty:boolean container:string command:string",
         );
         check("NoOptions", "");
     }

@@ -11,15 +11,24 @@
 use keelson_object::{Map, Value};
 use smol_str::SmolStr;
 
-use super::facts::{self, Fixed};
+use super::descriptions::Said;
+use super::fixed::Fixed;
 use super::{Enums, Form, name, tables};
-use crate::types::{Field, ListType, Patch, Shape, Struct, Type, Union};
+use crate::types::{Field, ListType, Patch, Shape, Struct, Type, Union, UnionRole};
 
 /// How schemas are written.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) form: Form,
     pub(super) enums: Enums,
+}
+
+/// Where a struct is from, and what is said about it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Owner<'o> {
+    /// Its table; empty if it is in none.
+    pub(super) table: &'o str,
+    pub(super) said: Option<Said<'o>>,
 }
 
 /// What a type refers to.
@@ -62,9 +71,12 @@ pub(super) fn target(shape: &Shape) -> Option<Target<'_>> {
 }
 
 impl Style {
-    /// The schema of a struct; `owner` is its table and name there, both empty if it is in no table.
-    pub(super) fn structure(self, owner: (&str, &str), one: &Struct) -> Map {
+    /// The schema of a struct.
+    pub(super) fn structure(self, owner: Owner<'_>, one: &Struct) -> Map {
         let mut map = Map::new();
+        if let Some(text) = owner.said.and_then(Said::itself) {
+            map.push_new("description", text);
+        }
         let mut properties: Map = one
             .fields()
             .iter()
@@ -74,9 +86,8 @@ impl Style {
         if !properties.is_empty() {
             map.push_new("properties", properties);
         }
-        let is_required = |field: &&Field| !field.is_optional || facts::is_required(owner, &field.name);
-        let required: Vec<Value> =
-            one.fields().iter().filter(is_required).map(|it| Value::from(it.name.clone())).collect();
+        let required = one.fields().iter().filter(|it| !it.is_optional);
+        let required: Vec<Value> = required.map(|it| Value::from(it.name.clone())).collect();
         if !required.is_empty() {
             map.push_new("required", required);
         }
@@ -84,17 +95,25 @@ impl Style {
         if one.is_atomic {
             map.push_new("x-kubernetes-map-type", "atomic");
         }
-        if let Some(unions) = facts::unions(owner) {
+        if let Some(unions) = union(one) {
             map.push_new("x-kubernetes-unions", unions);
         }
         map
     }
 
-    fn property(self, owner: (&str, &str), field: &Field) -> Map {
+    fn property(self, owner: Owner<'_>, field: &Field) -> Map {
         let extensions = extensions(field);
         let default = field.default.clone().or_else(|| zero(&field.ty, field.omit_empty));
-        let is_bare = extensions.is_empty() && !facts::is_described(owner, &field.name);
-        let mut map = self.schema(owner.0, &field.ty, default, is_bare);
+        let is_bare = extensions.is_empty() && !field.is_described;
+        let mut map = self.schema(owner.table, &field.ty, default, is_bare);
+        let said = owner.said.and_then(|it| it.field(&field.name));
+        match (said, self.enumeration(owner.table, &field.ty)) {
+            (said, Some(values)) => {
+                map.push_new("description", with_values(said.unwrap_or_default(), &values))
+            }
+            (Some(said), None) => map.push_new("description", said),
+            (None, None) => {}
+        }
         for (key, value) in extensions {
             map.push_new(key, value);
         }
@@ -127,7 +146,7 @@ impl Style {
                 map.push_new("type", "object");
             }
             Shape::Struct(inner) => {
-                for (key, value) in self.structure(("", ""), inner.get()) {
+                for (key, value) in self.structure(Owner::default(), inner.get()) {
                     map.push_new(key, value);
                 }
             }
@@ -168,6 +187,19 @@ impl Style {
     }
 }
 
+/// A description, and the values that are possible, as upstream lists those of which it says no more.
+///
+/// Upstream: kube-openapi/pkg/generators/enum.go, DescriptionLines (v1.36.4).
+fn with_values(said: &str, values: &[Value]) -> String {
+    let mut text = format!("{said}\n\nPossible enum values:");
+    for value in values.iter().filter_map(Value::as_str) {
+        text.push_str("\n - `\"");
+        text.push_str(value);
+        text.push_str("\"`");
+    }
+    text.trim_start().to_owned()
+}
+
 fn scalar(shape: &Shape) -> (Option<&'static str>, Option<&'static str>) {
     match shape {
         Shape::String => (Some("string"), None),
@@ -193,6 +225,24 @@ fn zero(ty: &Type, omit_empty: bool) -> Option<Value> {
         _ => return None,
     };
     (!omit_empty).then_some(scalar)
+}
+
+/// The value of `x-kubernetes-unions`, if the struct is one.
+fn union(one: &Struct) -> Option<Value> {
+    let (mut map, mut members) = (Map::new(), Map::new());
+    for field in one.fields() {
+        match field.union.as_deref() {
+            Some(UnionRole::Discriminator) => map.push_new("discriminator", field.name.clone()),
+            Some(UnionRole::Member(value)) => members.push_new(field.name.clone(), value.clone()),
+            None => {}
+        }
+    }
+    if members.is_empty() {
+        return None;
+    }
+    members.sort_keys();
+    map.push_new("fields-to-discriminateBy", members);
+    Some(Value::List(vec![map.into()]))
 }
 
 /// What a field says about merging, in the order of the keys.
@@ -233,7 +283,7 @@ mod tests {
     use keelson_codec::json;
     use keelson_object::Value;
 
-    use super::Style;
+    use super::{Owner, Style};
     use crate::openapi::{Enums, Form};
     use crate::schema::Schema;
 
@@ -241,7 +291,7 @@ mod tests {
     fn check(form: Form, enums: Enums, path: &str, expected: &str) {
         let schema = Schema::builtin("", "v1", "Pod").expect("built in");
         let field = schema.field_at(path).expect("there is such a field");
-        let property = Style { form, enums }.property(("core/v1", ""), field);
+        let property = Style { form, enums }.property(Owner { table: "core/v1", said: None }, field);
         let text = json::to_bytes(&Value::from(property));
         assert_eq!(String::from_utf8_lossy(&text).replace('"', "'"), expected, "{path}");
     }
@@ -283,7 +333,8 @@ mod tests {
 
     #[test]
     fn enumerations_are_listed_if_wanted() {
-        let expected = "{'default':'TCP','enum':['SCTP','TCP','UDP'],'type':'string'}";
+        let expected = "{'default':'TCP','enum':['SCTP','TCP','UDP'],'type':'string','description':\
+                        'Possible enum values:\\n - `\\'SCTP\\'`\\n - `\\'TCP\\'`\\n - `\\'UDP\\'`'}";
         check(Form::V3, Enums::Listed, "spec.containers.ports.protocol", expected);
     }
 }

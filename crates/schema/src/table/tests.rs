@@ -1,7 +1,7 @@
 //! The format of the tables, line by line.
 
 use super::read;
-use crate::types::{ListType, Member, Shape, Struct};
+use crate::types::{ListType, Member, Shape, Struct, UnionRole};
 
 const TEXT: &str = "\
 table apps/v1
@@ -19,6 +19,8 @@ type Thing struct=atomic
   color string:Color 1 omitempty default=\"blue\"
   counts (map[string:core/v1.ResourceName]Quantity):Counts 2
   verbs <[]string>:Verbs 3 list=set
+  which string 4 omitempty required discriminator
+  one *One 5 omitempty undescribed member=One
   ports []*Port 17 optional list=map(port,protocol) patch=merge,retainKeys(port)
 ";
 
@@ -61,6 +63,11 @@ fn fields_say_what_they_are() {
         ("v1.ResourceName".into(), "resource.Quantity".into())
     );
     assert!(field(thing, "verbs").ty.is_message);
+    let (which, one) = (field(thing, "which"), field(thing, "one"));
+    assert_eq!((which.is_optional, which.omit_empty, which.is_described), (false, true, true));
+    assert_eq!((one.is_optional, one.is_described), (true, false));
+    assert_eq!(which.union.as_deref(), Some(&UnionRole::Discriminator));
+    assert_eq!(one.union.as_deref(), Some(&UnionRole::Member("One".into())));
     let ports = field(thing, "ports");
     assert_eq!(ports.list_type, Some(ListType::Map(vec!["port".into(), "protocol".into()])));
     let patch = ports.patch.as_ref().expect("a strategy");

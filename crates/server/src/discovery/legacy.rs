@@ -119,7 +119,9 @@ fn entry(resource: &Resource) -> String {
         let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
     }
     if resource.answers.is_none() {
-        let hash = storage_version_hash(&resource.stored_version().api_version, &resource.kind);
+        let announced = resource.announced.as_ref().map(|version| format!("{}/{version}", resource.group));
+        let stored = announced.as_deref().unwrap_or(&resource.stored_version().api_version);
+        let hash = storage_version_hash(stored, &resource.kind);
         let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"");
     }
     out.push('}');

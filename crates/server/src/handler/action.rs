@@ -49,7 +49,8 @@ pub(super) fn answered(
     schema: Option<&Schema>,
     output: Output,
 ) -> Response {
-    if let Some(schema) = schema {
+    // An action that has nothing to show answers with a Status.
+    if let Some(schema) = schema.filter(|_| answer.kind != "Status") {
         schema.arrange(&mut answer);
     }
     let compact = json::to_bytes(&answer.into_value());

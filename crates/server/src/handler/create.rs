@@ -17,10 +17,10 @@ pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Respons
     let draft = call.draft(encoding, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let (live, version) = (&call.found.live, call.found.version());
-    if let Some(answers) = &live.resource.answers {
+    if live.resource.answers.is_some() {
         let work = async {
             let body = decode::object(&context, &live.resource, version, draft, params.validation)?;
-            answers.answer(&context, call.namespace(), body).await
+            operation::answer(live, &context, call.namespace(), body).await
         };
         let answer = call.run(&context, work).await?;
         return Ok(super::action::answered(call, answer, version.schema.as_ref(), output));

@@ -3,9 +3,11 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use keelson_codec::json::{self, Document};
+use keelson_codec::yaml;
 use keelson_merge::{JsonPatch, merge_patch, strategic};
 use keelson_object::{Object, Value};
 use keelson_registry::decode::{Draft, Origin};
+use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::{Context, Error as RegistryError, decode, operation};
 use keelson_schema::Schema;
@@ -14,7 +16,7 @@ use keelson_status::{ServerResponse, Status};
 use super::Call;
 use crate::body::RequestBody;
 use crate::error::{Error, Result};
-use crate::negotiate;
+use crate::negotiate::{self, Output};
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -22,6 +24,9 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
     let output = call.output()?;
     let form = Form::of(&call.parts.headers)?;
     let body = body.read(call.facts.server.settings.max_body).await?;
+    if form == Form::Apply {
+        return apply(call, part, &body, output).await;
+    }
     let params = write(call.query, Writing::Patch)?;
     let patch = Patch::read(form, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
@@ -32,18 +37,40 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
     call.answer(StatusCode::OK, &updated.object, output)
 }
 
+async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Result<Response> {
+    let params = write(call.query, Writing::Apply)?;
+    let wanted = read_applied(body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let place = call.place();
+    let apply = Apply { patch: &wanted, force: params.force };
+    let version = call.found.version();
+    let work = operation::apply(&call.found.live, &context, version, (&place, part), &apply);
+    let updated = call.run(&context, work).await?;
+    let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
+    call.answer(code, &updated.object, output)
+}
+
+/// What a client applies; JSON is YAML as well.
+pub(super) fn read_applied(body: &Bytes) -> Result<Value> {
+    let document =
+        yaml::read(body).map_err(|error| Error::BadRequest(format!("error decoding YAML: {error}")))?;
+    Ok(document.value)
+}
+
 /// What kind of patch a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
     Merge,
     Strategic,
+    Apply,
 }
 
-const FORMS: [(&str, Form); 3] = [
+const FORMS: [(&str, Form); 4] = [
     ("application/json-patch+json", Form::Json),
     ("application/merge-patch+json", Form::Merge),
     ("application/strategic-merge-patch+json", Form::Strategic),
+    ("application/apply-patch+yaml", Form::Apply),
 ];
 
 impl Form {
@@ -77,7 +104,7 @@ impl Patch {
                 return Err(Error::BadRequest("Invalid JSON Patch".to_owned()));
             }
             Form::Merge => Patch::Merge(document),
-            Form::Strategic => Patch::Strategic(document),
+            Form::Strategic | Form::Apply => Patch::Strategic(document),
         })
     }
 

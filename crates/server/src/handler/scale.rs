@@ -5,6 +5,7 @@ use http::StatusCode;
 use keelson_codec::json;
 use keelson_object::{Frozen, Object};
 use keelson_registry::decode::{Draft, Origin, Shape};
+use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::resource::Scale;
 use keelson_registry::{Context, operation, scale};
@@ -12,7 +13,7 @@ use keelson_schema::Schema;
 
 use super::Call;
 use super::get::freshness;
-use super::patch::{Form, Patch};
+use super::patch::{self, Form, Patch};
 use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
@@ -42,6 +43,9 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     let output = call.output()?;
     let form = Form::of(&call.parts.headers)?;
     let body: Bytes = body.read(call.facts.server.settings.max_body).await?;
+    if form == Form::Apply {
+        return apply(call, at, &body, output).await;
+    }
     let params = write(call.query, Writing::Patch)?;
     let patch = Patch::read(form, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
@@ -56,6 +60,19 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     write_back(call, &context, at, output, edit).await
 }
 
+/// What is applied to a scale is applied to the one field of the object behind it.
+async fn apply(call: &Call<'_>, at: &Scale, body: &Bytes, output: Output) -> Result<Response> {
+    let params = write(call.query, Writing::Apply)?;
+    let wanted = patch::read_applied(body)?;
+    let context = call.context(params.dry_run, &params.field_manager);
+    let (place, version) = (call.place(), call.found.version());
+    let patch = scale::patch(&wanted, at, version, &call.found.live.resource);
+    let apply = Apply { patch: &patch, force: params.force };
+    let work = operation::apply(&call.found.live, &context, version, (&place, Part::Scale), &apply);
+    let updated = call.run(&context, work).await?;
+    answer(call, &updated.object, at, output)
+}
+
 async fn write_back(
     call: &Call<'_>,
     context: &Context,
@@ -64,7 +81,7 @@ async fn write_back(
     edit: impl FnMut(&Object) -> keelson_registry::Result<Object>,
 ) -> Result<Response> {
     let place = call.place();
-    let work = operation::patch(&call.found.live, context, &place, Part::Main, edit);
+    let work = operation::patch(&call.found.live, context, &place, Part::Scale, edit);
     let updated = call.run(context, work).await?;
     answer(call, &updated.object, at, output)
 }

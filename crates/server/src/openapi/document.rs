@@ -5,8 +5,8 @@ use keelson_registry::{Catalog, Resource};
 use keelson_schema::openapi::{Components, Form, Home};
 
 use super::media::{self, Origin};
-use super::route::{Method, Route};
-use super::{Settings, resource, v2, v3};
+use super::route::{Method, Model, Parameter, Route};
+use super::{Extra, Settings, resource, v2, v3};
 
 /// A group as documents see it.
 pub(super) struct Served<'c> {
@@ -50,12 +50,24 @@ pub(super) enum Subject<'c> {
     Version(&'c Served<'c>, SmolStr),
     /// `/version`.
     ServerVersion,
+    /// `/logs`.
+    Logs,
+    /// `/.well-known/openid-configuration`.
+    IssuerConfiguration,
+    /// `/openid/v1/jwks`.
+    IssuerKeys,
 }
 
 impl<'c> Subject<'c> {
     /// Every document of what is served.
-    pub(super) fn all(served: &'c [Served<'c>]) -> Vec<Subject<'c>> {
+    pub(super) fn all(served: &'c [Served<'c>], settings: &Settings) -> Vec<Subject<'c>> {
         let mut subjects = vec![Subject::Groups, Subject::ServerVersion];
+        for extra in &settings.extras {
+            match extra {
+                Extra::Logs => subjects.push(Subject::Logs),
+                Extra::Issuer => subjects.extend([Subject::IssuerConfiguration, Subject::IssuerKeys]),
+            }
+        }
         for group in served {
             subjects.push(if group.group.is_empty() {
                 Subject::CoreVersions
@@ -76,18 +88,32 @@ impl<'c> Subject<'c> {
             Subject::Version(served, version) if served.group.is_empty() => format!("api/{version}"),
             Subject::Version(served, version) => format!("apis/{}/{version}", served.group),
             Subject::ServerVersion => "version".to_owned(),
+            Subject::Logs => "logs".to_owned(),
+            Subject::IssuerConfiguration => ".well-known/openid-configuration".to_owned(),
+            Subject::IssuerKeys => "openid/v1/jwks".to_owned(),
         }
     }
 
     /// The v3 document.
     pub(super) fn v3(&self, settings: &Settings) -> Vec<u8> {
+        let (routes, components) = self.pieces(settings);
+        v3::write(&routes, &components, settings)
+    }
+
+    /// The v3 document in protobuf.
+    pub(super) fn v3_protobuf(&self, settings: &Settings) -> Vec<u8> {
+        let (routes, components) = self.pieces(settings);
+        v3::write_protobuf(&routes, &components, settings)
+    }
+
+    fn pieces(&self, settings: &Settings) -> (Vec<Route>, Components<'_>) {
         let home = match self {
             Subject::Version(served, version) => Some(Home { group: served.group, version }),
             _ => None,
         };
         let mut components = Components::new(Form::V3, settings.features.enums, home);
         let routes = self.routes(&mut components, settings);
-        v3::write(&routes, &components, settings)
+        (routes, components)
     }
 
     fn routes(&self, components: &mut Components<'_>, settings: &Settings) -> Vec<Route> {
@@ -107,6 +133,19 @@ impl<'c> Subject<'c> {
                 let place = Place { types: media::plain(), ..place };
                 let description = "get the version information for this server";
                 vec![place.read("CodeVersion", description, components.version())]
+            }
+            Subject::Logs => logs(&place.path),
+            Subject::IssuerConfiguration => {
+                let description = "get service account issuer OpenID configuration, also known as the 'OIDC \
+                                   discovery doc'";
+                let place = Place { types: media::plain(), ..place };
+                vec![place.read_text("ServiceAccountIssuerOpenIDConfiguration", description)]
+            }
+            Subject::IssuerKeys => {
+                let description = "get service account issuer OpenID JSON Web Key Set (contains public token \
+                                   verification keys)";
+                let place = Place { types: media::keys(), ..place };
+                vec![place.read_text("ServiceAccountIssuerOpenIDKeyset", description)]
             }
             Subject::Version(served, version) => {
                 let base = format!("/{}", self.path());
@@ -138,9 +177,20 @@ pub(super) fn v2_protobuf(served: &[Served<'_>], settings: &Settings) -> Vec<u8>
 
 fn everything(served: &[Served<'_>], settings: &Settings) -> (Vec<Route>, Components<'static>) {
     let mut components = Components::new(Form::V2, settings.features.enums, None);
-    let subjects = Subject::all(served);
+    let subjects = Subject::all(served, settings);
     let routes = subjects.iter().flat_map(|it| it.routes(&mut components, settings)).collect();
     (routes, components)
+}
+
+/// The files of the folder with logs. What they are called and contain is not described.
+fn logs(base: &str) -> Vec<Route> {
+    let bare = |path: String, verb: &'static str| {
+        let route = Place { path, types: Vec::new() }.read("", "", String::new());
+        Route { verb, answers: Vec::new(), ..route }
+    };
+    let mut file = bare(format!("{base}{{logpath}}"), "logFileHandler");
+    file.parameters.push(Parameter::path("logpath"));
+    vec![bare(base.to_owned(), "logFileListHandler"), file]
 }
 
 /// A path that is no resource.
@@ -150,6 +200,12 @@ struct Place {
 }
 
 impl Place {
+    /// Text that is made by the server itself.
+    fn read_text(self, rest: &str, description: &str) -> Route {
+        let route = self.read(rest, description, String::new());
+        Route { answers: vec![(200, Model::Text)], consumes: Vec::new(), ..route }
+    }
+
     fn read(self, rest: &str, description: &str, model: String) -> Route {
         Route {
             path: self.path,
@@ -161,7 +217,7 @@ impl Place {
             kind: None,
             parameters: Vec::new(),
             body: None,
-            answers: vec![(200, model)],
+            answers: vec![(200, model.into())],
             consumes: self.types.clone(),
             produces: self.types,
         }

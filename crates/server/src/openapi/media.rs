@@ -60,6 +60,11 @@ pub(super) fn discovery() -> Vec<&'static str> {
     vec![JSON, YAML, PROTOBUF]
 }
 
+/// What sets of keys come in.
+pub(super) fn keys() -> Vec<&'static str> {
+    vec!["application/jwk-set+json"]
+}
+
 /// What plain documents come in.
 pub(super) fn plain() -> Vec<&'static str> {
     vec![JSON]

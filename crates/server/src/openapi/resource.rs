@@ -3,13 +3,13 @@
 //! Upstream: apiserver/pkg/endpoints/installer.go, registerResourceHandlers (v1.36.4).
 
 use keelson_object::SmolStr;
-use keelson_registry::subresource::Deed;
-use keelson_registry::{Resource, Scope, Verb, Version};
+use keelson_registry::subresource::{Deed, ForeignKind};
+use keelson_registry::{Resource, Scope, Subresource, Verb, Version};
 use keelson_schema::openapi::Components;
 
 use super::Features;
 use super::media::{self, Origin};
-use super::route::{Body, Method, Parameter, Route, options};
+use super::route::{Body, Method, Model, Parameter, Route, options, options_of};
 
 /// Adds the routes of one served version of `resource`, whose group version is at `base`: `/apis/apps/v1`.
 pub(super) fn routes(
@@ -22,7 +22,7 @@ pub(super) fn routes(
     let (group, name, kind) = (&*resource.group, &*version.name, &*resource.kind);
     let is_builtin = components.builtin(group, name, kind).is_some();
     let origin = if is_builtin { Origin::Builtin } else { Origin::Custom };
-    let model = components.kind(group, name, kind, version.schema.as_ref());
+    let model = components.kind(group, name, kind, version.schema.as_ref()).into();
     let mut place = Installer {
         base,
         resource,
@@ -40,14 +40,11 @@ pub(super) fn routes(
     if resource.has_status {
         place.subresource("status", &[Verb::Get, Verb::Patch, Verb::Update]);
     }
-    for part in resource.subresources.iter().filter(|it| matches!(it.deed, Deed::Part)) {
-        let verbs = [Verb::Get, Verb::Patch, Verb::Update];
-        let verbs: Vec<Verb> = verbs.into_iter().filter(|it| part.verbs.contains(&it.as_str())).collect();
-        place.subresource(part.name, &verbs);
+    for one in &resource.subresources {
+        place.further(one, version);
     }
     if resource.scale.is_some() {
-        place.kind = ["autoscaling".into(), "v1".into(), "Scale".into()];
-        place.model = place.components.kind("autoscaling", "v1", "Scale", None);
+        place.speaks("autoscaling", "v1", "Scale");
         place.subresource("scale", &[Verb::Get, Verb::Patch, Verb::Update]);
     }
     place.routes
@@ -60,11 +57,18 @@ struct Installer<'i, 'c> {
     subresource: &'i str,
     /// What is sent and comes back.
     kind: [SmolStr; 3],
-    model: String,
+    model: Model,
     origin: Origin,
     features: Features,
     components: &'i mut Components<'c>,
     routes: Vec<Route>,
+}
+
+/// Where a stream begins: at the subresource, or anywhere below it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Path {
+    Own,
+    Further,
 }
 
 /// Which collection: that of one namespace (or of the cluster), or those of all namespaces.
@@ -82,8 +86,9 @@ impl<'i> Installer<'i, '_> {
                 self.components.list(&self.resource.group, &version.name, kind, version.schema.as_ref());
             for extent in self.extents() {
                 let mut route = self.list_route(self.collection_path("", *extent), "list", *extent);
-                route.description = format!("list or watch objects of kind {kind}");
-                route.answers = vec![(200, list.clone())];
+                let watch = if self.resource.supports(Verb::Watch) { " or watch" } else { "" };
+                route.description = format!("list{watch} objects of kind {kind}");
+                route.answers = vec![(200, list.clone().into())];
                 self.routes.push(route);
             }
         }
@@ -107,7 +112,7 @@ impl<'i> Installer<'i, '_> {
             route.parameters.extend(options("ListOptions").into_iter().filter(is_for_lists));
             route.parameters.extend(options("DeleteOptions"));
             route.body = Some(self.delete_body());
-            route.answers = vec![(200, status)];
+            route.answers = vec![(200, status.into())];
             self.routes.push(route);
         }
     }
@@ -123,7 +128,7 @@ impl<'i> Installer<'i, '_> {
             let answer = if self.resource.returns_deleted {
                 self.model.clone()
             } else {
-                self.components.meta("Status")
+                self.components.meta("Status").into()
             };
             let mut route = self.route(self.item_path(), Method::Delete, "delete", "delete");
             route.description = format!("delete{}{kind}", article(kind));
@@ -142,6 +147,97 @@ impl<'i> Installer<'i, '_> {
         self.subresource = "";
     }
 
+    /// What the subresource takes and gives from now on.
+    fn speaks(&mut self, group: &str, version: &str, kind: &str) {
+        self.kind = [group.into(), version.into(), kind.into()];
+        self.model = self.components.kind(group, version, kind, None).into();
+    }
+
+    /// A subresource that is neither status nor scale.
+    fn further(&mut self, one: &'i Subresource, version: &Version) {
+        let own = (self.kind.clone(), self.model.clone());
+        self.subresource = one.name;
+        match (&one.deed, &one.kind) {
+            (Deed::Part, _) => {
+                let verbs = [Verb::Get, Verb::Patch, Verb::Update];
+                verbs
+                    .into_iter()
+                    .filter(|it| one.verbs.contains(&it.as_str()))
+                    .for_each(|it| self.item_verb(it));
+            }
+            (Deed::Action(_), foreign) => {
+                if let Some(ForeignKind { group, version, kind }) = foreign {
+                    self.speaks(group, version, kind);
+                }
+                self.action();
+            }
+            (Deed::Connect, Some(options)) if options.kind != self.resource.kind => {
+                self.kind = [options.group.clone(), options.version.clone(), options.kind.clone()];
+                self.connect(one, Path::Own);
+                if is_proxy(one) {
+                    self.connect(one, Path::Further);
+                }
+            }
+            (Deed::Connect, _) => self.text(version),
+        }
+        (self.kind, self.model) = own;
+        self.subresource = "";
+    }
+
+    /// Something is posted to an object.
+    fn action(&mut self) {
+        let mut route = self.route(self.item_path(), Method::Post, "post", "create");
+        let kind = &self.resource.kind;
+        route.description = format!("create {} of{}{kind}", self.subresource, article(kind));
+        self.send(&mut route, "CreateOptions", &[200, 201, 202]);
+        self.routes.push(route);
+    }
+
+    /// A text that is read with options: `PodLogOptions` are those of the log of a pod.
+    fn text(&mut self, version: &Version) {
+        let Resource { group, kind, .. } = self.resource;
+        let mut route = self.route(self.item_path(), Method::Get, "get", "read");
+        route.description = format!("read {} of the specified {kind}", self.subresource);
+        let with = format!("{kind}{}Options", title(self.subresource));
+        route.parameters.extend(options_of(group, &version.name, &with));
+        route.answers = vec![(200, Model::Text)];
+        route.produces.insert(0, "text/plain");
+        self.routes.push(route);
+    }
+
+    /// A stream, by every method that opens one.
+    fn connect(&mut self, one: &Subresource, path: Path) {
+        const METHODS: [(Method, &str); 7] = [
+            (Method::Delete, "delete"),
+            (Method::Get, "get"),
+            (Method::Head, ""),
+            (Method::Options, ""),
+            (Method::Patch, "patch"),
+            (Method::Post, "create"),
+            (Method::Put, "update"),
+        ];
+        let [group, version, kind] = self.kind.clone();
+        for (method, verb) in METHODS {
+            if !(one.verbs.contains(&verb) || (verb.is_empty() && is_proxy(one))) {
+                continue;
+            }
+            let mut route = self.route(self.item_path(), method, "connect", "connect");
+            let (name, of) = (method.as_str(), &self.resource.kind);
+            route.rest = format!("{}{}", title(name), route.rest);
+            route.description = format!("connect {} requests to {} of {of}", name.to_uppercase(), one.name);
+            route.parameters.retain(|it| it.name != "pretty");
+            route.parameters.extend(options_of(&group, &version, &kind));
+            if path == Path::Further {
+                route.path.push_str("/{path}");
+                route.rest.push_str("WithPath");
+                route.parameters.push(Parameter::path("path"));
+            }
+            route.answers = vec![(200, Model::Text)];
+            route.produces = vec![media::ANY];
+            self.routes.push(route);
+        }
+    }
+
     /// GET, PATCH or PUT of an object or of its subresource.
     fn item_verb(&mut self, verb: Verb) {
         let (method, action, word, doing) = match verb {
@@ -156,7 +252,7 @@ impl<'i> Installer<'i, '_> {
         match verb {
             Verb::Patch => {
                 self.send(&mut route, "PatchOptions", &[200, 201]);
-                route.body = Some(Body { model: self.components.meta("Patch"), is_required: true });
+                route.body = Some(Body { model: self.components.meta("Patch").into(), is_required: true });
                 route.consumes = media::patches(self.origin, self.features);
             }
             Verb::Update => self.send(&mut route, "UpdateOptions", &[200, 201]),
@@ -171,7 +267,7 @@ impl<'i> Installer<'i, '_> {
             return;
         }
         let kind = &self.resource.kind;
-        let event = self.components.meta("WatchEvent");
+        let event = Model::from(self.components.meta("WatchEvent"));
         for extent in self.extents() {
             let mut route = self.list_route(self.collection_path("/watch", *extent), "watchlist", *extent);
             route.description = format!(
@@ -271,8 +367,13 @@ impl<'i> Installer<'i, '_> {
     }
 
     fn delete_body(&mut self) -> Body {
-        Body { model: self.components.meta("DeleteOptions"), is_required: false }
+        Body { model: self.components.meta("DeleteOptions").into(), is_required: false }
     }
+}
+
+/// Whether every method is passed on, to whatever path: such a stream can be updated like an object.
+fn is_proxy(one: &Subresource) -> bool {
+    one.verbs.contains(&"update")
 }
 
 /// ` a `, ` an ` or nothing but the space.

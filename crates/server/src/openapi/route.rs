@@ -1,6 +1,6 @@
 //! Route: one method of one path, in words that both forms of OpenAPI are made from.
 
-use keelson_object::SmolStr;
+use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::openapi;
 
 /// One operation.
@@ -14,7 +14,7 @@ pub(super) struct Route {
     pub(super) verb: &'static str,
     /// The rest of it: `NamespacedThing`.
     pub(super) rest: String,
-    /// What it does, in a sentence.
+    /// What it does, in a sentence; may be empty.
     pub(super) description: String,
     /// Group, version and kind of what is sent or comes back.
     pub(super) kind: Option<[SmolStr; 3]>,
@@ -33,6 +33,8 @@ pub(super) struct Route {
 pub(super) enum Method {
     Delete,
     Get,
+    Head,
+    Options,
     Patch,
     Post,
     Put,
@@ -43,6 +45,8 @@ impl Method {
         match self {
             Method::Delete => "delete",
             Method::Get => "get",
+            Method::Head => "head",
+            Method::Options => "options",
             Method::Patch => "patch",
             Method::Post => "post",
             Method::Put => "put",
@@ -50,8 +54,30 @@ impl Method {
     }
 }
 
-/// What is sent or comes back: the name of a schema.
-pub(super) type Model = String;
+/// What is sent or comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Model {
+    /// The schema of this name.
+    Named(String),
+    /// Text, or anything else that is not described.
+    Text,
+}
+
+impl Model {
+    /// The schema, or a reference to it.
+    pub(super) fn schema(&self, form: openapi::Form) -> Map {
+        match self {
+            Model::Named(name) => form.reference(name),
+            Model::Text => Map::from_iter([("type".into(), Value::from("string"))]),
+        }
+    }
+}
+
+impl From<String> for Model {
+    fn from(name: String) -> Model {
+        Model::Named(name)
+    }
+}
 
 /// What is sent.
 pub(super) struct Body {
@@ -60,7 +86,7 @@ pub(super) struct Body {
 }
 
 /// Where a parameter stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Path,
     Query,
@@ -93,10 +119,15 @@ impl Parameter {
     }
 }
 
-/// The parameters that some options allow.
+/// The parameters that some options of the meta group allow.
 pub(super) fn options(kind: &str) -> Vec<Parameter> {
+    options_of("meta.k8s.io", "v1", kind)
+}
+
+/// The parameters that some options allow.
+pub(super) fn options_of(group: &str, version: &str, kind: &str) -> Vec<Parameter> {
     let query = |it: openapi::Parameter| Parameter { name: it.name, place: Place::Query, ty: it.ty };
-    openapi::options(kind).into_iter().map(query).collect()
+    openapi::options(group, version, kind).into_iter().map(query).collect()
 }
 
 /// The routes of one path: what all of them take is said once.
@@ -129,7 +160,7 @@ impl<'r> PathRoutes<'r> {
 }
 
 fn by_name(mut parameters: Vec<&Parameter>) -> Vec<&Parameter> {
-    parameters.sort_by(|a, b| a.name.cmp(&b.name));
+    parameters.sort_by(|a, b| a.name.cmp(&b.name).then(a.place.cmp(&b.place)));
     parameters
 }
 

@@ -4,7 +4,6 @@
 //! kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
 
 use std::collections::BTreeMap;
-use std::future::ready;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +14,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use keelson_codec::media_type::parse_accept;
 use keelson_registry::{Catalog, CatalogHandle};
+use keelson_schema::openapi::Descriptions;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
@@ -26,7 +26,10 @@ use crate::plain::{Endpoint, Mounted};
 use crate::response::{Body, Response};
 
 /// The OpenAPI endpoints of one server.
-pub struct OpenApi {
+#[derive(Clone)]
+pub struct OpenApi(Arc<Documents>);
+
+struct Documents {
     settings: Settings,
     catalog: CatalogHandle,
     clock: Clock,
@@ -52,6 +55,7 @@ struct Memo {
     /// Hashes by path: the index needs them and not the documents.
     hashes: BTreeMap<String, String>,
     v3: BTreeMap<String, Document>,
+    v3_protobuf: BTreeMap<String, Document>,
     v2: Option<Document>,
     v2_protobuf: Option<Document>,
 }
@@ -77,13 +81,16 @@ const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+pro
 /// The second is what it was called once, and what client-go asks for to this day.
 const V2_SUBTYPES: [&str; 2] =
     ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
+const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+const V3_SUBTYPES: [&str; 2] =
+    ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
 const V2: &str = "/openapi/v2";
 const V3: &str = "/openapi/v3";
 
 impl OpenApi {
     /// Endpoints that describe what `catalog` serves at the time of the request.
     pub fn new(settings: Settings, catalog: CatalogHandle, clock: Clock) -> OpenApi {
-        OpenApi { settings, catalog, clock, memo: Mutex::new(Memo::default()) }
+        OpenApi(Arc::new(Documents { settings, catalog, clock, memo: Mutex::new(Memo::default()) }))
     }
 
     /// The endpoints, each at its path.
@@ -92,8 +99,15 @@ impl OpenApi {
         [V2, V3, "/openapi/v3/"].map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() })
     }
 
-    /// The answer to a GET; `None` if the path is none of OpenAPI's.
+    /// The answer to a GET; `None` if the path is none of OpenAPI's. Makes the document if nobody asked for it yet,
+    /// which takes a while.
     pub fn answer(&self, ask: Ask<'_>) -> Option<http::Response<Bytes>> {
+        self.0.answer(ask)
+    }
+}
+
+impl Documents {
+    fn answer(&self, ask: Ask<'_>) -> Option<http::Response<Bytes>> {
         let catalog = &*self.catalog.load();
         let mut memo = self.memo.lock();
         if memo.generation != Some(catalog.generation()) {
@@ -138,8 +152,10 @@ impl OpenApi {
     /// The index is plain text without an ETag, because upstream's is.
     fn index(&self, memo: &mut Memo, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
         if memo.index.is_none() {
+            // Held, so that they are unpacked once and not for every document.
+            let _descriptions = Descriptions::unpack();
             let served = Served::all(catalog);
-            for subject in Subject::all(&served) {
+            for subject in Subject::all(&served, &self.settings) {
                 memo.hashes.entry(subject.path()).or_insert_with(|| hash(&subject.v3(&self.settings)));
             }
             memo.index = Some(self.made(index(&memo.hashes)));
@@ -153,19 +169,22 @@ impl OpenApi {
     fn v3(&self, memo: &mut Memo, catalog: &Catalog, name: &str, ask: Ask<'_>) -> http::Response<Bytes> {
         if !memo.v3.contains_key(name) {
             let served = Served::all(catalog);
-            let Some(subject) = Subject::all(&served).into_iter().find(|it| it.path() == name) else {
+            let Some(subject) =
+                Subject::all(&served, &self.settings).into_iter().find(|it| it.path() == name)
+            else {
                 return empty(StatusCode::NOT_FOUND, HeaderMap::new());
             };
             let document = self.made(subject.v3(&self.settings));
             memo.hashes.insert(name.to_owned(), document.hash.clone());
             memo.v3.insert(name.to_owned(), document);
         }
-        let document = &memo.v3[name];
         let mut headers = vary();
-        if negotiate(ask.headers, &[]).is_none() {
-            return empty(StatusCode::NOT_ACCEPTABLE, headers);
-        }
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let (media_type, document) = match negotiate(ask.headers, &V3_SUBTYPES) {
+            None => return empty(StatusCode::NOT_ACCEPTABLE, headers),
+            Some(Encoding::Json) => ("application/json", &memo.v3[name]),
+            Some(Encoding::Protobuf) => (V3_PROTOBUF, self.v3_protobuf(memo, catalog, name)),
+        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.insert(header::ETAG, quoted(&document.hash));
         match asked_hash(ask.query) {
             None => {}
@@ -181,6 +200,18 @@ impl OpenApi {
         serve(document, headers, ask.headers)
     }
 
+    /// The same document in protobuf, with the hash of the JSON, which must have been made.
+    fn v3_protobuf<'m>(&self, memo: &'m mut Memo, catalog: &Catalog, name: &str) -> &'m Document {
+        let json = &memo.v3[name];
+        memo.v3_protobuf.entry(name.to_owned()).or_insert_with(|| {
+            let served = Served::all(catalog);
+            let subjects = Subject::all(&served, &self.settings);
+            let subject = subjects.iter().find(|it| it.path() == name);
+            let body = subject.map(|it| it.v3_protobuf(&self.settings)).unwrap_or_default();
+            Document { body: body.into(), ..json.clone() }
+        })
+    }
+
     fn made(&self, body: Vec<u8>) -> Document {
         Document { hash: hash(&body), body: body.into(), made: self.clock.now() }
     }
@@ -188,19 +219,33 @@ impl OpenApi {
 
 impl Endpoint for OpenApi {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
-        let ask = Ask { path, query: parts.uri.query().unwrap_or_default(), headers: &parts.headers };
-        let answer = OpenApi::answer(self, ask);
-        let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new())).map(Body::full);
-        // Upstream compresses v2 alone.
-        let gzip = if path == V2 { Gzip::of(&parts.headers) } else { Gzip::No };
-        Box::pin(ready(compress::whole(answer, gzip)))
+        let (documents, path, headers) = (self.clone(), path.to_owned(), parts.headers.clone());
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let make = move || {
+            let answer = documents.answer(Ask { path: &path, query: &query, headers: &headers });
+            let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new()));
+            // Upstream compresses v2 alone.
+            let gzip = if path == V2 { Gzip::of(&headers) } else { Gzip::No };
+            compress::whole(answer.map(Body::full), gzip)
+        };
+        // Not among the requests that must be quick: documents are megabytes.
+        Box::pin(async {
+            let made = tokio::task::spawn_blocking(make).await;
+            made.unwrap_or_else(|_| {
+                empty(StatusCode::INTERNAL_SERVER_ERROR, HeaderMap::new()).map(Body::full)
+            })
+        })
     }
 }
 
 /// The body, unless the client has it.
 fn serve(document: &Document, mut headers: HeaderMap, asked: &HeaderMap) -> http::Response<Bytes> {
     let etag = headers.get(header::ETAG).and_then(|it| it.to_str().ok());
-    if etag.is_some_and(|etag| has_already(asked, etag)) {
+    let is_known = match etag {
+        Some(etag) if asked.contains_key(header::IF_NONE_MATCH) => has_already(asked, etag),
+        _ => is_unchanged(asked, document.made),
+    };
+    if is_known {
         headers.remove(header::CONTENT_TYPE);
         return empty(StatusCode::NOT_MODIFIED, headers);
     }
@@ -242,6 +287,15 @@ fn has_already(headers: &HeaderMap, etag: &str) -> bool {
         .flat_map(|it| it.split(','))
         .map(str::trim)
         .any(|it| it == "*" || it.trim_start_matches("W/") == etag)
+}
+
+/// Whether `If-Modified-Since` names the second in which the document was made, or a later one.
+fn is_unchanged(headers: &HeaderMap, made: SystemTime) -> bool {
+    let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|it| it.to_str().ok());
+    let parser = jiff::fmt::rfc2822::DateTimeParser::new();
+    let since = since.and_then(|it| parser.parse_timestamp(it).ok());
+    let made = jiff::Timestamp::try_from(made).ok();
+    since.zip(made).is_some_and(|(since, made)| made.as_second() <= since.as_second())
 }
 
 /// The value of `hash` in a query.
@@ -389,6 +443,19 @@ mod tests {
     }
 
     #[test]
+    fn what_did_not_change_since_is_not_sent_again() {
+        let client = Client::new();
+        let check = |path: &str, since: &str, expected: u16| {
+            let (code, _, body) = client.get(path, ("if-modified-since", since), "etag");
+            assert_eq!((code, body.is_empty()), (expected, expected == 304), "{path} {since}");
+        };
+        check("/openapi/v3", "Thu, 01 Jan 2026 00:00:00 GMT", 304);
+        check("/openapi/v3/version", "Fri, 02 Jan 2026 00:00:00 GMT", 304);
+        check("/openapi/v3/version", "Wed, 31 Dec 2025 23:59:59 GMT", 200);
+        check("/openapi/v3/version", "yesterday", 200);
+    }
+
+    #[test]
     fn the_client_chooses_the_encoding() {
         let client = Client::new();
         let check = |path: &str, accept: &str, code: u16, expected: &str| {
@@ -403,6 +470,14 @@ mod tests {
         check("/openapi/v2", &format!("application/json;q=0.5, {protobuf}"), 200, protobuf);
         check("/openapi/v2", "text/html", 406, "");
         check("/openapi/v3/apis", "application/json, text/html", 200, "application/json");
+        let protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+        check("/openapi/v3/apis", protobuf, 200, protobuf);
+        check(
+            "/openapi/v3/apis",
+            "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+            200,
+            protobuf,
+        );
         check("/openapi/v3/apis", "text/html", 406, "");
         check("/openapi/v3/nowhere", "*/*", 404, "");
     }
@@ -410,9 +485,12 @@ mod tests {
     #[test]
     fn both_encodings_have_one_hash() {
         let client = Client::new();
-        let etag = |accept: &str| client.get("/openapi/v2", ("accept", accept), "etag").1;
-        let protobuf = etag("application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
-        assert_eq!(protobuf, etag("application/json"));
+        let check = |path: &str, protobuf: &str| {
+            let etag = |accept: &str| client.get(path, ("accept", accept), "etag").1;
+            assert_eq!(etag(protobuf), etag("application/json"), "{path}");
+        };
+        check("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+        check("/openapi/v3/apis", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf");
     }
 
     #[test]
@@ -424,7 +502,7 @@ mod tests {
             versions: vec!["v1".into()],
             resources: Vec::new(),
         };
-        client.0.catalog.swap(Catalog::new(vec![group]));
+        client.0.0.catalog.swap(Catalog::new(vec![group]));
         let after = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
         assert!(!before.contains("stable.example.com"));
         assert!(after.contains("\"apis/stable.example.com/v1\""), "{after}");

@@ -1,52 +1,143 @@
-//! The documents of what is built in are those that upstream publishes, restricted to what is served.
+//! The documents of what is built in are those that upstream publishes.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use keelson_codec::json;
-use keelson_object::{Map, Value};
-use keelson_registry::{Group, Resource, Version};
+use futures_util::future::BoxFuture;
+use keelson_object::Object;
+use keelson_registry::subresource::{Action, Call};
+use keelson_registry::{Group, Resource, Scale, Subresource, Verb, Version};
+use keelson_testkit::openapi::{Extent, Report};
+use keelson_testkit::yardstick;
+use serde_json::Value;
 
-use super::document::{Served, Subject};
-use super::{Enums, Features, Offered, Settings, document};
+use super::document::{self, Served, Subject};
+use super::{Enums, Extra, Features, Offered, Settings};
 
 /// As the published documents were made.
 fn settings() -> Settings {
     let features = Features { enums: Enums::Hidden, cbor: Offered::Yes };
-    Settings { version: "unversioned".to_owned(), features }
-}
-
-fn groups() -> Vec<Group> {
-    keelson_apis::groups(&keelson_apis::Settings::default())
+    let extras = vec![Extra::Logs, Extra::Issuer];
+    Settings { version: "unversioned".to_owned(), features, extras }
 }
 
 #[test]
-fn v3_documents_are_those_of_upstream() {
-    let Some(folder) = yardstick() else { return };
-    let groups = groups();
-    let served = Served::groups(&groups);
-    for subject in Subject::all(&served) {
+fn documents_of_what_is_served_are_those_of_upstream() {
+    let Some(folder) = yardstick::folder("server openapi") else { return };
+    let groups = keelson_apis::groups(&keelson_apis::Settings::default());
+    check(&folder, &groups, Extent::Served);
+}
+
+/// Every path of every group, whoever serves it: the resources are those of the published discovery.
+#[test]
+fn documents_of_everything_are_those_of_upstream() {
+    let Some(folder) = yardstick::folder("server openapi") else { return };
+    check(&folder, &published_groups(&folder), Extent::Everything);
+}
+
+fn check(folder: &Path, groups: &[Group], extent: Extent) {
+    let served = Served::groups(groups);
+    let mut report = Report::default();
+    let mut seen = Vec::new();
+    for subject in Subject::all(&served, &settings()) {
         let name = subject.path();
-        let ours = parse(&subject.v3(&settings()));
-        let file = folder.join(format!("openapi/v3/{}_openapi.json", name.replace('/', "__")));
-        let theirs = read(&file);
-        let used = |document: &Map| {
-            references(document.get("paths"), document.map("components").expect("components"))
+        let file = format!("{}_openapi.json", name.replace('/', "__"));
+        let theirs = std::fs::read(folder.join("openapi/v3").join(&file)).unwrap_or_default();
+        report.add(&name, &subject.v3(&settings()), &theirs, extent);
+        seen.push(file);
+    }
+    for entry in std::fs::read_dir(folder.join("openapi/v3")).expect("the folder of documents") {
+        let file = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        if extent == Extent::Everything && !seen.contains(&file) {
+            report.alone(&file, "", "published");
+        }
+    }
+    let theirs = std::fs::read(folder.join("openapi/swagger.json")).expect("the document");
+    report.add("v2", &document::v2(&served, &settings()), &theirs, extent);
+    assert_eq!(report.equal, report.total, "{report}");
+}
+
+/// What the published discovery documents list.
+fn published_groups(folder: &Path) -> Vec<Group> {
+    let swagger = json(&folder.join("openapi/swagger.json"));
+    let mut groups: Vec<Group> = Vec::new();
+    for entry in std::fs::read_dir(folder.join("discovery")).expect("the folder of documents") {
+        let path = entry.expect("an entry").path();
+        let list = json(&path);
+        let Some(group_version) = list["groupVersion"].as_str() else { continue };
+        let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+        let base = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group_version}") };
+        let mut declared = Group::new(group);
+        for resource in resources(&list, version, |path| answers_object(&swagger, &format!("{base}{path}"))) {
+            declared = declared.serve(resource);
+        }
+        match groups.iter_mut().find(|it| it.name == group) {
+            Some(known) => known.resources.extend(declared.resources),
+            None => groups.push(declared),
+        }
+    }
+    groups
+}
+
+/// The resources of one discovery document, which is sorted by name.
+fn resources(list: &Value, version: &str, answers_object: impl Fn(&str) -> bool) -> Vec<Resource> {
+    let mut found: Vec<Resource> = Vec::new();
+    for entry in list["resources"].as_array().expect("resources") {
+        let (name, kind) = (text(entry, "name"), text(entry, "kind"));
+        let verbs: Vec<&str> =
+            entry["verbs"].as_array().expect("verbs").iter().filter_map(Value::as_str).collect();
+        let Some((owner, subresource)) = name.split_once('/') else {
+            let is_namespaced = entry["namespaced"] == true;
+            let make = if is_namespaced { Resource::namespaced } else { Resource::cluster };
+            let known: Vec<Verb> =
+                Verb::ALL.iter().copied().filter(|it| verbs.contains(&it.as_str())).collect();
+            let mut resource = make(kind, name).version(Version::stored(version)).verbs(&known);
+            let place = if is_namespaced { "/namespaces/{namespace}" } else { "" };
+            resource.returns_deleted = answers_object(&format!("{place}/{name}/{{name}}"));
+            found.push(resource);
+            continue;
         };
-        compare(&name, &ours, &theirs, "components", used);
+        let at = found.iter().position(|it| it.plural == owner).expect("its resource comes before it");
+        let resource = found.remove(at);
+        found.push(with_subresource(resource, subresource, entry, version));
+    }
+    found
+}
+
+fn with_subresource(resource: Resource, name: &str, entry: &Value, version: &str) -> Resource {
+    let verbs: Vec<&'static str> =
+        entry["verbs"].as_array().expect("verbs").iter().filter_map(Value::as_str).map(leaked).collect();
+    let kind = text(entry, "kind");
+    let api_version = match (entry["group"].as_str(), entry["version"].as_str()) {
+        (Some(group), Some(version)) => format!("{group}/{version}"),
+        (None, _) if resource.group.is_empty() => version.to_owned(),
+        _ => format!("{}/{version}", resource.group),
+    };
+    let name = leaked(name);
+    match name {
+        "status" => resource.with_status(),
+        "scale" => resource.with_scale(Scale { replicas: "", current: "", selector: "" }),
+        _ if verbs == ["create"] => {
+            resource.subresource(Subresource::action(name, &api_version, kind, Nothing))
+        }
+        _ if verbs == ["get"] || kind.ends_with("Options") => {
+            resource.subresource(Subresource::connect(name, &api_version, kind, verbs.leak()))
+        }
+        _ => resource.subresource(Subresource::part(name).verbs(verbs.leak())),
     }
 }
 
-#[test]
-fn the_v2_document_is_that_of_upstream() {
-    let Some(folder) = yardstick() else { return };
-    let groups = groups();
-    let ours = parse(&document::v2(&Served::groups(&groups), &settings()));
-    let mut theirs = read(&folder.join("openapi/swagger.json"));
-    let shared = theirs.remove("parameters").expect("shared parameters");
-    inline(theirs.get_mut("paths").expect("paths"), shared.as_map().expect("parameters"));
-    compare("v2", &ours, &theirs, "definitions", |document| references(document.get("paths"), document));
+/// Whether a DELETE answers with the object: discovery does not tell.
+fn answers_object(swagger: &Value, path: &str) -> bool {
+    let answer = &swagger["paths"][path]["delete"]["responses"]["200"]["schema"]["$ref"];
+    answer.as_str().is_some_and(|it| !it.ends_with(".Status"))
+}
+
+struct Nothing;
+
+impl Action for Nothing {
+    fn act<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, keelson_registry::Result<Object>> {
+        Box::pin(std::future::ready(Ok(call.body)))
+    }
 }
 
 /// What documents say about a kind that no table describes.
@@ -55,141 +146,34 @@ fn a_custom_kind_is_described_like_any_other() {
     let flowers = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
     let groups = [Group::new("flowers.example.com").serve(flowers)];
     let served = Served::groups(&groups);
-    let subjects = Subject::all(&served);
+    let subjects = Subject::all(&served, &settings());
     let subject = subjects.iter().find(|it| it.path() == "apis/flowers.example.com/v1").expect("a document");
-    let document = parse(&subject.v3(&settings()));
+    let document: Value = serde_json::from_slice(&subject.v3(&settings())).expect("JSON");
     let item = "/apis/flowers.example.com/v1/namespaces/{namespace}/flowers/{name}";
-    let paths = document.map("paths").expect("paths");
-    let operation = paths.map(item).and_then(|it| it.map("patch")).expect("a patch");
-    assert_eq!(operation.str("operationId"), Some("patchFlowersExampleComV1NamespacedFlower"));
-    let body = operation.map("requestBody").and_then(|it| it.map("content")).expect("a body");
-    assert!(!body.contains("application/strategic-merge-patch+json"));
-    assert!(paths.contains(&format!("{item}/status")));
-    let schemas = document.map("components").and_then(|it| it.map("schemas")).expect("schemas");
-    assert!(schemas.contains("com.example.flowers.v1.Flower"));
-    assert!(schemas.contains("com.example.flowers.v1.FlowerList"));
-    for name in references(document.get("paths"), document.map("components").expect("components")) {
-        assert!(schemas.contains(&name), "{name} leads nowhere");
+    let operation = &document["paths"][item]["patch"];
+    assert_eq!(operation["operationId"], "patchFlowersExampleComV1NamespacedFlower");
+    let body = &operation["requestBody"]["content"];
+    assert!(body.get("application/merge-patch+json").is_some());
+    assert!(body.get("application/strategic-merge-patch+json").is_none());
+    assert!(document["paths"].get(format!("{item}/status")).is_some());
+    let schemas = &document["components"]["schemas"];
+    assert!(schemas.get("com.example.flowers.v1.Flower").is_some());
+    assert!(schemas.get("com.example.flowers.v1.FlowerList").is_some());
+    let all = document.to_string();
+    for name in all.split("#/components/schemas/").skip(1).filter_map(|it| it.split('"').next()) {
+        assert!(schemas.get(name).is_some(), "{name} leads nowhere");
     }
 }
 
-/// Compares paths, and the schemas that these lead to.
-fn compare(name: &str, ours: &Map, theirs: &Map, place: &str, used: impl Fn(&Map) -> BTreeSet<String>) {
-    let mut wrong = String::new();
-    for (key, value) in ours.iter().filter(|it| it.0 != "paths" && it.0 != place) {
-        differ(&mut wrong, key, Some(value), theirs.get(key));
-    }
-    let (our_paths, their_paths) = (ours.map("paths").expect("paths"), theirs.map("paths").expect("paths"));
-    for (path, item) in our_paths.iter() {
-        differ(&mut wrong, path, Some(item), their_paths.get(path));
-    }
-    let mut restricted = theirs.clone();
-    let kept = |path: &str| our_paths.contains(path);
-    restricted.map_mut("paths").retain(|path, _| kept(path));
-    let schemas = |document: &Map| match place {
-        "components" => {
-            document.at("components.schemas").and_then(Value::as_map).cloned().unwrap_or_default()
-        }
-        _ => document.map(place).cloned().unwrap_or_default(),
-    };
-    let (ours, theirs) = (schemas(ours), schemas(theirs));
-    let mut names = used(&restricted);
-    names.extend(ours.iter().map(|it| it.0.to_string()));
-    for schema in names {
-        differ(&mut wrong, &schema, ours.get(&schema), theirs.get(&schema));
-    }
-    assert!(wrong.is_empty(), "{name}\n{wrong}");
+fn json(path: &Path) -> Value {
+    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).expect("JSON")
 }
 
-fn differ(wrong: &mut String, place: &str, ours: Option<&Value>, theirs: Option<&Value>) {
-    if ours != theirs {
-        let text = |value: Option<&Value>| value.map_or_else(Default::default, json::to_bytes);
-        let (ours, theirs) = (text(ours), text(theirs));
-        let _ =
-            writeln!(wrong, "{place}\n  ours   {}\n  theirs {}", ours.escape_ascii(), theirs.escape_ascii());
-    }
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().expect("text")
 }
 
-/// The names of all schemas that `from` leads to.
-fn references(from: Option<&Value>, schemas: &Map) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut open: Vec<Value> = from.cloned().into_iter().collect();
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Map(map) => {
-                if let Some(name) = map.str("$ref").and_then(|it| it.rsplit('/').next())
-                    && found.insert(name.to_owned())
-                {
-                    open.extend(
-                        schemas
-                            .map("schemas")
-                            .or(schemas.map("definitions"))
-                            .and_then(|it| it.get(name))
-                            .cloned(),
-                    );
-                }
-                open.extend(map.into_iter().map(|it| it.1));
-            }
-            Value::List(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Puts shared parameters where they are referred to.
-fn inline(value: &mut Value, shared: &Map) {
-    match value {
-        Value::Map(map) => {
-            let name = map.str("$ref").and_then(|it| it.strip_prefix("#/parameters/")).map(str::to_owned);
-            match name {
-                Some(name) => *value = shared.get(&name).expect("a shared parameter").clone(),
-                None => map.iter_mut().for_each(|(_, value)| inline(value, shared)),
-            }
-        }
-        Value::List(items) => items.iter_mut().for_each(|it| inline(it, shared)),
-        _ => {}
-    }
-}
-
-fn read(path: &Path) -> Map {
-    parse(&std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
-}
-
-/// A document without the descriptions of schemas and parameters.
-fn parse(text: &[u8]) -> Map {
-    let mut value = json::read(text).expect("JSON").value;
-    strip(&mut value);
-    match value {
-        Value::Map(map) => map,
-        _ => panic!("a document is a map"),
-    }
-}
-
-/// Takes descriptions out, but for those of operations and responses; a property that is called so is no text.
-fn strip(value: &mut Value) {
-    match value {
-        Value::Map(map) => {
-            let is_kept = map.contains("operationId") || map.contains("content") || map.contains("schema");
-            let is_kept = is_kept && !map.contains("in") && !map.contains("required");
-            map.retain(|key, value| key != "description" || is_kept || value.as_str().is_none());
-            map.iter_mut().for_each(|(_, value)| strip(value));
-        }
-        Value::List(items) => items.iter_mut().for_each(strip),
-        _ => {}
-    }
-}
-
-/// The folder of upstream's published data, or a line in the report of skipped tests.
-fn yardstick() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICKS") {
-        return Some(folder.into());
-    }
-    if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
-        use std::io::Write as _;
-        let mut options = std::fs::OpenOptions::new();
-        let mut report = options.create(true).append(true).open(report).expect("the report of skipped tests");
-        writeln!(report, "server openapi: KEELSON_YARDSTICKS is not set").expect("a line in the report");
-    }
-    None
+fn leaked(text: &str) -> &'static str {
+    text.to_owned().leak()
 }

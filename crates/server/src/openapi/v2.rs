@@ -31,7 +31,7 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
 
 /// The same in protobuf.
 pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
-    let mut document = protobuf::Document::default();
+    let mut document = protobuf::v2::Document::default();
     for path in PathRoutes::group(routes) {
         document.path(path.path, &path_item(&path));
     }
@@ -44,19 +44,26 @@ pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, sett
 fn path_item(path: &PathRoutes<'_>) -> Map {
     let mut item = Map::new();
     for route in &path.routes {
-        let mut operation = map([("consumes", texts(&route.consumes))]);
+        let mut operation = Map::new();
+        set_types(&mut operation, "consumes", &route.consumes);
         describe(&mut operation, route);
         let mut parameters: Vec<Map> = path.own(route).iter().map(|it| parameter(it)).collect();
         parameters.extend(body(route));
         parameters.sort_by(|a, b| a.str("name").cmp(&b.str("name")));
         set_parameters(&mut operation, parameters);
-        operation.push_new("produces", texts(&route.produces));
+        set_types(&mut operation, "produces", &route.produces);
         operation.push_new("responses", responses(route));
         operation.push_new("schemes", texts(&["https"]));
         item.push_new(route.method.as_str(), operation);
     }
     set_parameters(&mut item, path.common().iter().map(|it| parameter(it)).collect());
     item
+}
+
+fn set_types(operation: &mut Map, key: &'static str, types: &[&'static str]) {
+    if !types.is_empty() {
+        operation.push_new(key, texts(types));
+    }
 }
 
 fn set_parameters(map: &mut Map, parameters: Vec<Map>) {
@@ -83,7 +90,7 @@ fn body(route: &Route) -> Option<Map> {
     if body.is_required {
         out.push_new("required", true);
     }
-    out.push_new("schema", Form::V2.reference(&body.model));
+    out.push_new("schema", body.model.schema(Form::V2));
     Some(out)
 }
 
@@ -91,7 +98,7 @@ fn responses(route: &Route) -> Map {
     let mut responses = Map::new();
     for (code, model) in &route.answers {
         let mut response = map([("description", Value::from(reason(*code)))]);
-        response.push_new("schema", Form::V2.reference(model));
+        response.push_new("schema", model.schema(Form::V2));
         responses.push_new(itoa::Buffer::new().format(*code), response);
     }
     responses.push_new("401", map([("description", Value::from("Unauthorized"))]));

@@ -6,9 +6,9 @@ use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_schema::openapi::{Components, Form};
 
-use super::Settings;
-use super::route::{Parameter, PathRoutes, Place, Route, reason};
+use super::route::{Model, Parameter, PathRoutes, Place, Route, reason};
 use super::write::{Members, about, bearer_token, describe, map, schemas};
+use super::{Settings, protobuf};
 
 /// The document that describes `routes`.
 pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
@@ -22,11 +22,25 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
     }
     paths.close();
     let mut parts = Members::open(document.key("components"));
-    schemas(components, parts.key("schemas"));
+    if !components.is_empty() {
+        schemas(components, parts.key("schemas"));
+    }
     parts.set("securitySchemes", bearer_token());
     parts.close();
     document.close();
     out
+}
+
+/// The same in protobuf.
+pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+    let mut document = protobuf::v3::Document::default();
+    for path in PathRoutes::group(routes) {
+        document.path(path.path, &path_item(&path));
+    }
+    for (name, schema) in components.schemas() {
+        document.schema(name, &schema);
+    }
+    document.finish(&about(&settings.version), &bearer_token())
 }
 
 fn path_item(path: &PathRoutes<'_>) -> Map {
@@ -67,9 +81,8 @@ fn parameter(parameter: &Parameter) -> Map {
     out
 }
 
-fn content(types: &[&'static str], model: &str) -> Map {
-    let media =
-        |ty: &&'static str| ((*ty).into(), map([("schema", Form::V3.reference(model).into())]).into());
+fn content(types: &[&'static str], model: &Model) -> Map {
+    let media = |ty: &&'static str| ((*ty).into(), map([("schema", model.schema(Form::V3).into())]).into());
     types.iter().map(media).collect()
 }
 

@@ -67,7 +67,9 @@ pub(super) fn bearer_token() -> Map {
 /// Sets what every operation says about itself.
 pub(super) fn describe(operation: &mut Map, route: &Route) {
     let (id, tag) = id_and_tag(route.verb, &route.rest, &route.path);
-    operation.push_new("description", route.description.as_str());
+    if !route.description.is_empty() {
+        operation.push_new("description", route.description.as_str());
+    }
     operation.push_new("operationId", id);
     operation.push_new("tags", vec![Value::from(tag)]);
     if !route.action.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go (v1.36.4).
 
+use keelson_merge::apply::{Force, manager_of_user_agent};
 use keelson_object::{FieldErrors, Path, SmolStr, Value};
 use keelson_registry::DryRun;
 use keelson_registry::options::FieldValidation;
@@ -19,6 +20,8 @@ pub(crate) struct WriteParams {
     pub(crate) validation: FieldValidation,
     /// Under which name fields are managed; empty leaves it to the user agent.
     pub(crate) field_manager: SmolStr,
+    /// Whether an apply takes fields from others.
+    pub(crate) force: Force,
 }
 
 /// Which verb the options are for.
@@ -30,6 +33,8 @@ pub(crate) enum Writing {
     Update,
     /// `PatchOptions`.
     Patch,
+    /// `PatchOptions` of a server-side apply.
+    Apply,
 }
 
 impl Writing {
@@ -37,7 +42,7 @@ impl Writing {
         match self {
             Writing::Create => "CreateOptions",
             Writing::Update => "UpdateOptions",
-            Writing::Patch => "PatchOptions",
+            Writing::Patch | Writing::Apply => "PatchOptions",
         }
     }
 }
@@ -49,29 +54,29 @@ const FIELD_MANAGER_BYTES: usize = 128;
 pub(crate) fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
     let field_manager = query.get("fieldManager").unwrap_or_default();
     let mut errors = FieldErrors::default();
+    let force = query.switch("force");
+    match (writing, field_manager, force) {
+        (Writing::Apply, "", _) => {
+            errors.required(&Path::root("fieldManager"), "is required for apply patch")
+        }
+        (Writing::Patch, _, Some(_)) => {
+            errors.forbidden(&Path::root("force"), "may not be specified for non-apply patch");
+        }
+        _ => {}
+    }
     check_field_manager(field_manager, &mut errors);
     let dry_run = dry_run(query.all("dryRun"), &mut errors);
     let validation = validation(query.get("fieldValidation").unwrap_or_default(), &mut errors);
     refuse_if_any(writing.kind(), errors)?;
-    Ok(WriteParams { dry_run, validation, field_manager: field_manager.into() })
+    let force = if force == Some(true) { Force::Yes } else { Force::No };
+    Ok(WriteParams { dry_run, validation, field_manager: field_manager.into(), force })
 }
 
 /// The name under which fields are managed: what the client says, or the first word of its user agent.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent (v1.36.4).
 pub(crate) fn field_manager(given: &str, user_agent: &str) -> SmolStr {
-    if !given.is_empty() {
-        return given.into();
-    }
-    let prefix = user_agent.split('/').next().unwrap_or_default();
-    let mut name = String::new();
-    for character in prefix.chars().filter(|it| is_printable(*it)) {
-        if name.len() + character.len_utf8() > FIELD_MANAGER_BYTES {
-            break;
-        }
-        name.push(character);
-    }
-    name.into()
+    if given.is_empty() { manager_of_user_agent(user_agent).into() } else { given.into() }
 }
 
 pub(super) fn dry_run<'v>(values: impl Iterator<Item = &'v str>, errors: &mut FieldErrors) -> DryRun {

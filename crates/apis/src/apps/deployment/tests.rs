@@ -1,9 +1,10 @@
 //! What a deployment gets and what is wrong with it.
 
-use keelson_object::Value;
+use keelson_object::{Object, Value};
+use keelson_registry::Strategy;
 
 use super::Deployment;
-use crate::shared::testing::{decoded, errors_of, text, tree};
+use crate::shared::testing::{context, decoded, errors_of, text, tree};
 
 const KIND: &str = "apps/v1 Deployment";
 
@@ -133,4 +134,34 @@ fn a_rolling_update_gets_somewhere() {
         &rolling(r#"{"maxSurge": -1}"#),
         &[&format!("{at}.maxSurge: Invalid value: -1: must be greater than or equal to 0")],
     );
+}
+
+#[test]
+fn the_revision_to_go_back_to_is_a_number_or_not_there() {
+    let check = |given: &str, expected: &str| {
+        let text = format!(
+            "{{\"metadata\": {{\"annotations\": {{\"deprecated.deployment.rollback.to\": \"{given}\"}}}}, \"spec\": {}}}",
+            right_and("")
+        );
+        let object = decoded(&Deployment, KIND, &text);
+        assert_eq!(
+            object.meta.annotations.get("deprecated.deployment.rollback.to").unwrap_or_default(),
+            expected
+        );
+    };
+    check("", "");
+    check("+007", "7");
+    check("x", "x");
+}
+
+#[test]
+fn a_status_update_keeps_labels() {
+    let (mut object, mut old) = (Object::default(), Object::default());
+    object.meta.labels.set("new", "1");
+    object.meta.annotations.set("new", "1");
+    object.fields.map_mut("status").set("replicas", 1);
+    old.meta.labels.set("old", "1");
+    Deployment.prepare_status_update(&context(), &mut object, &old);
+    assert_eq!(object.meta.labels, old.meta.labels);
+    assert_eq!(object.meta.annotations.get("new"), Some("1"));
 }

@@ -12,10 +12,7 @@ use keelson_object::{Map, Value};
 
 use super::metrics::{Unreadable, field};
 
-/// The two directions.
-pub(super) const RULES: [&str; 2] = ["scaleUp", "scaleDown"];
-
-/// What upstream calls them and what they consist of, in its order.
+/// The two directions: as upstream calls them, and as `v2` does.
 const GO_RULES: [(&str, &str); 2] = [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];
 
 /// How often the rules are applied, in seconds, if nobody says.

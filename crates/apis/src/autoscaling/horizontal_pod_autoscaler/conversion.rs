@@ -4,7 +4,7 @@
 
 use keelson_codec::json;
 use keelson_object::scalar::Time;
-use keelson_object::{Map, Object, Value};
+use keelson_object::{Map, Object, ObjectMeta, Value};
 use keelson_registry::Conversion;
 
 use super::metrics::{self, Unreadable};
@@ -42,7 +42,7 @@ fn to_stored(object: &mut Object) {
         .and_then(|it| list(&it, |one| metrics::from_annotation(one, &metrics::STATUSES)).ok());
     let conditions = annotation(CONDITIONS).and_then(|it| list(&it, condition).ok());
     let rules = annotation(BEHAVIOR).and_then(|it| behavior::from_annotation(&it).ok().flatten());
-    drop_annotations(object);
+    drop_annotations(&mut object.meta);
 
     let spec = object.fields.map_mut("spec");
     let cpu = spec.remove(TARGET_CPU).and_then(|it| it.as_int());
@@ -61,7 +61,7 @@ fn to_stored(object: &mut Object) {
 }
 
 fn from_stored(object: &mut Object) {
-    drop_annotations(object);
+    drop_annotations(&mut object.meta);
     let spec = object.fields.map_mut("spec");
     let all = spec.remove("metrics").unwrap_or_default();
     let all = || all.as_list().unwrap_or_default().iter().filter_map(Value::as_map);
@@ -76,7 +76,7 @@ fn from_stored(object: &mut Object) {
     let status = object.fields.map_mut("status");
     let current = status.remove("currentMetrics").unwrap_or_default();
     let current = || current.as_list().unwrap_or_default().iter().filter_map(Value::as_map);
-    if let Some(cpu) = current().filter_map(|metric| cpu_utilization(metric, "current")).last() {
+    if let Some(cpu) = current().rev().find_map(|metric| cpu_utilization(metric, "current")) {
         status.set(CURRENT_CPU, cpu);
     }
     let statuses = current().map(|metric| metrics::to_annotation(metric, &metrics::STATUSES)).collect();
@@ -98,9 +98,10 @@ fn from_stored(object: &mut Object) {
     }
 }
 
-fn drop_annotations(object: &mut Object) {
+/// Upstream: pkg/apis/autoscaling/helpers.go, DropRoundTripHorizontalPodAutoscalerAnnotations (v1.36.4).
+pub(super) fn drop_annotations(meta: &mut ObjectMeta) {
     for name in ANNOTATIONS {
-        object.meta.annotations.remove(name);
+        meta.annotations.remove(name);
     }
 }
 

@@ -6,16 +6,21 @@ use keelson_schema::Schema;
 
 use super::columns::{reference, targets};
 use super::{CONVERSION, HorizontalPodAutoscaler};
+use crate::catalog::Settings;
 use crate::shared::testing::{context, decoded, text, tree};
 
-const HPA: HorizontalPodAutoscaler = HorizontalPodAutoscaler { tolerance: true };
+/// With its feature.
+fn hpa() -> HorizontalPodAutoscaler {
+    let features = [String::from("HPAConfigurableTolerance")].into();
+    HorizontalPodAutoscaler::new(&Settings { features, ..Settings::default() })
+}
 
 fn in_version(version: &str, spec: &str, annotations: &str) -> Object {
     let text = format!(
         "{{\"apiVersion\": \"autoscaling/{version}\", \"metadata\": {{\"name\": \"a\", \"annotations\": {annotations}}}, \
          \"spec\": {spec}}}"
     );
-    decoded(&HPA, &format!("autoscaling/{version} HorizontalPodAutoscaler"), &text)
+    decoded(&hpa(), &format!("autoscaling/{version} HorizontalPodAutoscaler"), &text)
 }
 
 fn v2(spec: &str) -> Object {
@@ -26,7 +31,7 @@ fn v2(spec: &str) -> Object {
 fn stored(mut object: Object) -> Object {
     (CONVERSION.to_stored)(&mut object);
     object.api_version = "autoscaling/v2".into();
-    HPA.default(&mut object);
+    hpa().default(&mut object);
     arranged("v2", object)
 }
 
@@ -65,6 +70,13 @@ fn processors_should_be_busy_if_nothing_is_said() {
 }
 
 #[test]
+fn v2_says_nothing_in_annotations() {
+    let object =
+        in_version("v2", "{}", r#"{"autoscaling.alpha.kubernetes.io/metrics": "[]", "other": "stays"}"#);
+    assert_eq!(text(&object.meta.annotations.to_value()), r#"{"other":"stays"}"#);
+}
+
+#[test]
 fn rules_are_filled_in_where_there_is_behavior() {
     check(&v2("{}"), "spec.behavior", "null");
     let percent = r#"{"type": "Percent", "value": 100, "periodSeconds": 15}"#;
@@ -83,14 +95,14 @@ fn rules_are_filled_in_where_there_is_behavior() {
 #[test]
 fn a_tolerance_needs_its_feature() {
     let given = r#"{"behavior": {"scaleUp": {"tolerance": "50m"}}}"#;
-    let without = HorizontalPodAutoscaler { tolerance: false };
+    let without = HorizontalPodAutoscaler::new(&Settings::default());
     let (mut object, old) = (v2(given), v2(given));
     without.prepare_create(&context(), &mut object);
     check(&object, "spec.behavior.scaleUp.tolerance", "null");
     let mut object = v2(given);
     without.prepare_update(&context(), &mut object, &old);
     check(&object, "spec.behavior.scaleUp.tolerance", "\"50m\"");
-    HPA.prepare_create(&context(), &mut object);
+    hpa().prepare_create(&context(), &mut object);
     check(&object, "spec.behavior.scaleUp.tolerance", "\"50m\"");
 }
 

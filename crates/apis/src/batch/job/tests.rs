@@ -2,6 +2,7 @@
 
 use keelson_object::{Cell, Object};
 use keelson_registry::Strategy;
+use keelson_registry::options::{DeleteOptions, Propagation};
 
 use super::columns::{completions, duration, status};
 use super::{Job, successful};
@@ -112,4 +113,13 @@ fn too_many_indexes_are_warned_of() {
 fn jobs_are_selected_by_their_successes() {
     let field = successful();
     assert_eq!((field.label.as_str(), field.default.as_str()), ("status.successful", "0"));
+}
+
+#[test]
+fn pods_outlive_their_job_and_who_does_not_say_otherwise_is_told() {
+    assert_eq!(Job.propagation(), Propagation::Orphan);
+    let warned =
+        |propagation| Job.delete_warning(&DeleteOptions { propagation, ..Default::default() }).is_some();
+    assert!(warned(None));
+    assert!(!warned(Some(Propagation::Orphan)));
 }

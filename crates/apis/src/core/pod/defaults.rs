@@ -21,7 +21,27 @@ pub(super) fn fill(object: &mut Object) {
         spec.set("terminationGracePeriodSeconds", 1);
     }
     if let Some(status) = part(&mut object.fields, "status") {
+        tell_address_twice(status);
         round_status(status);
+    }
+    for key in pod_template::DROPPED_ANNOTATIONS {
+        object.meta.annotations.remove(key);
+    }
+}
+
+/// `podIP` is the first of `podIPs`; where they differ, the old field counts.
+///
+/// Upstream: pkg/apis/core/v1/conversion.go, Convert_v1_PodStatus_To_core_PodStatus and back (v1.36.4).
+fn tell_address_twice(status: &mut Map) {
+    let first = status.maps("podIPs").next().and_then(|it| it.str("ip")).unwrap_or_default().to_owned();
+    match status.str("podIP").filter(|it| !it.is_empty()).map(str::to_owned) {
+        Some(address) if address != first => {
+            let mut only = Map::new();
+            only.set("ip", address);
+            status.set("podIPs", vec![Value::Map(only)]);
+        }
+        None if !first.is_empty() => status.set("podIP", first),
+        _ => {}
     }
 }
 
@@ -29,7 +49,8 @@ pub(super) fn fill(object: &mut Object) {
 fn fill_pod(spec: &mut Map) {
     for list in ["containers", "initContainers"] {
         for resources in parts(spec, list).filter_map(|container| part(container, "resources")) {
-            request_limits(resources);
+            // Who limits a resource and does not say how much is needed needs all of it.
+            resource_list::complete(resources, "limits", "requests");
         }
     }
     limit_huge_pages(spec);
@@ -40,18 +61,6 @@ fn fill_pod(spec: &mut Map) {
             parts(spec, list).for_each(publish_ports);
         }
     }
-}
-
-/// Who limits a resource and does not say how much is needed needs all of it.
-fn request_limits(resources: &mut Map) {
-    let Some(limits) = resources.map("limits").filter(|it| !it.is_empty()).cloned() else { return };
-    let requests = resources.map_mut("requests");
-    for (name, limit) in limits {
-        if !requests.contains(&name) {
-            requests.push_new(name, limit);
-        }
-    }
-    requests.sort_keys();
 }
 
 /// On the network of the node the port of a container is a port of the node.

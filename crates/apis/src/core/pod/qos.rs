@@ -23,8 +23,10 @@ pub(super) fn class(object: &Object) -> String {
     claimed.filter(|class| !class.is_empty()).unwrap_or_else(computed).to_owned()
 }
 
+/// The class that follows from the spec.
+///
 /// Upstream: pkg/apis/core/helper/qos/qos.go, ComputePodQOS (v1.36.4).
-fn compute(spec: &Map) -> &'static str {
+pub(super) fn compute(spec: &Map) -> &'static str {
     let of_containers = spec.maps("containers").chain(spec.maps("initContainers"));
     let said: Vec<Option<&Map>> = match spec.map("resources") {
         Some(of_pod) => vec![Some(of_pod)],

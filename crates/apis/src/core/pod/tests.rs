@@ -4,6 +4,7 @@ use keelson_object::{Map, Value};
 use keelson_registry::Strategy as _;
 
 use super::Pod;
+use crate::shared::pod_template::Gates;
 use crate::shared::testing::{context, decoded, errors_of, text, tree};
 
 fn pod(spec: &str) -> String {
@@ -12,20 +13,20 @@ fn pod(spec: &str) -> String {
 
 /// What stands at `path` after defaulting.
 fn check_default(spec: &str, path: &str, expected: &str) {
-    let object = decoded(&Pod, "v1 Pod", &pod(spec));
+    let object = decoded(&Pod(Gates::default()), "v1 Pod", &pod(spec));
     let found = object.fields.at(path).cloned().unwrap_or_default();
     assert_eq!(found, tree(expected), "{path} of {spec} is {}", text(&found));
 }
 
 fn check_class(spec: &str, expected: &str) {
-    let mut object = decoded(&Pod, "v1 Pod", &pod(spec));
-    Pod.prepare_create(&context(), &mut object);
+    let mut object = decoded(&Pod(Gates::default()), "v1 Pod", &pod(spec));
+    Pod(Gates::default()).prepare_create(&context(), &mut object);
     let class = object.fields.at("status.qosClass").and_then(Value::as_str);
     assert_eq!(class, Some(expected), "{spec}");
 }
 
 fn check_errors(spec: &str, expected: &[&str]) {
-    assert_eq!(errors_of(&Pod, "v1 Pod", &pod(spec)), expected, "{spec}");
+    assert_eq!(errors_of(&Pod(Gates::default()), "v1 Pod", &pod(spec)), expected, "{spec}");
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn a_pod_gets_what_templates_do_not() {
 fn ports_are_ports_of_the_node_on_its_network() {
     let ports = |host: bool, spec: &str| {
         let text = format!("{{\"hostNetwork\": {host}, \"containers\": [{{\"ports\": [{spec}]}}]}}");
-        let object = decoded(&Pod, "v1 Pod", &pod(&text));
+        let object = decoded(&Pod(Gates::default()), "v1 Pod", &pod(&text));
         let spec = object.fields.map("spec").cloned().unwrap_or_default();
         spec.maps("containers")
             .next()
@@ -56,7 +57,7 @@ fn who_limits_requests_as_much() {
     let requests = |resources: &str, expected: &str| {
         for list in ["containers", "initContainers"] {
             let spec = format!("{{\"{list}\": [{{\"name\": \"a\", \"resources\": {resources}}}]}}");
-            let object = decoded(&Pod, "v1 Pod", &pod(&spec));
+            let object = decoded(&Pod(Gates::default()), "v1 Pod", &pod(&spec));
             let spec = object.fields.map("spec").cloned().unwrap_or_default();
             let found = spec.maps(list).next().and_then(|it| it.at("resources.requests")).cloned();
             assert_eq!(found.unwrap_or_default(), tree(expected), "{list} {resources}");
@@ -127,8 +128,8 @@ fn resources_of_the_pod_itself_decide_its_class() {
 #[test]
 fn a_new_pod_is_pending_whatever_it_says() {
     let text = r#"{"metadata": {"name": "a"}, "status": {"phase": "Running", "podIP": "10.0.0.1"}}"#;
-    let mut object = decoded(&Pod, "v1 Pod", text);
-    Pod.prepare_create(&context(), &mut object);
+    let mut object = decoded(&Pod(Gates::default()), "v1 Pod", text);
+    Pod(Gates::default()).prepare_create(&context(), &mut object);
     let expected = tree(r#"{"phase": "Pending", "qosClass": "BestEffort"}"#);
     assert_eq!(object.fields.map("status"), expected.as_map());
     assert_eq!(object.meta.generation, 1);
@@ -136,8 +137,9 @@ fn a_new_pod_is_pending_whatever_it_says() {
 
 #[test]
 fn a_gated_pod_says_so() {
-    let mut object = decoded(&Pod, "v1 Pod", &pod(r#"{"schedulingGates": [{"name": "x.y/z"}]}"#));
-    Pod.prepare_create(&context(), &mut object);
+    let mut object =
+        decoded(&Pod(Gates::default()), "v1 Pod", &pod(r#"{"schedulingGates": [{"name": "x.y/z"}]}"#));
+    Pod(Gates::default()).prepare_create(&context(), &mut object);
     let status = object.fields.map("status").cloned().unwrap_or_default();
     let condition = status.maps("conditions").next().expect("a condition");
     let said = ["type", "status", "reason"].map(|field| condition.str(field).unwrap_or_default());
@@ -194,9 +196,9 @@ fn defaulting_twice_changes_nothing() {
     let spec = r#"{"hostNetwork": true, "volumes": [{"name": "v"}], "resources": {"limits": {"cpu": "2"}},
         "containers": [{"name": "a", "image": "x", "ports": [{"containerPort": 1}], "livenessProbe": {"grpc":
         {"port": 1}}, "resources": {"limits": {"cpu": "1u"}}}]}"#;
-    let once = decoded(&Pod, "v1 Pod", &pod(spec));
+    let once = decoded(&Pod(Gates::default()), "v1 Pod", &pod(spec));
     let mut twice = once.clone();
-    Pod.default(&mut twice);
+    Pod(Gates::default()).default(&mut twice);
     assert_eq!(once.fields, twice.fields);
     assert_ne!(once.fields, Map::new());
 }

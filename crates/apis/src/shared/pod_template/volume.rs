@@ -3,8 +3,8 @@
 use keelson_object::Map;
 
 use super::{default_field_ref, image};
+use crate::shared::claim;
 use crate::shared::edit::{fill, part, parts};
-use crate::shared::resource_list;
 
 /// Files of a volume are `0644` unless it says otherwise.
 const FILE_MODE: i64 = 0o644;
@@ -38,6 +38,17 @@ pub(super) fn default(volume: &mut Map) {
     if !volume.iter().any(|(key, value)| key != "name" && !value.is_null()) {
         volume.set("emptyDir", Map::new());
     }
+    default_sources(volume);
+    if let Some(source) = part(volume, "image") {
+        let pull_policy = image::pull_policy(source.str("reference").unwrap_or_default());
+        fill(source, "pullPolicy", pull_policy);
+    }
+    default_files(volume);
+    default_claim(volume);
+}
+
+/// Fills in the sources that volumes of pods and persistent volumes have in common.
+pub(crate) fn default_sources(volume: &mut Map) {
     for (source, field, value) in TEXTS {
         if let Some(source) = part(volume, source) {
             fill(source, field, value);
@@ -51,12 +62,6 @@ pub(super) fn default(volume: &mut Map) {
     if let Some(disk) = part(volume, "azureDisk") {
         disk.default_to("readOnly", false);
     }
-    if let Some(source) = part(volume, "image") {
-        let pull_policy = image::pull_policy(source.str("reference").unwrap_or_default());
-        fill(source, "pullPolicy", pull_policy);
-    }
-    default_files(volume);
-    default_claim(volume);
 }
 
 /// Sources that write files into the volume.
@@ -80,11 +85,9 @@ fn default_files(volume: &mut Map) {
     }
 }
 
-/// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaimSpec (v1.36.4).
 fn default_claim(volume: &mut Map) {
     let template = part(volume, "ephemeral").and_then(|it| part(it, "volumeClaimTemplate"));
-    let Some(template) = template else { return };
-    let claim = template.map_mut("spec");
-    claim.default_to("volumeMode", "Filesystem");
-    resource_list::round_up_both(part(claim, "resources"));
+    if let Some(template) = template {
+        claim::default_spec(template.map_mut("spec"));
+    }
 }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use keelson_object::scalar::{Duration, MicroTime, Quantity, Time};
 use keelson_object::{SmolStr, Value};
 use keelson_schema::Shape;
+use smol_str::ToSmolStr as _;
 
 use crate::protobuf::error::{Error, Fallible};
 use crate::protobuf::wire::{Fields, Payload};
@@ -69,11 +70,15 @@ fn float(number: f64) -> Fallible<Value> {
 }
 
 fn quantity(parts: &[&[u8]]) -> Fallible<Value> {
-    let quantity = match first(parts, "Quantity", "String_")? {
-        Some(bytes) => Quantity::parse(&text(bytes))?,
-        None => Quantity::default(),
+    let Some(bytes) = first(parts, "Quantity", "String_")? else {
+        return Ok(Value::from(Quantity::default().to_string()));
     };
-    Ok(Value::from(quantity.to_string()))
+    let text = text(bytes);
+    Ok(if Quantity::is_plain(&text) {
+        Value::String(text)
+    } else {
+        Value::from(Quantity::parse(&text)?.to_string())
+    })
 }
 
 fn duration(parts: &[&[u8]]) -> Fallible<Value> {
@@ -126,9 +131,9 @@ fn time(shape: &Shape, part: &[u8]) -> Fallible<Value> {
     if matches!(shape, Shape::Time) {
         // Upstream writes no fraction and reads none: JSON could not carry it.
         let time = Time::from_unix(seconds);
-        return Ok(if time.is_zero() { Value::Null } else { Value::from(time.to_string()) });
+        return Ok(if time.is_zero() { Value::Null } else { Value::String(time.to_smolstr()) });
     }
     let micros = seconds.saturating_mul(1_000_000).saturating_add(i64::from(nanos / 1000));
     let time = MicroTime::from_unix_micros(micros);
-    Ok(if time.is_zero() { Value::Null } else { Value::from(time.to_string()) })
+    Ok(if time.is_zero() { Value::Null } else { Value::String(time.to_smolstr()) })
 }

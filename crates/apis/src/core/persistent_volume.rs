@@ -1,0 +1,247 @@
+//! PersistentVolume: a piece of storage, apart from the pods that use it.
+
+use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::edit::{fill, part};
+use crate::shared::{claim, pod_template, resource_list};
+
+pub(crate) struct PersistentVolume;
+
+/// How the class of a volume or a claim was said before there was a field.
+pub(crate) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// What volumes should no longer say in annotations.
+const OLD_ANNOTATIONS: [(&str, &str); 2] = [
+    (CLASS_ANNOTATION, "deprecated since v1.8; use \"storageClassName\" attribute instead"),
+    (
+        "volume.beta.kubernetes.io/mount-options",
+        "deprecated since v1.31; use \"mountOptions\" attribute instead",
+    ),
+];
+
+/// Sources that nothing mounts any more.
+const OLD_SOURCES: [(&str, &str); 6] = [
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// Upstream: pkg/printers/internalversion/printers.go, printPersistentVolume (v1.36.4).
+pub(crate) fn columns() -> [Column; 11] {
+    [
+        Column::name(),
+        Column::computed("Capacity", |object| {
+            Cell::from(resource_list::shown(spec(object).and_then(|it| it.map("capacity")), "storage"))
+        }),
+        Column::computed("Access Modes", |object| Cell::from(claim::access_modes(spec(object)))),
+        Column::text("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
+        Column::computed("Status", phase),
+        Column::computed("Claim", bound_to),
+        Column::computed("StorageClass", class),
+        Column::computed("VolumeAttributesClass", |object| or_unset(object, "volumeAttributesClassName")),
+        Column::text("Reason", "status.reason"),
+        Column::age(),
+        Column::computed("VolumeMode", |object| or_unset(object, "volumeMode")).wide(),
+    ]
+}
+
+fn spec(object: &Object) -> Option<&Map> {
+    object.fields.map("spec")
+}
+
+/// The phase, unless the object is on its way out.
+pub(super) fn phase(object: &Object) -> Cell {
+    if object.meta.is_being_deleted() {
+        return Cell::from("Terminating");
+    }
+    Cell::from(object.fields.at("status.phase").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// The class: what the old annotation says, or else the field.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, GetPersistentVolumeClass (v1.36.4).
+pub(super) fn class(object: &Object) -> Cell {
+    let said = object.meta.annotations.get(CLASS_ANNOTATION);
+    Cell::from(said.or(spec(object).and_then(|it| it.str("storageClassName"))).unwrap_or_default())
+}
+
+pub(super) fn or_unset(object: &Object, field: &str) -> Cell {
+    Cell::from(spec(object).and_then(|it| it.str(field)).unwrap_or("<unset>"))
+}
+
+fn bound_to(object: &Object) -> Cell {
+    let Some(claim) = spec(object).and_then(|it| it.map("claimRef")) else { return Cell::from("") };
+    let text = |field| claim.str(field).unwrap_or_default();
+    Cell::from(format!("{}/{}", text("namespace"), text("name")))
+}
+
+impl Strategy for PersistentVolume {
+    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolume (v1.36.4), and what is in a volume.
+    fn default(&self, object: &mut Object) {
+        fill(object.fields.map_mut("status"), "phase", "Pending");
+        let spec = object.fields.map_mut("spec");
+        fill(spec, "persistentVolumeReclaimPolicy", "Retain");
+        spec.default_to("volumeMode", "Filesystem");
+        resource_list::round_up(part(spec, "capacity"));
+        pod_template::default_sources(spec);
+    }
+
+    /// Upstream: pkg/registry/core/persistentvolume/strategy.go, PrepareForCreate (v1.36.4).
+    fn prepare_create(&self, context: &Context, object: &mut Object) {
+        let mut status = Map::new();
+        status.set("phase", "Pending");
+        status.set("lastPhaseTransitionTime", format!("{}", context.now()));
+        object.fields.set("status", status);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        object.fields.keep("status", &old.fields);
+    }
+
+    /// A new phase gets the time of its beginning, unless the client says that.
+    ///
+    /// Upstream: pkg/registry/core/persistentvolume/strategy.go, PrepareForUpdate of the status (v1.36.4).
+    fn prepare_status_update(&self, context: &Context, object: &mut Object, old: &Object) {
+        let mut status = object.fields.map("status").cloned().unwrap_or_default();
+        let (was, then) = (at(old, "status.phase"), at(old, "status.lastPhaseTransitionTime"));
+        let said = status.get("lastPhaseTransitionTime").filter(|it| !it.is_null());
+        let same_phase = status.get("phase").filter(|it| !it.is_empty()) == was;
+        if same_phase && said.is_none() {
+            status.set("lastPhaseTransitionTime", then.cloned().unwrap_or_default());
+        } else if !same_phase && (said.is_none() || said == then) {
+            status.set("lastPhaseTransitionTime", format!("{}", context.now()));
+        }
+        object.fields = old.fields.clone();
+        object.fields.set("status", status);
+    }
+
+    /// Upstream: pkg/api/persistentvolume/util.go, warningsForPersistentVolumeSpecAndMeta (v1.36.4).
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (key, text) in OLD_ANNOTATIONS {
+            if object.meta.annotations.get(key).is_some() {
+                warnings.push(format!("metadata.annotations[{key}]: {text}"));
+            }
+        }
+        let Some(spec) = spec(object) else { return warnings };
+        if spec.str("persistentVolumeReclaimPolicy") == Some("Recycle") {
+            warnings.push(
+                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the \
+                 recommended approach is to use dynamic provisioning."
+                    .to_owned(),
+            );
+        }
+        for (source, text) in OLD_SOURCES {
+            if spec.map(source).is_some() {
+                // Upstream writes this one name otherwise than the field.
+                let shown = if source == "storageos" { "storageOS" } else { source };
+                warnings.push(format!("spec.{shown}: {text}"));
+            }
+        }
+        warnings
+    }
+}
+
+fn at<'o>(object: &'o Object, path: &str) -> Option<&'o Value> {
+    object.fields.at(path).filter(|it| !it.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::{Object, Value};
+    use keelson_registry::Strategy as _;
+
+    use super::{PersistentVolume, columns};
+    use crate::shared::testing::{cells, context, decoded, text, tree};
+
+    fn volume(spec: &str) -> Object {
+        decoded(&PersistentVolume, "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
+    }
+
+    fn check(spec: &str, path: &str, expected: &str) {
+        let object = volume(spec);
+        let found = object.fields.at(path).cloned().unwrap_or_default();
+        assert_eq!(found, tree(expected), "{path} of {spec} is {}", text(&found));
+    }
+
+    #[test]
+    fn a_volume_is_kept_and_has_files_unless_it_says_otherwise() {
+        check("{}", "spec.persistentVolumeReclaimPolicy", "\"Retain\"");
+        check("{}", "spec.volumeMode", "\"Filesystem\"");
+        check("{}", "status.phase", "\"Pending\"");
+        check(r#"{"volumeMode": "Block"}"#, "spec.volumeMode", "\"Block\"");
+        check(r#"{"hostPath": {"path": "/a"}}"#, "spec.hostPath.type", "\"\"");
+        check(r#"{"rbd": {"image": "a"}}"#, "spec.rbd.pool", "\"rbd\"");
+        check(r#"{"azureDisk": {"diskName": "a"}}"#, "spec.azureDisk.cachingMode", "\"ReadWrite\"");
+        check(r#"{"capacity": {"storage": "1000100u"}}"#, "spec.capacity.storage", "\"1001m\"");
+    }
+
+    #[test]
+    fn a_new_volume_is_pending_since_now() {
+        let (mut object, context) = (volume("{}"), context());
+        object.fields.map_mut("status").set("phase", "Bound");
+        PersistentVolume.prepare_create(&context, &mut object);
+        assert_eq!(object.fields.at("status.phase").and_then(Value::as_str), Some("Pending"));
+        let since = object.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
+        assert_eq!(since, Some(context.now().to_string().as_str()));
+    }
+
+    #[test]
+    fn the_time_of_a_phase_is_when_it_began() {
+        const THEN: &str = "2020-01-01T00:00:00Z";
+        const SAID: &str = "2021-01-01T00:00:00Z";
+        let context = context();
+        let now = context.now().to_string();
+        let mut old = volume("{}");
+        old.fields.map_mut("status").set("lastPhaseTransitionTime", THEN);
+        let check = |status: &str, expected: &str| {
+            let mut new = old.clone();
+            new.fields.set("status", tree(status));
+            PersistentVolume.prepare_status_update(&context, &mut new, &old);
+            let since = new.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
+            assert_eq!(since, Some(expected), "{status}");
+        };
+        let with = |phase: &str, time: &str| {
+            format!("{{\"phase\": \"{phase}\", \"lastPhaseTransitionTime\": \"{time}\"}}")
+        };
+        check(r#"{"phase": "Pending"}"#, THEN);
+        check(&with("Pending", SAID), SAID);
+        check(r#"{"phase": "Bound"}"#, &now);
+        check(&with("Bound", THEN), &now);
+        check(&with("Bound", SAID), SAID);
+    }
+
+    #[test]
+    fn a_row_tells_size_modes_and_claim() {
+        let object = volume(
+            r#"{"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+                "claimRef": {"namespace": "n", "name": "c"}}"#,
+        );
+        assert_eq!(
+            cells(&columns(), &object)[1..9],
+            ["5Gi", "RWO", "Retain", "Pending", "n/c", "fast", "<unset>", ""]
+        );
+        assert_eq!(cells(&columns(), &volume("{}"))[1..3], ["0", ""]);
+    }
+
+    #[test]
+    fn old_ways_are_warned_of() {
+        let mut object =
+            volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
+        object.meta.annotations.set(super::CLASS_ANNOTATION, "x");
+        let warnings = PersistentVolume.warnings(&object);
+        let fields: Vec<&str> = warnings.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();
+        assert_eq!(
+            fields,
+            [
+                "metadata.annotations[volume.beta.kubernetes.io/storage-class]",
+                "spec.persistentVolumeReclaimPolicy",
+                "spec.glusterfs"
+            ]
+        );
+    }
+}

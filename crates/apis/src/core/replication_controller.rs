@@ -1,0 +1,178 @@
+//! ReplicationController: a number of like pods, as it was done before replica sets.
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, SmolStr, Value};
+use keelson_registry::options::Propagation;
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::edit::part;
+use crate::shared::pod_template::{self, Gates};
+use crate::shared::workload_columns::{containers, labels, template_spec};
+use crate::shared::{name_warning, spec_and_status};
+
+/// Controllers, as far as features are on.
+pub(crate) struct ReplicationController(pub(crate) Gates);
+
+/// Upstream: pkg/printers/internalversion/printers.go, printReplicationController (v1.36.4).
+pub(crate) fn columns() -> [Column; 8] {
+    [
+        Column::name(),
+        Column::integer("Desired", "spec.replicas"),
+        Column::integer("Current", "status.replicas"),
+        Column::integer("Ready", "status.readyReplicas"),
+        Column::age(),
+        Column::computed("Containers", |object| containers(template_spec(object), "name")).wide(),
+        Column::computed("Images", |object| containers(template_spec(object), "image")).wide(),
+        Column::computed("Selector", |object| {
+            Cell::from(labels(object.fields.map("spec").and_then(|it| it.map("selector"))))
+        })
+        .wide(),
+    ]
+}
+
+impl Strategy for ReplicationController {
+    /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_ReplicationController (v1.36.4).
+    fn default(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        let labels = spec.at("template.metadata.labels").and_then(Value::as_map).cloned();
+        if let Some(labels) = labels {
+            if spec.get("selector").is_none_or(Value::is_empty) {
+                spec.set("selector", labels.clone());
+            }
+            if object.meta.labels.is_empty() {
+                let pairs = labels.iter().map(|(key, value)| (key.clone(), text(value)));
+                object.meta.labels = pairs.collect();
+            }
+        }
+        spec.default_to("replicas", 1);
+        if let Some(template) = part(spec, "template") {
+            pod_template::default(template);
+        }
+    }
+
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
+        spec_and_status::prepare_create(object);
+        self.drop_disabled(object, None);
+    }
+
+    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        self.drop_disabled(object, template_spec(old));
+        spec_and_status::prepare_update(object, old);
+    }
+
+    /// Upstream: pkg/registry/core/replicationcontroller/strategy.go, DefaultGarbageCollectionPolicy (v1.36.4).
+    fn propagation(&self) -> Propagation {
+        Propagation::Orphan
+    }
+
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        name_warning::on_create(object)
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let (at, empty) = (Path::root("spec"), Map::new());
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        errors.non_negative(&at.key("minReadySeconds"), spec.int("minReadySeconds"));
+        let selector = spec.map("selector").unwrap_or(&empty);
+        if selector.is_empty() {
+            errors.required(&at.key("selector"), "");
+        }
+        errors.non_negative(&at.key("replicas"), spec.int("replicas"));
+        match spec.map("template") {
+            Some(template) => check_template(template, selector, &at.key("template"), errors),
+            None => errors.required(&at.key("template"), ""),
+        }
+    }
+}
+
+impl ReplicationController {
+    fn drop_disabled(&self, object: &mut Object, old: Option<&Map>) {
+        let template = part(&mut object.fields, "spec").and_then(|it| part(it, "template"));
+        if let Some(spec) = template.and_then(|it| part(it, "spec")) {
+            self.0.drop(spec, old);
+        }
+    }
+}
+
+fn text(value: &Value) -> SmolStr {
+    value.as_str().unwrap_or_default().into()
+}
+
+/// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpecForRC (v1.36.4).
+fn check_template(template: &Map, selector: &Map, at: &Path, errors: &mut FieldErrors) {
+    let found = template.at("metadata.labels").unwrap_or(&Value::Null);
+    let has = |key: &str, value: &Value| found.as_map().and_then(|it| it.get(key)) == Some(value);
+    if !selector.iter().all(|(key, value)| has(key, value)) {
+        let at = at.key("metadata").key("labels");
+        errors.invalid(&at, found, "`selector` does not match template `labels`");
+    }
+    pod_template::check(template, at, errors);
+    let at = at.key("spec");
+    let policy = template.at("spec.restartPolicy").and_then(Value::as_str).unwrap_or_default();
+    if policy != "Always" {
+        errors.not_supported(&at.key("restartPolicy"), policy, &["Always"]);
+    }
+    if template.at("spec.activeDeadlineSeconds").is_some_and(|it| !it.is_null()) {
+        let detail = "activeDeadlineSeconds in ReplicationController is not Supported";
+        errors.forbidden(&at.key("activeDeadlineSeconds"), detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ReplicationController, columns};
+    use crate::shared::pod_template::Gates;
+    use crate::shared::testing::{cells, decoded, errors_of, tree};
+
+    const KIND: &str = "v1 ReplicationController";
+    const TEMPLATE: &str = r#""template": {"metadata": {"labels": {"b": "2", "a": "1"}},
+        "spec": {"containers": [{"name": "x", "image": "i"}]}}"#;
+
+    fn check(spec: &str, expected: &[&str]) {
+        let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
+        assert_eq!(errors_of(&ReplicationController(Gates::default()), KIND, &text), expected, "{spec}");
+    }
+
+    #[test]
+    fn labels_of_the_template_are_those_of_the_controller_unless_it_has_some() {
+        let object =
+            decoded(&ReplicationController(Gates::default()), KIND, &format!("{{\"spec\": {{{TEMPLATE}}}}}"));
+        assert_eq!(object.fields.at("spec.selector"), Some(&tree(r#"{"a": "1", "b": "2"}"#)));
+        assert_eq!(object.meta.labels.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
+        let text = format!(
+            "{{\"metadata\": {{\"labels\": {{\"c\": \"3\"}}}}, \"spec\": {{\"selector\": {{\"a\": \"1\"}}, {TEMPLATE}}}}}"
+        );
+        let object = decoded(&ReplicationController(Gates::default()), KIND, &text);
+        assert_eq!(object.fields.at("spec.selector"), Some(&tree(r#"{"a": "1"}"#)));
+        assert_eq!(object.meta.labels.iter().collect::<Vec<_>>(), [("c", "3")]);
+    }
+
+    #[test]
+    fn there_is_one_replica_and_no_template_unless_said() {
+        let object = decoded(&ReplicationController(Gates::default()), KIND, "{}");
+        assert_eq!(object.fields.map("spec"), tree(r#"{"replicas": 1}"#).as_map());
+    }
+
+    #[test]
+    fn a_row_tells_numbers_and_selector() {
+        let object =
+            decoded(&ReplicationController(Gates::default()), KIND, &format!("{{\"spec\": {{{TEMPLATE}}}}}"));
+        let row = cells(&columns(), &object);
+        assert_eq!(row[1..4], ["1", "0", "0"]);
+        assert_eq!(row[5..], ["x", "i", "a=1,b=2"]);
+    }
+
+    #[test]
+    fn a_controller_needs_a_selector_and_a_template_that_fits() {
+        check(&format!("{{{TEMPLATE}}}"), &[]);
+        check("{}", &["spec.selector: Required value", "spec.template: Required value"]);
+        check(
+            &format!("{{\"replicas\": -1, \"selector\": {{\"a\": \"2\"}}, {TEMPLATE}}}"),
+            &[
+                "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+                "spec.template.metadata.labels: Invalid value: {\"a\":\"1\",\"b\":\"2\"}: `selector` does not match \
+                 template `labels`",
+            ],
+        );
+    }
+}

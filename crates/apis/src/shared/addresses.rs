@@ -1,0 +1,216 @@
+//! IP addresses and ranges in fields: what is wrong with them, and what is only odd about them.
+//!
+//! Old fields take forms that were legal once, and tell the client about them:
+//!
+//! ```text
+//! 192.0.02.1           non-standard, use 192.0.2.1
+//! ::ffff:192.0.2.1     non-standard, use 192.0.2.1
+//! 2001:DB8::1          should be 2001:db8::1
+//! 192.0.2.1/24         ambiguous: 192.0.2.0/24 or 192.0.2.1/32
+//! ```
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use keelson_object::Path;
+
+/// What is wrong with an address in a field that takes its one form only.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIP (v1.36.4).
+pub(crate) fn address_problem(text: &str) -> Option<String> {
+    let Some(address) = sloppy(text) else {
+        return Some(String::from("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
+    };
+    match text.parse::<IpAddr>() {
+        Err(_) => Some(String::from("must not have leading 0s")),
+        Ok(strict) if is_mapped(strict) => Some(String::from("must not be an IPv4-mapped IPv6 address")),
+        Ok(_) if address.to_string() != text => Some(format!("must be in canonical form (\"{address}\")")),
+        Ok(_) => None,
+    }
+}
+
+/// What is odd about an address that is taken.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP (v1.36.4).
+pub(crate) fn address_warning(at: &Path, text: &str) -> Option<String> {
+    let (at, address) = (at.as_str(), sloppy(text)?);
+    match text.parse::<IpAddr>() {
+        Ok(strict) if !is_mapped(strict) => {
+            let canonical = strict.to_string();
+            (strict.is_ipv6() && canonical != text).then(|| {
+                format!("{at}: IPv6 address {text:?} should be in RFC 5952 canonical format ({canonical:?})")
+            })
+        }
+        _ => Some(format!("{at}: non-standard IP address {text:?} is invalid: use \"{address}\"")),
+    }
+}
+
+/// What is odd about a range that is taken.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForCIDR (v1.36.4).
+pub(crate) fn range_warnings(at: &Path, text: &str) -> Vec<String> {
+    let at = at.as_str();
+    let Some(range) = Range::parse(text) else { return Vec::new() };
+    let mut warnings = Vec::new();
+    let (network, shown) = (range.network(), range.shown());
+    if network != range.address {
+        let single = format!("{}/{}", plain(range.address), range.width());
+        warnings.push(format!(
+            "{at}: CIDR value {text:?} is ambiguous in this context (should be {shown:?} or {single:?}?)"
+        ));
+    }
+    if !range.is_strict || is_mapped(range.address) {
+        warnings.push(format!("{at}: non-standard CIDR value {text:?} is invalid: use {shown:?}"));
+    }
+    let canonical = format!("{}/{}", range.address, range.length);
+    if warnings.is_empty() && range.address.is_ipv6() && canonical != text {
+        warnings.push(format!(
+            "{at}: IPv6 CIDR value {text:?} should be in RFC 5952 canonical format ({canonical:?})"
+        ));
+    }
+    warnings
+}
+
+/// An address, and how many of its bits count.
+struct Range {
+    address: IpAddr,
+    length: u32,
+    /// Whether it is written as it must be today.
+    is_strict: bool,
+}
+
+impl Range {
+    fn parse(text: &str) -> Option<Range> {
+        let (host, bits) = text.split_once('/')?;
+        let length: u32 = bits.parse().ok()?;
+        let is_strict = host.parse::<IpAddr>().is_ok() && length.to_string() == bits;
+        // A mapped address keeps its 128 bits here: the length counts from the first of them.
+        let address = host.parse().ok().or_else(|| sloppy(host))?;
+        let range = Range { address, length, is_strict };
+        (length <= range.width() && !bits.starts_with('+')).then_some(range)
+    }
+
+    fn width(&self) -> u32 {
+        if self.address.is_ipv6() { 128 } else { 32 }
+    }
+
+    /// The address without the bits that do not count.
+    fn network(&self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(it) => {
+                let mask = u32::MAX.checked_shl(32 - self.length).unwrap_or_default();
+                IpAddr::V4(Ipv4Addr::from_bits(it.to_bits() & mask))
+            }
+            IpAddr::V6(it) => {
+                let mask = u128::MAX.checked_shl(128 - self.length).unwrap_or_default();
+                IpAddr::V6(Ipv6Addr::from_bits(it.to_bits() & mask))
+            }
+        }
+    }
+
+    /// As Go prints a range: a mapped one in the form of the mapped address.
+    fn shown(&self) -> String {
+        match (plain(self.network()), self.network()) {
+            (IpAddr::V4(it), IpAddr::V6(_)) => format!("{it}/{}", self.length.saturating_sub(96)),
+            (it, _) => format!("{it}/{}", self.length),
+        }
+    }
+}
+
+/// An address, mapped ones as what they map, with leading zeros or without.
+fn sloppy(text: &str) -> Option<IpAddr> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(plain(address));
+    }
+    let digits = |part: &str| part.bytes().all(|it| it.is_ascii_digit());
+    let octets: Vec<u8> =
+        text.split('.').map(|part| part.parse().ok().filter(|_| digits(part))).collect::<Option<_>>()?;
+    <[u8; 4]>::try_from(octets).ok().map(IpAddr::from)
+}
+
+fn plain(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+fn is_mapped(address: IpAddr) -> bool {
+    address.to_canonical() != address
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Path;
+
+    use super::{address_problem, address_warning, range_warnings};
+
+    #[test]
+    fn an_address_has_one_form() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(address_problem(text).as_deref(), expected, "{text}");
+        };
+        let invalid = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+        check("10.9.8.7", None);
+        check("2001:db8::ffff", None);
+        check("10.9.8", Some(invalid));
+        check("10.9.8.256", Some(invalid));
+        check("10.9.8.+7", Some(invalid));
+        check("a", Some(invalid));
+        check("10.09.8.7", Some("must not have leading 0s"));
+        check("::ffff:1.2.3.4", Some("must not be an IPv4-mapped IPv6 address"));
+        check("2001:DB8::1", Some("must be in canonical form (\"2001:db8::1\")"));
+        check("2001:db8:0:0:0:0:0:1", Some("must be in canonical form (\"2001:db8::1\")"));
+    }
+
+    #[test]
+    fn odd_addresses_are_told() {
+        let check = |text: &str, expected: Option<&str>| {
+            let expected = expected.map(|it| format!("f: {it}"));
+            assert_eq!(address_warning(&Path::root("f"), text), expected, "{text}");
+        };
+        check("192.0.2.1", None);
+        check("2001:db8::1", None);
+        check("nonsense", None);
+        check("192.0.02.1", Some(r#"non-standard IP address "192.0.02.1" is invalid: use "192.0.2.1""#));
+        check(
+            "::ffff:192.0.2.1",
+            Some(r#"non-standard IP address "::ffff:192.0.2.1" is invalid: use "192.0.2.1""#),
+        );
+        check(
+            "2001:DB8::1",
+            Some(r#"IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")"#),
+        );
+    }
+
+    #[test]
+    fn odd_ranges_are_told() {
+        let check = |text: &str, expected: &[&str]| {
+            let expected: Vec<String> = expected.iter().map(|it| format!("f: {it}")).collect();
+            assert_eq!(range_warnings(&Path::root("f"), text), expected, "{text}");
+        };
+        check("192.0.2.0/24", &[]);
+        check("0.0.0.0/0", &[]);
+        check("2001:db8::/64", &[]);
+        check("nonsense", &[]);
+        check("192.0.2.0/33", &[]);
+        check(
+            "192.0.2.1/24",
+            &[
+                r#"CIDR value "192.0.2.1/24" is ambiguous in this context (should be "192.0.2.0/24" or "192.0.2.1/32"?)"#,
+            ],
+        );
+        check(
+            "192.0.02.0/24",
+            &[r#"non-standard CIDR value "192.0.02.0/24" is invalid: use "192.0.2.0/24""#],
+        );
+        check(
+            "192.0.2.0/024",
+            &[r#"non-standard CIDR value "192.0.2.0/024" is invalid: use "192.0.2.0/24""#],
+        );
+        check(
+            "::ffff:192.0.2.0/120",
+            &[r#"non-standard CIDR value "::ffff:192.0.2.0/120" is invalid: use "192.0.2.0/24""#],
+        );
+        check(
+            "2001:DB8::/64",
+            &[r#"IPv6 CIDR value "2001:DB8::/64" should be in RFC 5952 canonical format ("2001:db8::/64")"#],
+        );
+    }
+}

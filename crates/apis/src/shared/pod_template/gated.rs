@@ -1,0 +1,105 @@
+//! Fields of pods that belong to features: while the feature is off, nobody can begin to use them.
+
+use std::sync::Arc;
+
+use keelson_object::Map;
+
+use super::CONTAINER_LISTS;
+use crate::catalog::Settings;
+use crate::shared::gated::{Feature, Off};
+
+/// Features and their fields below the spec of a pod.
+///
+/// Upstream: pkg/api/pod/util.go, dropDisabledFields (v1.36.4), for the features that can be off.
+const FEATURES: [Feature; 6] = [
+    feature(&["GenericWorkload"], &["schedulingGroup"]),
+    feature(&["HostnameOverride"], &["hostnameOverride"]),
+    feature(&["PodLevelResources"], &["resources"]),
+    feature(&["ClusterTrustBundleProjection"], &["volumes.*.projected.sources.*.clusterTrustBundle"]),
+    feature(&["PodCertificateRequest"], &["volumes.*.projected.sources.*.podCertificate"]),
+    feature(
+        &["ContainerStopSignals"],
+        &[
+            "containers.*.lifecycle.stopSignal",
+            "initContainers.*.lifecycle.stopSignal",
+            "ephemeralContainers.*.lifecycle.stopSignal",
+        ],
+    ),
+];
+
+const fn feature(gates: &'static [&'static str], paths: &'static [&'static str]) -> Feature {
+    Feature { gates, paths, signs: &[] }
+}
+
+/// The features of pods that are off.
+#[derive(Clone, Default)]
+pub(crate) struct Gates(Arc<Off>);
+
+impl Gates {
+    /// As the operator wants it.
+    pub(crate) fn of(settings: &Settings) -> Gates {
+        Gates(Arc::new(Off::of(settings, &FEATURES)))
+    }
+
+    /// Drops from the spec of a pod what is off and was not used before.
+    pub(crate) fn drop(&self, spec: &mut Map, old: Option<&Map>) {
+        let said: Vec<bool> = containers(spec).map(|it| !is_empty(it)).collect();
+        self.0.drop_new(spec, old);
+        // A lifecycle that said nothing else says nothing.
+        for (container, said) in containers(spec).zip(said) {
+            if said && is_empty(container) {
+                container.remove("lifecycle");
+            }
+        }
+    }
+}
+
+fn containers(spec: &mut Map) -> impl Iterator<Item = &mut Map> {
+    let lists = spec.iter_mut().filter(|(key, _)| CONTAINER_LISTS.contains(&key.as_str()));
+    lists.filter_map(|(_, list)| list.as_list_mut()).flatten().filter_map(|it| it.as_map_mut())
+}
+
+fn is_empty(container: &Map) -> bool {
+    container.map("lifecycle").is_some_and(Map::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gates;
+    use crate::catalog::Settings;
+    use crate::shared::testing::{text, tree};
+
+    fn check(features: &[&str], old: &str, expected: &str) {
+        const SPEC: &str = r#"{"schedulingGroup": {"podGroupName": "g"},
+            "containers": [{"name": "a", "lifecycle": {"stopSignal": "SIGTERM"}},
+                {"name": "b", "lifecycle": {"stopSignal": "SIGTERM", "preStop": {}}}],
+            "volumes": [{"projected": {"sources": [{"clusterTrustBundle": {}}]}}]}"#;
+        let features = features.iter().map(|it| (*it).to_owned()).collect();
+        let gates = Gates::of(&Settings { features, ..Settings::default() });
+        let mut spec = tree(SPEC).as_map().cloned().expect("a map");
+        gates.drop(&mut spec, tree(old).as_map());
+        assert_eq!(Some(&spec), tree(expected).as_map(), "{}", text(&spec.clone().into()));
+    }
+
+    #[test]
+    fn what_is_off_is_dropped() {
+        check(
+            &[],
+            "null",
+            r#"{"containers": [{"name": "a"}, {"name": "b", "lifecycle": {"preStop": {}}}],
+                "volumes": [{"projected": {"sources": [{}]}}]}"#,
+        );
+    }
+
+    #[test]
+    fn what_is_on_or_was_used_stays() {
+        check(
+            &["GenericWorkload", "ClusterTrustBundleProjection"],
+            r#"{"initContainers": [{"lifecycle": {"stopSignal": "SIGUSR1"}}]}"#,
+            r#"{"schedulingGroup": {"podGroupName": "g"},
+                "containers": [{"name": "a", "lifecycle": {"stopSignal": "SIGTERM"}},
+                    {"name": "b", "lifecycle": {"stopSignal": "SIGTERM", "preStop": {}}}],
+                "volumes": [{"projected": {"sources": [{"clusterTrustBundle": {}}]}}]}"#,
+        );
+    }
+}

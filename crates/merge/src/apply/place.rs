@@ -1,0 +1,227 @@
+//! What apply knows about the value at a path: scalar, list or map, and whether it is owned as a whole.
+//!
+//! Where a schema says what is there, it decides; where it does not (resources without a schema, free-form JSON), the
+//! value does: maps are granular, lists are atomic.
+//!
+//! Upstream: kube-openapi/pkg/schemaconv/{smd,openapi}.go, structured-merge-diff/typed/helpers.go (v1.36.4, v6).
+
+use keelson_object::{SmolStr, Value};
+use keelson_schema::{Field, ListType, Schema, Shape, Struct, Type};
+
+use super::element::Element;
+
+/// What may be at a path.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'s> {
+    Scalar(Scalar),
+    List(List<'s>),
+    Map(Fields<'s>),
+    /// Anything; maps are granular.
+    Deduced,
+    /// Anything, owned as a whole.
+    Whole,
+    /// Nothing: the schema has no such field.
+    Nowhere,
+}
+
+/// What is at a path, once the value has been seen.
+#[derive(Clone, Copy)]
+pub(super) enum Face<'s> {
+    Scalar(Scalar),
+    List(List<'s>),
+    Map(Fields<'s>),
+    Nothing,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Scalar {
+    Numeric,
+    String,
+    Boolean,
+    Untyped,
+}
+
+/// A list, and what tells its items apart.
+#[derive(Clone, Copy)]
+pub(super) struct List<'s> {
+    pub(super) items: Items<'s>,
+    /// `None` for lists without a schema, which are atomic.
+    item: Option<&'s Type>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Items<'s> {
+    Atomic,
+    Set,
+    Keys(&'s [SmolStr]),
+}
+
+/// A map or struct.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'s> {
+    of: Of<'s>,
+    pub(super) is_atomic: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Of<'s> {
+    Struct(&'s Struct),
+    Values(&'s Type),
+    Deduced,
+    Whole,
+}
+
+impl<'s> Place<'s> {
+    /// The whole object; without a schema the values decide.
+    pub(super) fn root(schema: Option<&'s Schema>) -> Place<'s> {
+        schema.map_or(Place::Deduced, |it| of_struct(it.root()))
+    }
+
+    fn of_type(ty: &'s Type) -> Place<'s> {
+        match &ty.shape {
+            Shape::String | Shape::Bytes | Shape::Duration => Place::Scalar(Scalar::String),
+            Shape::Bool => Place::Scalar(Scalar::Boolean),
+            Shape::Int32 | Shape::Int64 | Shape::Float64 => Place::Scalar(Scalar::Numeric),
+            Shape::Quantity | Shape::Time | Shape::MicroTime => Place::Scalar(Scalar::Untyped),
+            Shape::RawExtension => Place::Whole,
+            Shape::FieldsV1 => Place::Map(Fields { of: Of::Deduced, is_atomic: false }),
+            Shape::IntOrString | Shape::Json | Shape::Any | Shape::Union(..) => Place::Deduced,
+            Shape::List(item) => Place::List(List { items: Items::Atomic, item: Some(item) }),
+            Shape::Map(types) => Place::Map(Fields { of: Of::Values(&types.1), is_atomic: false }),
+            Shape::Struct(target) => of_struct(target.get()),
+        }
+    }
+
+    fn of_field(field: &'s Field) -> Place<'s> {
+        match Place::of_type(&field.ty) {
+            Place::List(list) => Place::List(List { items: items_of(field), ..list }),
+            Place::Map(fields) => {
+                let is_atomic = field.is_atomic || (fields.is_atomic && !field.is_granular);
+                Place::Map(Fields { is_atomic, ..fields })
+            }
+            other => other,
+        }
+    }
+
+    /// What this is if `value` is there. Where anything may be, an absent value or a null is taken for a map.
+    pub(super) fn face(self, value: Option<&Value>) -> Face<'s> {
+        let any = |of: Of<'s>| match value {
+            Some(Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_)) => {
+                Face::Scalar(Scalar::Untyped)
+            }
+            Some(Value::List(_)) => Face::List(List { items: Items::Atomic, item: None }),
+            Some(Value::Map(_) | Value::Null) | None => {
+                Face::Map(Fields { of, is_atomic: matches!(of, Of::Whole) })
+            }
+        };
+        match self {
+            Place::Scalar(scalar) => Face::Scalar(scalar),
+            Place::List(list) => Face::List(list),
+            Place::Map(fields) => Face::Map(fields),
+            Place::Deduced => any(Of::Deduced),
+            Place::Whole => any(Of::Whole),
+            Place::Nowhere => Face::Nothing,
+        }
+    }
+}
+
+impl<'s> List<'s> {
+    pub(super) fn is_atomic(self) -> bool {
+        matches!(self.items, Items::Atomic)
+    }
+
+    /// What an item is.
+    pub(super) fn item(self) -> Place<'s> {
+        self.item.map_or(Place::Whole, Place::of_type)
+    }
+
+    /// The step to an item; an error says why there is none.
+    ///
+    /// Upstream: structured-merge-diff/typed/helpers.go, listItemToPathElement (v6).
+    pub(super) fn element(self, item: &Value) -> Result<Element, String> {
+        let wrong = |text: &str| Err(text.to_owned());
+        match (self.items, item) {
+            (Items::Atomic, _) => wrong("invalid indexing of non-associative list"),
+            (Items::Set, Value::Map(_)) => {
+                wrong("associative list without keys has an element that's a map type")
+            }
+            (Items::Set, Value::List(_)) => wrong("not supported: associative list with lists as elements"),
+            (Items::Set, Value::Null) => {
+                wrong("associative list without keys has an element that's an explicit null")
+            }
+            (Items::Set, scalar) => Ok(Element::Value(scalar.clone())),
+            (Items::Keys(_), Value::Null) => wrong("associative list with keys may not have a null element"),
+            (Items::Keys(keys), Value::Map(map)) => {
+                let value = |key: &SmolStr| map.get(key).cloned().or_else(|| self.default(key));
+                let found: Vec<_> = keys.iter().filter_map(|key| Some((key.clone(), value(key)?))).collect();
+                if found.is_empty() {
+                    let keys: Vec<_> = keys.iter().map(|it| keelson_object::scalar::quote(it)).collect();
+                    return Err(format!(
+                        "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
+                         default values for any key fields)",
+                        keys.join(" ")
+                    ));
+                }
+                Ok(Element::key(found))
+            }
+            (Items::Keys(_), _) => wrong("associative list with keys may not have non-map elements"),
+        }
+    }
+
+    /// The default of a key field: the one that the schema names, else the zero that Go writes.
+    fn default(self, key: &str) -> Option<Value> {
+        let field = self.item?.as_struct()?.field(key)?;
+        field.default.clone().or_else(|| match &field.ty.shape {
+            _ if field.ty.is_pointer || field.omit_empty => None,
+            Shape::String => Some(Value::from("")),
+            Shape::Bool => Some(Value::Bool(false)),
+            Shape::Int32 | Shape::Int64 | Shape::Float64 => Some(Value::Int(0)),
+            _ => None,
+        })
+    }
+}
+
+impl<'s> Fields<'s> {
+    /// What is under `key`.
+    pub(super) fn field(self, key: &str) -> Place<'s> {
+        match self.of {
+            Of::Struct(of) => of.field(key).map_or(Place::Nowhere, Place::of_field),
+            Of::Values(ty) => Place::of_type(ty),
+            Of::Deduced => Place::Deduced,
+            Of::Whole => Place::Whole,
+        }
+    }
+
+    /// Whether `key` is a field that the schema names, not a key of a map.
+    pub(super) fn declares(self, key: &str) -> bool {
+        matches!(self.of, Of::Struct(of) if of.field(key).is_some())
+    }
+
+    /// Whether the keys are fields that the schema names, all of them.
+    pub(super) fn is_struct(self) -> bool {
+        matches!(self.of, Of::Struct(_))
+    }
+
+    /// Whether nothing is known of what is inside.
+    pub(super) fn is_deduced(self) -> bool {
+        matches!(self.of, Of::Deduced)
+    }
+}
+
+fn of_struct(of: &Struct) -> Place<'_> {
+    // OpenAPI takes an object without properties for one of any form.
+    let fields = if of.fields().is_empty() { Of::Deduced } else { Of::Struct(of) };
+    Place::Map(Fields { of: fields, is_atomic: of.is_atomic })
+}
+
+/// How the list in `field` is merged; where the schema says nothing, strategic merge patch has an opinion.
+fn items_of(field: &Field) -> Items<'_> {
+    match (&field.list_type, &field.patch) {
+        (Some(ListType::Set), _) => Items::Set,
+        (Some(ListType::Map(keys)), _) => Items::Keys(keys),
+        (None, Some(patch)) if patch.merge => {
+            patch.key.as_ref().map_or(Items::Set, |key| Items::Keys(std::slice::from_ref(key)))
+        }
+        (Some(ListType::Atomic) | None, _) => Items::Atomic,
+    }
+}

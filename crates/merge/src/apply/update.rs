@@ -1,0 +1,355 @@
+//! What a write does to the fields of all managers.
+//!
+//! Upstream: structured-merge-diff/merge/update.go (v6).
+
+use std::borrow::Cow;
+
+use keelson_object::{SmolStr, Value};
+
+use super::collect::field_set;
+use super::compare::{Comparison, compare};
+use super::conflict::{Conflict, Conflicts};
+use super::field_set::FieldSet;
+use super::managers::{Id, Managed, Managers, Operation};
+use super::merge::merge;
+use super::named::{reconcile, with_named};
+use super::place::Place;
+use super::remove::remove;
+use super::validate::{Duplicates, validate};
+use super::values::same;
+use super::{ConvertError, Force, Refusal, Tracker, Types};
+
+/// An object in one version.
+#[derive(Clone)]
+struct Versioned<'v> {
+    value: Cow<'v, Value>,
+    version: SmolStr,
+}
+
+/// What a write did to the object, in one version.
+struct Change {
+    version: SmolStr,
+    comparison: Comparison,
+    /// What was modified or added.
+    touched: FieldSet,
+}
+
+impl Tracker<'_> {
+    /// The fields that are not the same in `live` and `new` belong to `id` from now on. Gives whether there are any.
+    pub(super) fn track(
+        &self,
+        live: &Value,
+        new: &Value,
+        managers: &mut Managers,
+        id: Id,
+    ) -> Result<(), Refusal> {
+        self.reconcile(live, managers)?;
+        let change = self.settle((live, new), managers, None, Force::Yes)?;
+        let fields = change.touched.difference(super::unowned());
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let time = Some(self.now);
+        match managers.get_mut(&id) {
+            Some(managed) => {
+                managed.fields = fields.union(&managed.fields);
+                managed.time = time;
+            }
+            None => managers.0.push(Managed { id, api_version: self.api_version.into(), time, fields }),
+        }
+        Ok(())
+    }
+
+    /// Merges `patch` into `live`; `None` if nothing changes.
+    pub(super) fn merge_patch(
+        &self,
+        live: &Value,
+        patch: &Value,
+        managers: &mut Managers,
+        by: (&Id, Force),
+    ) -> Result<Option<Value>, Refusal> {
+        let (id, force) = by;
+        self.reconcile(live, managers)?;
+        let place = self.place(self.api_version)?;
+        let merged = merge(place, live, patch);
+        let fields = self.filtered(self.api_version, field_set(place, patch));
+        let api_version = SmolStr::from(self.api_version);
+        let last = managers.remove(id);
+        let time = last.as_ref().and_then(|it| it.time);
+        managers.0.push(Managed { id: id.clone(), api_version, time, fields });
+        let new = match &last {
+            Some(last) => self.prune(merged, managers, id, last)?,
+            None => merged,
+        };
+        self.settle((live, &new), managers, Some(id), force)?;
+        if let Some(managed) = managers.get_mut(id) {
+            managed.fields = managed.fields.difference(super::unowned());
+            if managed.fields.is_empty() {
+                managers.remove(id);
+            }
+        }
+        Ok((!same(live, &new)).then_some(new))
+    }
+
+    /// Takes from every manager but `me` what the write from `objects.0` to `objects.1` changed or removed.
+    fn settle(
+        &self,
+        objects: (&Value, &Value),
+        managers: &mut Managers,
+        me: Option<&Id>,
+        force: Force,
+    ) -> Result<Change, Refusal> {
+        let own = self.change(self.api_version, objects.0, objects.1)?;
+        let mut changes = vec![own];
+        let mut conflicts = Vec::new();
+        let mut taken: Vec<(Id, FieldSet, usize)> = Vec::new();
+        let mut gone = Vec::new();
+        for managed in managers.0.iter().filter(|it| Some(&it.id) != me) {
+            let Some(at) = self.change_in(&mut changes, &managed.api_version, objects)? else {
+                gone.push(managed.id.clone());
+                continue;
+            };
+            if changes[at].comparison.is_empty() {
+                continue;
+            }
+            let conflict = managed.fields.intersection(&changes[at].touched);
+            if force == Force::No {
+                let conflict = |path| Conflict { manager: managed.id.clone(), path };
+                conflicts.extend(
+                    managed.fields.intersection(&changes[at].touched).paths().into_iter().map(conflict),
+                );
+            }
+            taken.push((managed.id.clone(), conflict, at));
+        }
+        if !conflicts.is_empty() {
+            conflicts.sort_by_cached_key(|it| it.manager.to_json());
+            return Err(Refusal::Conflicts(Conflicts(conflicts)));
+        }
+        for (id, conflict, at) in taken {
+            let removed = &changes[at].comparison.removed;
+            if let Some(managed) = managers.get_mut(&id)
+                && !(conflict.is_empty() && removed.is_empty())
+            {
+                managed.fields = managed.fields.difference(&conflict).difference(removed);
+            }
+        }
+        managers.0.retain(|it| !it.fields.is_empty() && !gone.contains(&it.id));
+        Ok(changes.swap_remove(0))
+    }
+
+    /// The position of the change in `version`, computed if it is not there; `None` if there is no such version.
+    fn change_in(
+        &self,
+        changes: &mut Vec<Change>,
+        version: &SmolStr,
+        objects: (&Value, &Value),
+    ) -> Result<Option<usize>, Refusal> {
+        if let Some(at) = changes.iter().position(|it| it.version == *version) {
+            return Ok(Some(at));
+        }
+        let Some(old) =
+            self.converted(&self.versioned(objects.0), version, "failed to convert old object")?
+        else {
+            return Ok(None);
+        };
+        let Some(new) =
+            self.converted(&self.versioned(objects.1), version, "failed to convert new object")?
+        else {
+            return Ok(None);
+        };
+        changes.push(self.change(version, &old.value, &new.value)?);
+        Ok(Some(changes.len() - 1))
+    }
+
+    fn change(&self, version: &str, old: &Value, new: &Value) -> Result<Change, Refusal> {
+        let Comparison { removed, modified, added } = compare(self.place(version)?, old, new);
+        let comparison = Comparison {
+            removed: self.filtered(version, removed),
+            modified: self.filtered(version, modified),
+            added: self.filtered(version, added),
+        };
+        let touched = comparison.modified.union(&comparison.added);
+        Ok(Change { version: version.into(), comparison, touched })
+    }
+
+    fn filtered(&self, version: &str, set: FieldSet) -> FieldSet {
+        match self.reset.iter().find(|(it, _)| it == version) {
+            Some((_, filter)) => filter.filter(&set),
+            None => set,
+        }
+    }
+
+    /// Forgets managers of versions that are no longer there, and follows changes of the schema.
+    fn reconcile(&self, live: &Value, managers: &mut Managers) -> Result<(), Refusal> {
+        let mut is_gone = Vec::new();
+        for managed in &mut managers.0 {
+            let there =
+                self.converted(&self.versioned(live), &managed.api_version, "failed to convert live object")?;
+            is_gone.push(there.is_none());
+            if there.is_some() {
+                reconcile(self.place(&managed.api_version)?, &mut managed.fields);
+            }
+        }
+        let mut is_gone = is_gone.into_iter();
+        managers.0.retain(|_| !is_gone.next().unwrap_or_default());
+        Ok(())
+    }
+
+    /// Removes what the manager applied the last time, does not apply now, and nobody else has.
+    fn prune(&self, merged: Value, managers: &Managers, id: &Id, last: &Managed) -> Result<Value, Refusal> {
+        let applied = managers.get(id).map(|it| &it.fields);
+        let is_superset =
+            last.api_version == self.api_version && applied.is_some_and(|it| last.fields.is_subset(it));
+        if last.fields.is_empty() || is_superset {
+            return Ok(merged);
+        }
+        let version = &last.api_version;
+        let merged = self.versioned_owned(merged);
+        let what = "failed to prune fields: failed to convert merged object to last applied version";
+        let Some(converted) = self.converted(&merged, version, what)? else {
+            return Ok(merged.value.into_owned());
+        };
+        let place = self.place(version)?;
+        let last_fields = with_named(place, &last.fields);
+        let pruned = Versioned {
+            value: Cow::Owned(remove(place, &converted.value, &last_fields)),
+            version: version.clone(),
+        };
+        let pruned = self.add_back_owned(&converted, pruned, managers)?;
+        let result = self.add_back_dangling(&converted, &pruned, &last_fields)?;
+        let back = self.converted(&result, self.api_version, "failed to prune fields")?;
+        Ok(back.unwrap_or(result).value.into_owned())
+    }
+
+    /// Adds back what any manager owns, the one that applies among them.
+    fn add_back_owned<'v>(
+        &self,
+        merged: &Versioned<'v>,
+        mut pruned: Versioned<'v>,
+        managers: &Managers,
+    ) -> Result<Versioned<'v>, Refusal> {
+        let mut owned: Vec<(&SmolStr, FieldSet)> = Vec::new();
+        for managed in &managers.0 {
+            match owned.iter_mut().find(|(version, _)| **version == managed.api_version) {
+                Some((_, fields)) => *fields = fields.union(&managed.fields),
+                None => owned.push((&managed.api_version, managed.fields.clone())),
+            }
+        }
+        // What is owned in the version at hand comes first: other versions may need it to be converted at all.
+        owned.sort_by_key(|(version, _)| **version != merged.version);
+        let mut merged = merged.clone();
+        for (version, fields) in owned {
+            let what = format!(
+                "failed to prune fields: failed add back owned items: failed to convert object at version {version}"
+            );
+            let Some(there) = self.converted(&merged, version, &what)? else { continue };
+            let Some(rest) = self.converted(&pruned, version, &what)? else { continue };
+            let place = self.place(version)?;
+            let all = with_named(place, &field_set(place, &there.value));
+            let kept = with_named(place, &field_set(place, &rest.value)).union(&with_named(place, &fields));
+            let value = Cow::Owned(remove(place, &there.value, &all.difference(&kept)));
+            pruned = Versioned { value, version: version.clone() };
+            merged = there.into_owned_value();
+        }
+        Ok(pruned)
+    }
+
+    /// Adds back what the manager had not applied the last time: it is not its to remove.
+    fn add_back_dangling<'v>(
+        &self,
+        merged: &Versioned<'v>,
+        pruned: &Versioned<'_>,
+        last: &FieldSet,
+    ) -> Result<Versioned<'v>, Refusal> {
+        let what = "failed to prune fields: failed add back dangling items: failed to convert pruned object to last \
+                    applied version";
+        let Some(pruned) = self.converted(pruned, &merged.version, what)? else {
+            return Ok(merged.clone());
+        };
+        let place = self.place(&merged.version)?;
+        let rest = with_named(place, &field_set(place, &pruned.value));
+        let all = with_named(place, &field_set(place, &merged.value));
+        let gone = all.difference(&rest).intersection(last);
+        let value = Cow::Owned(remove(place, &merged.value, &gone));
+        Ok(Versioned { value, version: merged.version.clone() })
+    }
+
+    fn versioned<'v>(&self, value: &'v Value) -> Versioned<'v> {
+        Versioned { value: Cow::Borrowed(value), version: self.api_version.into() }
+    }
+
+    fn versioned_owned(&self, value: Value) -> Versioned<'static> {
+        Versioned { value: Cow::Owned(value), version: self.api_version.into() }
+    }
+
+    /// The object in another version; `None` if there is no such version.
+    fn converted<'v>(
+        &self,
+        object: &Versioned<'v>,
+        version: &str,
+        what: &str,
+    ) -> Result<Option<Versioned<'v>>, Refusal> {
+        if object.version == version {
+            return Ok(Some(object.clone()));
+        }
+        let value = match self.versions.convert(&object.value, version) {
+            Ok(value) => value,
+            Err(ConvertError::Missing) => return Ok(None),
+            Err(ConvertError::Failed(problem)) => {
+                return Err(Refusal::Internal(format!("{what}: {problem}")));
+            }
+        };
+        let Some(types) = self.versions.types(version) else { return Ok(None) };
+        validate(types.place(), &value, Duplicates::Refused)
+            .map_err(|problem| Refusal::Internal(format!("{what}: {problem}")))?;
+        Ok(Some(Versioned { value: Cow::Owned(value), version: version.into() }))
+    }
+
+    pub(super) fn place(&self, version: &str) -> Result<Place<'_>, Refusal> {
+        match self.versions.types(version) {
+            Some(types) => Ok(types.place()),
+            None => Err(Refusal::Internal(format!("no corresponding type for {}", self.gvk(version)))),
+        }
+    }
+}
+
+impl Versioned<'_> {
+    fn into_owned_value<'v>(self) -> Versioned<'v> {
+        Versioned { value: Cow::Owned(self.value.into_owned()), version: self.version }
+    }
+}
+
+impl<'t> Types<'t> {
+    pub(super) fn place(self) -> Place<'t> {
+        match self {
+            Types::Known(schema) => Place::root(Some(schema)),
+            Types::Deduced => Place::root(None),
+        }
+    }
+}
+
+impl Id {
+    /// An applier.
+    pub(super) fn applier(name: &str, subresource: &str) -> Id {
+        Id {
+            name: named(name),
+            operation: Operation::Apply,
+            api_version: SmolStr::default(),
+            subresource: subresource.into(),
+        }
+    }
+
+    /// Someone who updates.
+    pub(super) fn updater(name: &str, api_version: &str, subresource: &str) -> Id {
+        Id {
+            name: named(name),
+            operation: Operation::Update,
+            api_version: api_version.into(),
+            subresource: subresource.into(),
+        }
+    }
+}
+
+fn named(name: &str) -> SmolStr {
+    if name.is_empty() { SmolStr::new_static("unknown") } else { name.into() }
+}
