@@ -35,7 +35,7 @@ pub(crate) fn subresources(resource: Resource) -> Resource {
         .subresource(Subresource::connect("attach", "v1", "PodAttachOptions", STREAM))
         .subresource(Subresource::action(parts::BINDING, "v1", "Binding", binding::Binding))
         .with_part(parts::EPHEMERAL_CONTAINERS)
-        .subresource(Subresource::action("eviction", "policy/v1", "Eviction", eviction::Eviction))
+        .subresource(Subresource::action(parts::EVICTION, "policy/v1", "Eviction", eviction::Eviction))
         .subresource(Subresource::connect("exec", "v1", "PodExecOptions", STREAM))
         .subresource(Subresource::connect("log", "v1", "Pod", &["get"]))
         .subresource(Subresource::connect("portforward", "v1", "PodPortForwardOptions", STREAM))
@@ -120,6 +120,12 @@ impl Strategy for Pod {
         let empty = Map::new();
         let spec = object.fields.map("spec").unwrap_or(&empty);
         pod_template::check_spec(spec, &Path::root("spec"), errors);
+    }
+
+    /// Upstream: pkg/registry/core/pod/strategy.go, GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        let of_status: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
+        (part == Part::Status).then_some(of_status)
     }
 
     fn validate_part_update(
