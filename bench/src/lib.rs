@@ -4,9 +4,12 @@
 //! template, bodies of answers are counted and dropped frame by frame.
 #![warn(missing_docs)]
 
+pub mod codec;
 pub mod lane;
 pub mod load;
 pub mod measure;
 pub mod plain;
+pub mod pod;
 pub mod raw_append;
+pub mod report;
 pub mod targets;

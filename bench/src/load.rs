@@ -18,7 +18,7 @@ use serde_json::json;
 use self::template::Template;
 
 use crate::lane::{Lane, Target};
-use crate::measure::{Phase, Tally};
+use crate::measure::{Phase, Tally, processor_time};
 
 /// The annotation that updates change.
 const MARK: &str = "bench.example.com/mark";
@@ -39,7 +39,7 @@ pub struct Plan {
     pub kind: Kind,
     /// How many there are.
     pub objects: usize,
-    /// How long the JSON of each is.
+    /// How long the JSON of each config map is; pods are as large as ours is.
     pub size: usize,
     /// How many requests are under way at the same time.
     pub lanes: usize,
@@ -157,6 +157,7 @@ impl Load {
     /// Lets every lane do `step` with rising numbers until there is no more work.
     async fn each_lane(&mut self, name: &'static str, step: Step) -> Result<Phase> {
         let work = Arc::new(Work::new(self, step)?);
+        let cpu_before = self.pid.and_then(processor_time);
         let begun = self.clock.monotonic();
         let workers: Vec<_> =
             self.lanes.drain(..).map(|lane| task::spawn("lane", drive(Arc::clone(&work), lane))).collect();
@@ -170,7 +171,10 @@ impl Load {
         if self.lanes.is_empty() {
             bail!("all connections broke: {}", all.complaint.unwrap_or_default());
         }
-        Ok(self.phase(name, took, all))
+        let mut phase = self.phase(name, took, all);
+        let cpu_after = self.pid.and_then(processor_time);
+        phase.cpu = cpu_after.zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
+        Ok(phase)
     }
 
     fn phase(&self, name: &'static str, took: Duration, tally: Tally) -> Phase {

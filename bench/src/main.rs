@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use keelson_bench::lane::Target;
 use keelson_bench::load::{Kind, Load, Plan};
-use keelson_bench::{measure, plain, targets};
+use keelson_bench::report::Report;
+use keelson_bench::{codec, measure, plain, targets};
 use keelson_testkit::{Kubeconfig, Protocol, memory};
 
 fn main() -> ExitCode {
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     };
     let result = match matches.subcommand() {
         Some(("load", matches)) => runtime.block_on(load(matches)),
+        Some(("codec", matches)) => codec::run().and_then(|report| show(matches, &report)),
         Some(("targets", matches)) => runtime.block_on(targets(matches)),
         Some(("plain", matches)) => runtime.block_on(plain::serve(value(matches, "folder"))),
         _ => unreachable!("clap wants a subcommand"),
@@ -41,6 +43,11 @@ fn command() -> Command {
         .subcommand_required(true)
         .subcommand(load_command())
         .subcommand(targets_command())
+        .subcommand(
+            Command::new("codec")
+                .about("Shows what a pod costs between bytes and tree, as ratios")
+                .arg(json_file()),
+        )
         .subcommand(
             Command::new("plain")
                 .hide(true)
@@ -69,7 +76,7 @@ fn load_command() -> Command {
         .arg(Arg::new("protocol").long("protocol").value_parser(["http1", "http2"]).default_value("http1"))
         .arg(number("streams", "8").help("With http2: requests that share a connection"))
         .arg(number("objects", "10000").help("How many objects"))
-        .arg(number("size", "7300").help("Bytes of each object's JSON"))
+        .arg(number("size", "7300").help("Bytes of each config map's JSON; a pod is as large as it is"))
         .arg(number("connections", "64").help("Requests under way at the same time"))
         .arg(number("list-connections", "2").help("Lists under way at the same time"))
         .arg(number("seconds", "10").help("How long get, list and update go on"))
@@ -88,7 +95,6 @@ fn targets_command() -> Command {
     Command::new("targets")
         .about("Starts the server itself and shows our targets beside what was measured")
         .arg(number("objects", "10000").help("How many pods"))
-        .arg(number("size", "7300").help("Bytes of each pod's JSON"))
         .arg(number("connections", "64").help("Requests under way at the same time"))
         .arg(number("seconds", "4").help("How long each round of get and list goes on"))
         .arg(number("rounds", "3").help("Rounds, in turns with the plain server"))
@@ -145,13 +151,15 @@ async fn targets(matches: &ArgMatches) -> Result<()> {
     let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     let settings = targets::Settings {
         objects: count(matches, "objects").max(1),
-        size: count(matches, "size"),
         lanes: count(matches, "connections").max(1),
         time: seconds(matches),
         rounds: count(matches, "rounds").max(1),
         folder,
     };
-    let report = targets::run(&settings).await?;
+    show(matches, &targets::run(&settings).await?)
+}
+
+fn show(matches: &ArgMatches, report: &Report) -> Result<()> {
     print!("{}", report.table());
     write_json(matches, &report.json())
 }

@@ -67,6 +67,8 @@ pub struct Phase {
     pub slowest: Duration,
     /// Resident memory of the server at the end, if it is known.
     pub resident: Option<u64>,
+    /// Processor time that the server took, if it is known.
+    pub cpu: Option<Duration>,
     /// The first failure.
     pub complaint: Option<String>,
 }
@@ -91,6 +93,7 @@ impl Phase {
             p99: at(0.99),
             slowest: at(1.0),
             resident: None,
+            cpu: None,
             complaint: tally.complaint.clone(),
         }
     }
@@ -98,6 +101,13 @@ impl Phase {
     /// Requests or events per second.
     pub fn rate(&self) -> f64 {
         per_second(self.done, self.took)
+    }
+
+    /// Processor time of the server for each request, in microseconds.
+    pub fn cpu_each(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+        let done = self.done.max(1) as f64;
+        self.cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / done)
     }
 
     /// Bytes of bodies per second.
@@ -117,6 +127,7 @@ impl Phase {
             "p99Micros": micros(self.p99),
             "maxMicros": micros(self.slowest),
             "residentBytes": self.resident,
+            "cpuMicrosEach": self.cpu_each(),
             "firstFailure": self.complaint,
         })
     }
@@ -130,14 +141,15 @@ pub fn json(phases: &[Phase]) -> Value {
 /// All phases as a table for people.
 pub fn table(phases: &[Phase]) -> String {
     let mut text = format!(
-        "{:<14} {:>9} {:>7} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}\n",
-        "phase", "done", "failed", "seconds", "per s", "p50", "p99", "max", "MB/s", "RSS MiB"
+        "{:<14} {:>9} {:>7} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9}\n",
+        "phase", "done", "failed", "seconds", "per s", "p50", "p99", "max", "MB/s", "RSS MiB", "CPU µs"
     );
     for phase in phases {
         let resident = phase.resident.map_or(String::from("-"), |bytes| format!("{:.1}", mebibytes(bytes)));
+        let cpu = phase.cpu_each().map_or(String::from("-"), |micros| format!("{micros:.1}"));
         let _ = writeln!(
             text,
-            "{:<14} {:>9} {:>7} {:>8.2} {:>10.0} {:>10} {:>10} {:>10} {:>9.1} {:>9}",
+            "{:<14} {:>9} {:>7} {:>8.2} {:>10.0} {:>10} {:>10} {:>10} {:>9.1} {:>9} {:>9}",
             phase.name,
             phase.done,
             phase.failed,
@@ -148,12 +160,22 @@ pub fn table(phases: &[Phase]) -> String {
             milliseconds(phase.slowest),
             phase.bandwidth() / 1e6,
             resident,
+            cpu,
         );
         if let Some(complaint) = &phase.complaint {
             let _ = writeln!(text, "    first failure: {complaint}");
         }
     }
     text
+}
+
+/// Processor time that a process has taken so far: the fields `utime` and `stime`, in ticks of 10 ms.
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program stands in parentheses and may contain anything.
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    let ticks = behind_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+    ticks.sum::<Result<u64, _>>().ok().map(|ticks| Duration::from_millis(ticks * 10))
 }
 
 /// `count` things in `took`, per second.

@@ -3,7 +3,6 @@
 //! Speeds are ratios to something that does no more than it must, measured in the same run, because
 //! absolute numbers say more about the machine than about the server.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,21 +12,19 @@ use bytes::Bytes;
 use http::Method;
 use keelson_stdx::clock::Clock;
 use keelson_testkit::{Binary, Options, Protocol, RunningServer};
-use serde_json::{Value, json};
 
 use crate::lane::Target;
 use crate::load::{Kind, Load, Plan};
 use crate::measure::{Phase, Tally, mebibytes};
 use crate::plain::PlainServer;
 use crate::raw_append;
+use crate::report::{Line, Report};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Pods that are created and listed.
     pub objects: usize,
-    /// The size of each.
-    pub size: usize,
     /// Requests that are under way at the same time.
     pub lanes: usize,
     /// How long each round of get and list goes on.
@@ -38,26 +35,10 @@ pub struct Settings {
     pub folder: PathBuf,
 }
 
-/// One target and how it was met.
-#[derive(Clone, Debug)]
-pub struct Line {
-    name: &'static str,
-    target: String,
-    measured: String,
-    met: bool,
-    detail: String,
-}
-
-/// Everything that was seen.
-pub struct Report {
-    lines: Vec<Line>,
-    notes: Vec<String>,
-}
-
 /// Measures everything. Takes about a minute with the usual settings.
 pub async fn run(settings: &Settings) -> Result<Report> {
-    let mut report =
-        Report { lines: Vec::new(), notes: vec![format!("binary: {}", Binary::path().display())] };
+    let mut report = Report::default();
+    report.say(format!("binary: {}", Binary::path().display()));
     start_up(settings, &mut report).await?;
 
     let server = start(settings).await?;
@@ -65,7 +46,7 @@ pub async fn run(settings: &Settings) -> Result<Report> {
     let plan = Plan {
         kind: Kind::Pods,
         objects: settings.objects,
-        size: settings.size,
+        size: 0,
         lanes: settings.lanes,
         streams: 1,
         list_lanes: 2,
@@ -101,14 +82,14 @@ async fn start_up(settings: &Settings, report: &mut Report) -> Result<()> {
     }
     times.sort_by(f64::total_cmp);
     let median = times[STARTS / 2];
-    report.lines.push(Line {
+    report.line(Line {
         name: "start to ready, empty folder",
         target: format!("< {READY_WITHIN:.0} ms"),
         measured: format!("{median:.0} ms"),
         met: median < READY_WITHIN,
         detail: format!("median of {STARTS}, {:.0} to {:.0} ms", times[0], times[STARTS - 1]),
     });
-    report.lines.push(Line {
+    report.line(Line {
         name: "memory at rest",
         target: format!("< {IDLE_MEMORY:.0} MiB"),
         measured: format!("{memory:.1} MiB"),
@@ -121,8 +102,10 @@ async fn start_up(settings: &Settings, report: &mut Report) -> Result<()> {
 /// Durable creates beside raw appends with one sync for all that wait.
 async fn creates(settings: &Settings, load: &mut Load, report: &mut Report) -> Result<()> {
     let created = load.create().await?;
+    // What lies on the disk is what the server makes of the body.
+    let size = load.fetch(&format!("{}/object-000000", load.collection())).await?.len();
     let folder = tempfile::tempdir_in(&settings.folder).context("a folder for raw appends")?;
-    let (lanes, objects, size) = (settings.lanes, settings.objects, settings.size);
+    let (lanes, objects) = (settings.lanes, settings.objects);
     let raw = tokio::task::spawn_blocking(move || raw_append::run(folder.path(), lanes, objects, size));
     let raw = raw.await.context("raw appends panicked")??;
     report.ratio("durable creates / raw append + fdatasync", 0.3, &[(created.rate(), raw.rate())], "per s");
@@ -195,97 +178,4 @@ async fn repeat(
 
 fn pairs(ours: &[Phase], theirs: &[Phase], of: impl Fn(&Phase) -> f64) -> Vec<(f64, f64)> {
     ours.iter().zip(theirs).map(|(ours, theirs)| (of(ours), of(theirs))).collect()
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-impl Report {
-    /// Whether all targets were met.
-    pub fn is_met(&self) -> bool {
-        self.lines.iter().all(|line| line.met)
-    }
-
-    /// For programs.
-    pub fn json(&self) -> Value {
-        self.lines
-            .iter()
-            .map(|line| {
-                json!({
-                    "name": line.name,
-                    "target": line.target,
-                    "measured": line.measured,
-                    "met": line.met,
-                    "detail": line.detail,
-                })
-            })
-            .collect()
-    }
-
-    /// For people.
-    pub fn table(&self) -> String {
-        let mut text = String::new();
-        for line in &self.lines {
-            let word = if line.met { "met" } else { "MISSED" };
-            let _ = writeln!(
-                text,
-                "{word:<7} {:<42} wanted {:<9} measured {:<10} ({})",
-                line.name, line.target, line.measured, line.detail
-            );
-        }
-        for note in &self.notes {
-            let _ = writeln!(text, "        {note}");
-        }
-        text
-    }
-
-    /// The median of the ratios, because the two of a pair were measured right after each other.
-    fn ratio(&mut self, name: &'static str, wanted: f64, pairs: &[(f64, f64)], unit: &str) {
-        let ratio = median(pairs.iter().map(|(ours, theirs)| ours / theirs.max(1e-9)));
-        let ours = median(pairs.iter().map(|(ours, _)| *ours));
-        let theirs = median(pairs.iter().map(|(_, theirs)| *theirs));
-        self.lines.push(Line {
-            name,
-            target: format!(">= {wanted}"),
-            measured: format!("{ratio:.2}"),
-            met: ratio >= wanted,
-            detail: format!("{ours:.0} {unit} and {theirs:.0} {unit}"),
-        });
-    }
-
-    fn note(&mut self, phase: &Phase) {
-        let failed = match phase.failed {
-            0 => String::new(),
-            failed => format!(", {failed} FAILED: {}", phase.complaint.as_deref().unwrap_or("")),
-        };
-        let memory =
-            phase.resident.map_or(String::new(), |bytes| format!(", server at {:.0} MiB", mebibytes(bytes)));
-        self.notes.push(format!(
-            "{}: {:.0} per s, p50 {:.2} ms, p99 {:.2} ms, {:.1} MB/s{memory}{failed}",
-            phase.name,
-            phase.rate(),
-            phase.p50.as_secs_f64() * 1e3,
-            phase.p99.as_secs_f64() * 1e3,
-            phase.bandwidth() / 1e6,
-        ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missed_target_is_shown() {
-        let mut report = Report { lines: Vec::new(), notes: Vec::new() };
-        report.ratio("GET / plain hyper", 0.5, &[(4.0, 10.0)], "per s");
-        assert!(!report.is_met());
-        assert!(report.table().starts_with("MISSED  GET / plain hyper"), "{}", report.table());
-        report.lines.clear();
-        report.ratio("GET / plain hyper", 0.5, &[(6.0, 10.0)], "per s");
-        assert!(report.is_met());
-    }
 }

@@ -31,7 +31,8 @@ cargo xtask <command>
   parity scenarios [--kubeconfig FILE] [--server URL]
                   the dialogues of tests/scenarios with us and with upstream, or with the server that is named
   changelog       print the changelog entries that changes/ holds
-  bench …         run the load generator and the benches (release build)
+  bench           time and size of the release build, costs of the codec, our targets
+  bench …         run one command of the load generator (release build)
 ";
 
 fn main() -> ExitCode {

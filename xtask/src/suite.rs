@@ -1,6 +1,7 @@
 //! `cargo xtask check`, `test` and `bench`: which steps there are, in which order.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -85,10 +86,43 @@ pub fn parity_scenarios(repo: &Repo, args: &[&str]) -> Result<()> {
     parity(repo, "parity", &environment)
 }
 
-/// The load generator and the benches.
+/// Everything that has a target, or one command of the load generator.
 pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
-    let mut command = repo.cargo(["run", "--release", "--package", "keelson-bench", "--"]);
-    succeed(command.args(args))
+    if !args.is_empty() {
+        build_for_bench(repo)?;
+        return succeed(bench_command(repo).args(args));
+    }
+    let mut steps = Steps::default();
+    steps.run("release build", || release_build(repo));
+    steps.run("build", || build_for_bench(repo).map(|()| Outcome::Passed(String::new())));
+    for name in ["codec", "targets"] {
+        steps.run(name, || {
+            succeed(bench_command(repo).arg(name))?;
+            Ok(Outcome::Passed(String::new()))
+        });
+    }
+    steps.finish()
+}
+
+/// Both together, because apart they have other features and every change from one to the other builds anew.
+fn build_for_bench(repo: &Repo) -> Result<()> {
+    succeed(&mut repo.cargo(["build", "--release", "--package", "keelson", "--package", "keelson-bench"]))
+}
+
+fn bench_command(repo: &Repo) -> Command {
+    Command::new(repo.target().join("release").join("keelson-bench"))
+}
+
+/// Builds the server from nothing: how long that takes, and how large the binary is.
+fn release_build(repo: &Repo) -> Result<Outcome> {
+    let folder = repo.scratch()?.join("release-build");
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut command = repo.cargo(["build", "--release", "--quiet", "--package", "keelson"]);
+    succeed(command.env("CARGO_TARGET_DIR", &folder))?;
+    let binary = folder.join("release").join("keelson");
+    let size = std::fs::metadata(&binary).with_context(|| format!("there is no {}", binary.display()))?.len();
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    Ok(Outcome::Passed(format!("the binary has {}.{} MB", size / 1_000_000, size / 100_000 % 10)))
 }
 
 fn static_checks(repo: &Repo, steps: &mut Steps) {

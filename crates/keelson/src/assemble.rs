@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use keelson_housekeeping::{namespace_emptier, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
-use keelson_server::openapi::{self, OpenApi};
+use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
     Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
@@ -63,8 +63,9 @@ impl Assembly {
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
-        let openapi =
-            OpenApi::new(openapi::Settings::new(&Version::KUBERNETES), catalog.clone(), clock.clone());
+        let mut documents = openapi::Settings::new(&Version::KUBERNETES);
+        documents.features.cbor = cbor(config);
+        let openapi = OpenApi::new(documents, catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
@@ -180,6 +181,11 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
     }
 }
 
+/// Whether CBOR is offered.
+fn cbor(config: &Config) -> Offered {
+    if config.feature_gates.is_on("CBORServingAndStorage") { Offered::Yes } else { Offered::No }
+}
+
 fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
     let requests = &config.requests;
     let origins = requests.cors_allowed_origins.iter().map(|it| Regex::new(it));
@@ -188,6 +194,7 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     let late_clients =
         if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
     Ok(Settings {
+        cbor: cbor(config),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

@@ -6,6 +6,8 @@
 //!
 //! `UPDATE_EXPECT=1` writes the expectations anew.
 
+#![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -164,6 +164,11 @@ impl Map {
         Map(Vec::with_capacity(capacity))
     }
 
+    /// A map of pairs whose keys the caller knows to be distinct.
+    pub fn from_distinct(pairs: Vec<(SmolStr, Value)>) -> Map {
+        Map(pairs)
+    }
+
     /// How many keys there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -280,6 +285,11 @@ impl Map {
             Some((key, rest)) => self.map(key)?.at(rest),
             None => self.get(path),
         }
+    }
+
+    /// The pairs, for whoever orders them. Keys stay distinct.
+    pub fn pairs_mut(&mut self) -> &mut Vec<(SmolStr, Value)> {
+        &mut self.0
     }
 
     /// Keys and values in order.

@@ -17,6 +17,8 @@ pub struct Draft {
     pub value: Value,
     /// Paths of keys that stood there twice.
     pub duplicates: Vec<String>,
+    /// What else the reader complains of, in its own words: only strict clients take it for a mistake.
+    pub complaints: Vec<String>,
     /// Where the tree comes from.
     pub origin: Origin,
 }
@@ -67,12 +69,11 @@ pub struct Shape<'s> {
 impl Shape<'_> {
     /// The object that `draft` describes, without defaults.
     pub fn read(&self, context: &Context, draft: Draft, validation: FieldValidation) -> Result<Object> {
-        let Draft { mut value, duplicates, origin } = draft;
+        let Draft { mut value, duplicates, mut complaints, origin } = draft;
         keep_reset_of_managers(&mut value);
         let patched = (origin == Origin::Patch).then(|| echo(&value));
         let wrong = |error: &dyn std::fmt::Display| self.wrong(patched.as_deref(), error);
-        let mut complaints: Vec<String> =
-            duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+        complaints.extend(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
         if let Some(schema) = self.schema {
             let unknown = schema.conform(&mut value).map_err(|error| wrong(&error))?;
             complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));

@@ -25,6 +25,7 @@ mod error;
 mod place;
 mod scalar;
 
+pub use base64::canonical as canonical_base64;
 pub use error::TypeMismatch;
 
 use keelson_object::{Map, Object, SmolStr, Value};
@@ -120,8 +121,8 @@ struct Walk {
     ranks: Vec<u16>,
 }
 
-/// A field that is not to be written.
-const DROPPED: u16 = u16::MAX;
+/// The rank of a field that is not to be written.
+pub const DROPPED: u16 = u16::MAX;
 
 impl Walk {
     fn new(mode: Mode) -> Walk {
@@ -130,6 +131,7 @@ impl Walk {
 
     fn value(&mut self, ty: &Type, value: &mut Value, at: Option<&Place<'_>>) -> Result<(), TypeMismatch> {
         match (&ty.shape, &mut *value) {
+            (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(()),
             (_, Value::Null) if ty.is_pointer => Ok(()),
             (Shape::Duration, Value::Null) if self.mode != Mode::Arranging => Err(scalar::missing_duration()),
             (_, Value::Null) => {
@@ -147,10 +149,15 @@ impl Walk {
                 Ok(())
             }
             (Shape::Map(types), Value::Map(map)) => {
+                let mut is_sorted = true;
+                let mut before = None;
                 for (key, one) in map.iter_mut() {
                     self.entry(&types.1, one, &Place::under(at, Step::Key(key)))?;
+                    is_sorted &= before.replace(key).is_none_or(|before| before < key);
                 }
-                map.sort_keys();
+                if !is_sorted {
+                    map.sort_keys();
+                }
                 null_if_empty(value);
                 Ok(())
             }
@@ -199,9 +206,11 @@ impl Walk {
         }
         let fields = of.fields();
         let base = self.ranks.len();
+        let mut next = 0;
         for (key, value) in map.iter_mut() {
-            let rank = match of.position(key) {
+            let rank = match of.position_from(next, key) {
                 Some(position) => {
+                    next = position + 1;
                     let field = &fields[position];
                     self.value(&field.ty, value, Some(&Place::under(at, Step::Field(of, field))))?;
                     if is_left_out(field, value) { DROPPED } else { position as u16 }
@@ -210,9 +219,7 @@ impl Walk {
             };
             self.ranks.push(rank);
         }
-        if !is_in_order(&self.ranks[base..], of) {
-            rebuild(map, of, &self.ranks[base..]);
-        }
+        settle(map, of, &mut self.ranks[base..]);
         self.ranks.truncate(base);
         Ok(())
     }
@@ -293,6 +300,14 @@ pub fn is_left_out(field: &Field, value: &Value) -> bool {
     field.omit_empty && value.is_empty()
 }
 
+/// Puts the fields of a struct in order, drops those whose rank is [`DROPPED`], and adds what is always written.
+/// `ranks` are the positions of the keys of `map`; they are in no particular state afterwards.
+pub fn settle(map: &mut Map, of: &Struct, ranks: &mut [u16]) {
+    if !is_in_order(ranks, of) {
+        rebuild(map, of, ranks);
+    }
+}
+
 /// Whether the fields ascend and none that is always written is missing.
 fn is_in_order(ranks: &[u16], of: &Struct) -> bool {
     ranks.is_sorted_by(|a, b| a < b)
@@ -300,31 +315,26 @@ fn is_in_order(ranks: &[u16], of: &Struct) -> bool {
         && of.always().iter().all(|position| ranks.binary_search(position).is_ok())
 }
 
-fn rebuild(map: &mut Map, of: &Struct, ranks: &[u16]) {
-    let old = std::mem::take(map);
-    let mut kept: Vec<(u16, (SmolStr, Value))> = ranks.iter().copied().zip(old).collect();
-    kept.retain(|(rank, _)| *rank != DROPPED);
-    kept.sort_by_key(|(rank, _)| *rank);
-    let mut always = of.always().iter().copied().peekable();
-    let mut new = Map::with_capacity(kept.len() + always.len());
-    for (rank, (key, value)) in kept {
-        while let Some(missing) = always.next_if(|position| *position < rank) {
-            push_zero(&mut new, of, missing);
+/// Sorts by insertion: there are few fields, most stand where they belong, and those that are unknown stay behind.
+fn rebuild(map: &mut Map, of: &Struct, ranks: &mut [u16]) {
+    let pairs = map.pairs_mut();
+    for at in 1..ranks.len() {
+        let rank = ranks[at];
+        let to = ranks[..at].iter().rposition(|it| *it <= rank).map_or(0, |before| before + 1);
+        if to < at {
+            ranks[to..=at].rotate_right(1);
+            pairs[to..=at].rotate_right(1);
         }
-        always.next_if_eq(&rank);
-        // The name of the field is shared by all objects, the key is not.
-        let name = of.fields().get(usize::from(rank)).map_or(key, |field| field.name.clone());
-        new.push_new(name, value);
     }
-    for missing in always {
-        push_zero(&mut new, of, missing);
+    let kept = &ranks[..ranks.partition_point(|it| *it != DROPPED)];
+    pairs.truncate(kept.len());
+    // The last first: what is before it stays where it is.
+    for position in of.always().iter().rev() {
+        if let Err(at) = kept.binary_search(position) {
+            let field = &of.fields()[usize::from(*position)];
+            pairs.insert(at, (field.name.clone(), zero(&field.ty)));
+        }
     }
-    *map = new;
-}
-
-fn push_zero(map: &mut Map, of: &Struct, position: u16) {
-    let field = &of.fields()[usize::from(position)];
-    map.push_new(field.name.clone(), zero(&field.ty));
 }
 
 #[cfg(test)]

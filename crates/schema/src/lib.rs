@@ -21,4 +21,4 @@ pub mod types;
 pub use builtin::{Kind, Method, Scope};
 pub use conform::TypeMismatch;
 pub use schema::Schema;
-pub use types::{Field, ListType, Numbered, Patch, Shape, Struct, StructRef, Type, Union, UnionRole};
+pub use types::{Field, ListType, Numbered, Patch, Shape, Struct, StructRef, Type, Union, UnionRole, Zero};

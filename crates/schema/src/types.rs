@@ -156,14 +156,25 @@ pub struct Numbered {
     pub position: usize,
     /// The embedded struct, if it is one: a message to protobuf, whose fields follow each other in JSON.
     pub embedded: Option<StructRef>,
+    /// The zero that protobuf has and JSON leaves out.
+    pub left_out: Option<Zero>,
+}
+
+/// What a scalar is in protobuf when nothing was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zero {
+    /// Empty text.
+    Text,
+    /// The number 0, or `false`.
+    Number,
 }
 
 /// The fields as JSON sees them.
 #[derive(Debug)]
 struct Json {
     fields: Vec<Field>,
-    /// Positions in `fields`, sorted by name.
-    by_name: Vec<u16>,
+    /// The digests of the names of `fields`, close together: most of a search looks at nothing else.
+    digests: Vec<u64>,
     /// Positions of the fields that are written even if nothing was set.
     always: Vec<u16>,
 }
@@ -203,9 +214,26 @@ impl Struct {
 
     /// Where the field `name` is in [`Struct::fields`].
     pub fn position(&self, name: &str) -> Option<usize> {
-        let json = self.json();
-        let found = json.by_name.binary_search_by(|at| json.fields[usize::from(*at)].name.as_str().cmp(name));
-        found.ok().map(|at| usize::from(json.by_name[at]))
+        self.position_from(0, name)
+    }
+
+    /// The same, looked for from `next` on: Go's clients send fields in order, so that the first look is mostly a hit.
+    pub fn position_from(&self, next: usize, name: &str) -> Option<usize> {
+        let Json { fields, digests, .. } = self.json();
+        let wanted = digest(name);
+        let find = |start: usize, end: usize| {
+            let mut rest = digests.get(start..end)?.iter();
+            let mut at = start;
+            loop {
+                at += rest.position(|it| *it == wanted)?;
+                if fields[at].name == name {
+                    return Some(at);
+                }
+                at += 1;
+            }
+        };
+        let next = next.min(fields.len());
+        find(next, fields.len()).or_else(|| find(0, next))
     }
 
     /// The members that are in protobuf, in the order of their numbers.
@@ -214,12 +242,12 @@ impl Struct {
             let mut numbered = Vec::with_capacity(self.members.len());
             let mut position = 0;
             for member in &self.members {
-                let (number, embedded) = match member {
-                    Member::Field(field) => (field.number, None),
-                    Member::Embedded(target, number) => (*number, Some(target.clone())),
+                let (number, embedded, left_out) = match member {
+                    Member::Field(field) => (field.number, None, field.zero_left_out()),
+                    Member::Embedded(target, number) => (*number, Some(target.clone()), None),
                 };
                 let width = embedded.as_ref().map_or(1, |it| it.get().fields().len());
-                numbered.extend(number.map(|number| Numbered { number, position, embedded }));
+                numbered.extend(number.map(|number| Numbered { number, position, embedded, left_out }));
                 position += width;
             }
             numbered.sort_by_key(|it| it.number);
@@ -228,7 +256,7 @@ impl Struct {
     }
 
     /// Positions of the fields that are written even if nothing was set.
-    pub(crate) fn always(&self) -> &[u16] {
+    pub fn always(&self) -> &[u16] {
         &self.json().always
     }
 
@@ -242,10 +270,9 @@ impl Struct {
             let mut fields = Vec::new();
             self.collect(&mut Vec::new(), &mut fields);
             let count = u16::try_from(fields.len()).expect("no struct has 65,536 fields");
-            let mut by_name: Vec<u16> = (0..count).collect();
-            by_name.sort_by(|a, b| fields[usize::from(*a)].name.cmp(&fields[usize::from(*b)].name));
+            let digests = fields.iter().map(|field: &Field| digest(&field.name)).collect();
             let always = (0..count).filter(|at| fields[usize::from(*at)].is_always_written()).collect();
-            Json { fields, by_name, always }
+            Json { fields, digests, always }
         })
     }
 
@@ -261,6 +288,21 @@ impl Struct {
             }
         }
     }
+}
+
+/// A number that differs for almost all names: of both ends and the length.
+#[inline]
+fn digest(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let length = bytes.len() as u64;
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29) ^ length;
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return u64::from(first) << 32 ^ u64::from(last) << 8 ^ length;
+    }
+    bytes.iter().fold(length, |digest, byte| digest << 8 | u64::from(*byte))
 }
 
 /// One field of a struct.
@@ -315,6 +357,15 @@ impl Field {
             default: None,
             embedded: Vec::new(),
         }
+    }
+
+    fn zero_left_out(&self) -> Option<Zero> {
+        let zero = match self.ty.shape {
+            Shape::String => Zero::Text,
+            Shape::Bool | Shape::Int32 | Shape::Int64 => Zero::Number,
+            _ => return None,
+        };
+        (self.omit_empty && !self.ty.is_pointer).then_some(zero)
     }
 
     /// Whether Go writes the field when nothing was set: `omitempty` does nothing for structs.
@@ -442,6 +493,21 @@ impl fmt::Debug for StructRef {
 #[cfg(test)]
 mod tests {
     use crate::Schema;
+
+    #[test]
+    fn fields_are_found_wherever_the_search_begins() {
+        let schema = Schema::builtin("", "v1", "Pod").expect("built in");
+        let spec = schema.field_at("spec").and_then(|field| field.ty.as_struct()).expect("a struct");
+        let count = spec.fields().len();
+        for (at, field) in spec.fields().iter().enumerate() {
+            for next in [0, at, at + 1, count, count + 1] {
+                assert_eq!(spec.position_from(next, &field.name), Some(at), "{} from {next}", field.name);
+            }
+        }
+        for name in ["", "a", "hostipc", "hostIPC ", "terminationGracePeriod", "no such field"] {
+            assert_eq!(spec.position_from(7, name), None, "{name}");
+        }
+    }
 
     #[test]
     fn protobuf_sees_members_in_the_order_of_their_numbers() {

@@ -19,6 +19,7 @@ use crate::encode;
 use crate::encode::compress::{Gzip, whole};
 use crate::error::{Error, Result};
 use crate::negotiate;
+use crate::openapi::Offered;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::response::Response;
@@ -63,7 +64,8 @@ pub(crate) fn answer(
         return Err(Error::MethodNotAllowed);
     }
     let query = Query::of(&parts.uri);
-    let output = negotiate::plain(&parts.headers, &query).ok_or_else(negotiate::nothing_acceptable)?;
+    let output =
+        negotiate::plain(&parts.headers, &query, Offered::No).ok_or_else(negotiate::nothing_acceptable)?;
     let response = encode::document(StatusCode::OK, compact.as_bytes(), output);
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
 }

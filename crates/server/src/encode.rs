@@ -4,6 +4,7 @@
 //! that a list of a hundred thousand objects never exists as one text. Indented and YAML answers are made of the
 //! compact JSON, for people, who do not read a hundred thousand objects.
 
+pub(crate) mod cbor;
 pub(crate) mod compress;
 pub(crate) mod frame;
 pub(crate) mod list;
@@ -48,6 +49,7 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
             // What has no such form is better read as JSON than not at all.
             None => return document(code, compact, Output::JSON),
         },
+        (Encoding::Cbor, _) => cbor::of_json(compact),
     };
     with_type(code, media_type(output.encoding), Body::full(body))
 }
@@ -55,7 +57,7 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
 /// Objects, however many: compact JSON without the last line end, in pieces.
 pub(crate) fn pieces(
     code: StatusCode,
-    mut pieces: impl Pieces,
+    pieces: impl Pieces,
     output: Output,
     gzip: compress::Gzip,
 ) -> Response {
@@ -65,6 +67,16 @@ pub(crate) fn pieces(
         let response = document(code, &whole, output);
         return compress::whole(response, gzip);
     }
+    ready(code, Encoding::Json, pieces.chain([Bytes::from_static(b"\n")]), gzip)
+}
+
+/// An answer that is in its encoding already, in pieces.
+pub(crate) fn ready(
+    code: StatusCode,
+    encoding: Encoding,
+    mut pieces: impl Pieces,
+    gzip: compress::Gzip,
+) -> Response {
     // Decide what to do when it is known whether this is long.
     let mut start = VecDeque::new();
     let mut size = 0;
@@ -75,13 +87,12 @@ pub(crate) fn pieces(
                 start.push_back(piece);
             }
             None => {
-                start.push_back(Bytes::from_static(b"\n"));
-                return compress::whole(with_type(code, JSON, Body::chunks(join_short(start))), gzip);
+                let body = Body::chunks(join_short(start));
+                return compress::whole(with_type(code, media_type(encoding), body), gzip);
             }
         }
     }
-    let all = start.into_iter().chain(pieces).chain([Bytes::from_static(b"\n")]);
-    compress::stream(code, JSON, all, gzip)
+    compress::stream(code, media_type(encoding), start.into_iter().chain(pieces), gzip)
 }
 
 /// One write for a short answer.
@@ -101,6 +112,7 @@ pub(crate) fn media_type(encoding: Encoding) -> HeaderValue {
         Encoding::Json => JSON,
         Encoding::Yaml => HeaderValue::from_static("application/yaml"),
         Encoding::Protobuf => HeaderValue::from_static("application/vnd.kubernetes.protobuf"),
+        Encoding::Cbor => HeaderValue::from_static("application/cbor"),
     }
 }
 

@@ -19,18 +19,19 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
 use keelson_authn::User;
-use keelson_codec::{json, protobuf, yaml};
+use keelson_codec::{cbor, json, protobuf, yaml};
 use keelson_object::Frozen;
 use keelson_object::scalar::Time;
 use keelson_registry::decode::Draft;
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
+use keelson_schema::Schema;
 
 use crate::chain::Facts;
 use crate::encode::compress::{Gzip, whole};
 use crate::encode::table::{Headings, Table};
 use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Encoding, Input, MetaVersion, Output, Protobuf, Shape, text};
+use crate::negotiate::{self, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
 use crate::params::{table, write};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -62,14 +63,20 @@ impl Call<'_> {
 
     /// What the answer looks like.
     fn output(&self) -> Result<Output> {
-        negotiate::output(&self.parts.headers, self.query, self.protobuf())
+        negotiate::output(&self.parts.headers, self.query, self.offer())
     }
 
-    fn protobuf(&self) -> Protobuf {
-        match (&self.found.version().protobuf, &self.found.live.resource.answers) {
+    /// How the body is encoded.
+    fn input(&self) -> Result<Input> {
+        negotiate::input(&self.parts.headers, self.offer().cbor)
+    }
+
+    fn offer(&self) -> Offer {
+        let protobuf = match (&self.found.version().protobuf, &self.found.live.resource.answers) {
             (None, None) => Protobuf::Unknown,
             _ => Protobuf::Offered,
-        }
+        };
+        Offer { protobuf, cbor: self.facts.server.settings.cbor }
     }
 
     /// The circumstances of a write.
@@ -126,7 +133,34 @@ impl Call<'_> {
                 let value = envelope.or(version, kind).decode().map_err(|error| unreadable(&error))?;
                 Ok(Draft { value, ..Draft::default() })
             }
+            Input::Cbor => {
+                let said = cbor::identify(body).map_err(|error| {
+                    unreadable(&format!("unable to determine group/version/kind: {error}"))
+                })?;
+                self.cbor_draft(&said, body)
+            }
         }
+    }
+
+    /// A body in CBOR as a tree. It is read as what it says it is; whether that belongs here is asked later.
+    fn cbor_draft(&self, said: &cbor::TypeMeta, body: &Bytes) -> Result<Draft> {
+        let (version, own_kind) = (self.found.version(), &self.found.live.resource.kind);
+        let is_silent = said.kind.is_empty() && said.api_version.is_empty();
+        let is_own = said.kind == *own_kind && said.api_version == version.api_version;
+        let (group, said_version) = said.api_version.split_once('/').unwrap_or(("", &said.api_version));
+        let schema = match &*self.info.subresource {
+            "" | "status" if is_silent || is_own => version.schema.clone(),
+            _ => Schema::builtin(group, said_version, &said.kind),
+        };
+        let document = cbor::read_object(body, schema.as_ref().map(Schema::root)).map_err(|error| {
+            let (kind, version) =
+                if is_silent { (own_kind, &*version.name) } else { (&said.kind, said_version) };
+            Error::BadRequest(format!(
+                "{kind} in version {version:?} cannot be handled as a {own_kind}: {error}"
+            ))
+        })?;
+        let complaints = document.unknown.map(|at| cbor::Error::Unknown(at).to_string());
+        Ok(Draft { value: document.value, complaints: complaints.into_iter().collect(), ..Draft::default() })
     }
 
     /// A table of this resource.

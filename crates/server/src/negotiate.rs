@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, header};
 use keelson_codec::media_type::{Accept, ContentType, Conversion, MediaType, parse_accept};
 
 use crate::error::{Error, Result};
+use crate::openapi::Offered;
 use crate::query::Query;
 
 /// How an answer is encoded.
@@ -17,6 +18,29 @@ pub(crate) enum Encoding {
     Yaml,
     /// Protobuf in its envelope.
     Protobuf,
+    /// CBOR.
+    Cbor,
+}
+
+/// All of them, in order of preference.
+const ENCODINGS: [Encoding; 4] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf, Encoding::Cbor];
+
+/// What can be had besides JSON and YAML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) protobuf: Protobuf,
+    /// What the gate says.
+    pub(crate) cbor: Offered,
+}
+
+impl Offer {
+    fn has(self, encoding: Encoding) -> bool {
+        match encoding {
+            Encoding::Json | Encoding::Yaml => true,
+            Encoding::Protobuf => self.protobuf == Protobuf::Offered,
+            Encoding::Cbor => self.cbor == Offered::Yes,
+        }
+    }
 }
 
 /// Whether protobuf can be had: only built-in kinds have that form.
@@ -88,26 +112,28 @@ impl Output {
 }
 
 /// What can be served, in order of preference, as clients read it.
-fn served(protobuf: Protobuf) -> &'static str {
-    match protobuf {
-        Protobuf::Offered => READ,
-        Protobuf::Unknown => "application/json, application/yaml",
-    }
+fn served(offer: Offer) -> String {
+    let names = ENCODINGS.into_iter().filter(|it| offer.has(*it)).map(|it| it.media_type().as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// What can be streamed.
-fn streamed(protobuf: Protobuf) -> &'static str {
-    match protobuf {
-        Protobuf::Offered => {
-            "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
-        }
-        Protobuf::Unknown => "application/json;stream=watch",
-    }
+fn streamed(offer: Offer) -> String {
+    let names = ENCODINGS.into_iter().filter(|it| offer.has(*it)).filter_map(|it| match it {
+        Encoding::Json => Some("application/json;stream=watch"),
+        Encoding::Yaml => None,
+        Encoding::Protobuf => Some("application/vnd.kubernetes.protobuf;stream=watch"),
+        Encoding::Cbor => Some(CBOR_SEQUENCE),
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
+/// The media type of a watch in CBOR: one item after the other.
+pub(crate) const CBOR_SEQUENCE: &str = "application/cbor-seq";
+
 /// What an answer about objects looks like.
-pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>, protobuf: Protobuf) -> Result<Output> {
-    let mut output = negotiate(headers, protobuf, shape).ok_or_else(|| not_acceptable(served(protobuf)))?;
+pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>, offer: Offer) -> Result<Output> {
+    let mut output = negotiate(headers, offer, shape).ok_or_else(|| not_acceptable(&served(offer)))?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
     }
@@ -115,18 +141,19 @@ pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>, protobuf: Protobuf)
 }
 
 /// What the frames of a watch look like.
-pub(crate) fn stream(headers: &HeaderMap, protobuf: Protobuf) -> Result<Output> {
-    let output = negotiate(headers, protobuf, shape).ok_or_else(|| not_acceptable(served(protobuf)))?;
+pub(crate) fn stream(headers: &HeaderMap, offer: Offer) -> Result<Output> {
+    let output = negotiate(headers, offer, shape).ok_or_else(|| not_acceptable(&served(offer)))?;
     match output.encoding {
-        Encoding::Json | Encoding::Protobuf => Ok(output),
-        Encoding::Yaml => Err(not_acceptable(streamed(protobuf))),
+        Encoding::Json | Encoding::Protobuf | Encoding::Cbor => Ok(output),
+        Encoding::Yaml => Err(not_acceptable(&streamed(offer))),
     }
 }
 
-/// What an answer that is no object looks like: a failure, a discovery document. `None` if nothing will do.
-pub(crate) fn plain(headers: &HeaderMap, query: &Query<'_>) -> Option<Output> {
+/// What an answer that is no object looks like: a failure, a discovery document. `None` if nothing will do. CBOR is for
+/// what resources answer.
+pub(crate) fn plain(headers: &HeaderMap, query: &Query<'_>, cbor: Offered) -> Option<Output> {
     let shape = |conversion: Option<&Conversion>| conversion.is_none().then_some(Shape::Object);
-    let mut output = negotiate(headers, Protobuf::Offered, shape)?;
+    let mut output = negotiate(headers, Offer { protobuf: Protobuf::Offered, cbor }, shape)?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
     }
@@ -140,7 +167,7 @@ pub(crate) fn not_acceptable(served: &str) -> Error {
 
 /// The answer to a client that takes nothing we have.
 pub(crate) fn nothing_acceptable() -> Error {
-    not_acceptable(served(Protobuf::Offered))
+    not_acceptable(&served(Offer { protobuf: Protobuf::Offered, cbor: Offered::No }))
 }
 
 /// How a body may be encoded.
@@ -152,13 +179,12 @@ pub(crate) enum Input {
     Yaml,
     /// `application/vnd.kubernetes.protobuf`.
     Protobuf,
+    /// `application/cbor`.
+    Cbor,
 }
 
-/// What bodies may be.
-const READ: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-
 /// How a body is encoded. An absent header means JSON.
-pub(crate) fn input(headers: &HeaderMap) -> Result<Input> {
+pub(crate) fn input(headers: &HeaderMap, cbor: Offered) -> Result<Input> {
     let header = text(headers, header::CONTENT_TYPE);
     if header.is_empty() {
         return Ok(Input::Json);
@@ -167,8 +193,10 @@ pub(crate) fn input(headers: &HeaderMap) -> Result<Input> {
         MediaType::Json => Ok(Input::Json),
         MediaType::Yaml => Ok(Input::Yaml),
         MediaType::Protobuf => Ok(Input::Protobuf),
+        MediaType::Cbor if cbor == Offered::Yes => Ok(Input::Cbor),
         MediaType::Cbor | MediaType::Unknown => Err(Error::UnsupportedMediaType(format!(
-            "the body of the request was in an unknown format - accepted media types include: {READ}"
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            served(Offer { protobuf: Protobuf::Offered, cbor })
         ))),
     }
 }
@@ -176,7 +204,7 @@ pub(crate) fn input(headers: &HeaderMap) -> Result<Input> {
 /// Walks through what the client takes, best first; `shape` says what conversions are possible.
 fn negotiate(
     headers: &HeaderMap,
-    protobuf: Protobuf,
+    offer: Offer,
     shape: impl Fn(Option<&Conversion>) -> Option<Shape>,
 ) -> Option<Output> {
     let header = text(headers, header::ACCEPT);
@@ -185,14 +213,13 @@ fn negotiate(
     }
     parse_accept(header).iter().find_map(|accept| {
         let shape = shape(accept.conversion().as_ref())?;
-        let fits = |it: &Encoding| match it {
-            // Tables have no form in protobuf.
-            Encoding::Protobuf => protobuf == Protobuf::Offered && !matches!(shape, Shape::Table(_)),
-            Encoding::Json | Encoding::Yaml => true,
+        // Tables are text.
+        let fits = |it: &Encoding| {
+            matches!(it, Encoding::Json | Encoding::Yaml) || !matches!(shape, Shape::Table(_))
         };
-        let encoding = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf]
-            .into_iter()
-            .find(|it| accept.takes(it.media_type()) && can_stream(accept, *it) && fits(it))?;
+        let encoding = ENCODINGS.into_iter().find(|it| {
+            offer.has(*it) && accept.takes(it.media_type()) && can_stream(accept, *it) && fits(it)
+        })?;
         let layout = if accept.is_pretty() { Layout::Pretty } else { Layout::Compact };
         Some(Output { encoding, shape, layout })
     })
@@ -213,6 +240,7 @@ impl Encoding {
             Encoding::Json => MediaType::Json,
             Encoding::Yaml => MediaType::Yaml,
             Encoding::Protobuf => MediaType::Protobuf,
+            Encoding::Cbor => MediaType::Cbor,
         }
     }
 }
@@ -250,8 +278,13 @@ pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
 mod tests {
     use http::HeaderMap;
 
-    use super::{Protobuf, input, output, plain, stream};
+    use super::{Offer, Protobuf, input, output, plain, stream};
+    use crate::openapi::Offered;
     use crate::query::Query;
+
+    const TEXT: Offer = Offer { protobuf: Protobuf::Unknown, cbor: Offered::No };
+    const BUILT_IN: Offer = Offer { protobuf: Protobuf::Offered, ..TEXT };
+    const ALL: Offer = Offer { cbor: Offered::Yes, ..BUILT_IN };
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
@@ -259,7 +292,7 @@ mod tests {
 
     #[track_caller]
     fn check(accept: &str, expected: &str) {
-        let found = match output(&headers(&[("accept", accept)]), &Query::default(), Protobuf::Unknown) {
+        let found = match output(&headers(&[("accept", accept)]), &Query::default(), TEXT) {
             Ok(it) => format!("{:?} {:?} {:?}", it.encoding, it.shape, it.layout),
             Err(error) => error.to_string(),
         };
@@ -290,8 +323,8 @@ mod tests {
 
     #[test]
     fn watches_are_json() {
-        assert!(stream(&headers(&[("accept", "application/json;stream=watch")]), Protobuf::Unknown).is_ok());
-        let error = stream(&headers(&[("accept", "application/yaml")]), Protobuf::Unknown).unwrap_err();
+        assert!(stream(&headers(&[("accept", "application/json;stream=watch")]), TEXT).is_ok());
+        let error = stream(&headers(&[("accept", "application/yaml")]), TEXT).unwrap_err();
         let expected =
             "not acceptable: only the following media types are accepted: application/json;stream=watch";
         assert_eq!(error.to_string(), expected);
@@ -300,17 +333,20 @@ mod tests {
     #[test]
     fn failures_are_not_converted() {
         assert!(
-            plain(&headers(&[("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")]), &Query::default())
-                .is_none()
+            plain(
+                &headers(&[("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")]),
+                &Query::default(),
+                Offered::No
+            )
+            .is_none()
         );
-        assert!(plain(&headers(&[("accept", "application/yaml")]), &Query::default()).is_some());
+        assert!(plain(&headers(&[("accept", "application/yaml")]), &Query::default(), Offered::No).is_some());
     }
 
     #[test]
     fn people_get_white_space() {
         let check = |query: &str, agent: &str, expected: &str| {
-            let found =
-                output(&headers(&[("user-agent", agent)]), &Query::parse(query), Protobuf::Unknown).unwrap();
+            let found = output(&headers(&[("user-agent", agent)]), &Query::parse(query), TEXT).unwrap();
             assert_eq!(format!("{:?}", found.layout), expected, "{query} {agent}");
         };
         check("", "curl/8.0", "Pretty");
@@ -325,7 +361,7 @@ mod tests {
     #[test]
     fn built_in_kinds_are_also_served_in_protobuf() {
         let check = |accept: &str, expected: &str| {
-            let found = output(&headers(&[("accept", accept)]), &Query::default(), Protobuf::Offered);
+            let found = output(&headers(&[("accept", accept)]), &Query::default(), BUILT_IN);
             assert_eq!(found.map_or("refused".to_owned(), |it| format!("{:?}", it.encoding)), expected);
         };
         check("application/vnd.kubernetes.protobuf", "Protobuf");
@@ -342,7 +378,7 @@ mod tests {
     #[test]
     fn bodies_are_json_yaml_or_protobuf() {
         let check = |content_type: &str, expected: &str| {
-            let found = input(&headers(&[("content-type", content_type)]));
+            let found = input(&headers(&[("content-type", content_type)]), Offered::No);
             assert_eq!(found.map_or_else(|it| it.to_string(), |it| format!("{it:?}")), expected);
         };
         check("", "Json");
@@ -354,5 +390,55 @@ mod tests {
             "unsupported media type: the body of the request was in an unknown format - accepted media types include: \
              application/json, application/yaml, application/vnd.kubernetes.protobuf",
         );
+    }
+
+    #[test]
+    fn cbor_is_there_when_the_gate_is_open() {
+        let check = |accept: &str, offer: Offer, expected: &str| {
+            let found = output(&headers(&[("accept", accept)]), &Query::default(), offer);
+            let found = found.map_or_else(|it| it.to_string(), |it| format!("{:?}", it.encoding));
+            assert_eq!(found, expected, "{accept}");
+        };
+        let without = "not acceptable: only the following media types are accepted: \
+             application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        check("application/cbor", BUILT_IN, without);
+        check("application/cbor,application/json", BUILT_IN, "Json");
+        check("application/cbor", ALL, "Cbor");
+        check("application/json;q=0.5,application/cbor", ALL, "Cbor");
+        check("application/cbor;q=0.5,application/yaml", ALL, "Yaml");
+        check("*/*", ALL, "Json");
+        check("application/cbor;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", ALL, "Cbor");
+        let with = format!("{without}, application/cbor");
+        check("application/cbor;as=Table;g=meta.k8s.io;v=v1", ALL, &with);
+        check("application/cbor-seq", ALL, &with);
+    }
+
+    #[test]
+    fn cbor_is_streamed_as_a_sequence() {
+        let check = |accept: &str, expected: &str| {
+            let found = stream(&headers(&[("accept", accept)]), ALL);
+            let found = found.map_or_else(|it| it.to_string(), |it| format!("{:?}", it.encoding));
+            assert_eq!(found, expected, "{accept}");
+        };
+        check("application/cbor", "Cbor");
+        check("application/cbor;stream=watch", "Cbor");
+        check(
+            "application/yaml",
+            "not acceptable: only the following media types are accepted: application/json;stream=watch, \
+             application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq",
+        );
+    }
+
+    #[test]
+    fn cbor_is_read_when_the_gate_is_open() {
+        let check = |content_type: &str, cbor: Offered, expected: &str| {
+            let found = input(&headers(&[("content-type", content_type)]), cbor);
+            assert_eq!(found.map_or_else(|it| it.to_string(), |it| format!("{it:?}")), expected);
+        };
+        let refused = "unsupported media type: the body of the request was in an unknown format - accepted media types \
+             include: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        check("application/cbor", Offered::Yes, "Cbor");
+        check("application/cbor", Offered::No, refused);
+        check("application/cbor-seq", Offered::Yes, &format!("{refused}, application/cbor"));
     }
 }

@@ -12,16 +12,27 @@ use tracing::error;
 use crate::encode;
 use crate::error::Error;
 use crate::negotiate::{self, Layout, Output};
+use crate::openapi::Offered;
 use crate::query::Query;
 use crate::request_info::RequestInfoError;
 use crate::response::{NOSNIFF, Response, text_error};
 
-/// The answer to a request that failed.
+/// The answer to a request that failed before it reached a resource.
 pub(crate) fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Response {
+    resource_answer(error, headers, query, Offered::No)
+}
+
+/// The answer of a resource to a request that failed.
+pub(crate) fn resource_answer(
+    error: Error,
+    headers: &HeaderMap,
+    query: &Query<'_>,
+    cbor: Offered,
+) -> Response {
     let (failure, extra) = failure(error);
     let mut response = match failure {
         Failure::Text(code, message) => text_error(code, &message),
-        Failure::Status(status) => encode_status(&status, headers, query),
+        Failure::Status(status) => encode_status(&status, headers, query, cbor),
     };
     for (name, value) in extra {
         response.headers_mut().insert(name, value);
@@ -30,9 +41,14 @@ pub(crate) fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Re
 }
 
 /// A status as an answer, in a form that the client takes; who takes none gets indented JSON.
-pub(crate) fn encode_status(status: &Status, headers: &HeaderMap, query: &Query<'_>) -> Response {
+pub(crate) fn encode_status(
+    status: &Status,
+    headers: &HeaderMap,
+    query: &Query<'_>,
+    cbor: Offered,
+) -> Response {
     let raw = Output { layout: Layout::Pretty, ..Output::JSON };
-    let output = negotiate::plain(headers, query).unwrap_or(raw);
+    let output = negotiate::plain(headers, query, cbor).unwrap_or(raw);
     let code = StatusCode::from_u16(status.http_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = encode::document(code, &status.to_json(), output);
     if let Some(seconds) = status.retry_after_seconds() {

@@ -17,6 +17,7 @@ use crate::observe;
 use crate::plain;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
+use crate::respond;
 use crate::response::Response;
 
 /// Answers a request that is granted.
@@ -63,7 +64,9 @@ pub(crate) async fn route(
             Box::pin(handler::delete_collection::delete_collection(&call, body)).await
         }
     };
-    let response = answered.unwrap_or_else(|error| crate::respond::answer(error, &parts.headers, &query));
+    let cbor = facts.server.settings.cbor;
+    let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
+    let response = answered.unwrap_or_else(refused);
     Ok(observe::observed(facts, response, series))
 }
 

@@ -6,12 +6,15 @@ use regex::Regex;
 
 use crate::endpoint::version::Version;
 use crate::listen::connection::Limits;
+use crate::openapi::Offered;
 
 /// What can be set about a server. The defaults are upstream's.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What a connection may take.
     pub limits: Limits,
+    /// Whether CBOR is read and written: the gate `CBORServingAndStorage`.
+    pub cbor: Offered,
     /// The largest body of a request.
     pub max_body: usize,
     /// How long a request may take that is not long-running; clients may ask for less.
@@ -58,6 +61,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             limits: Limits::default(),
+            cbor: Offered::default(),
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),

@@ -4,12 +4,15 @@
 //! closing one is a single allocation of the right size. After `{"a":[1,{"b":2,"c":` there are
 //!
 //! ```text
-//! frames  Map{start:0,key:a}  List{start:0}  Map{start:0,key:c}
+//! frames  Map{start:0}  List{start:0}  Map{start:1}
 //! items   1
-//! pairs   (b,2)
+//! pairs   (a,null)  (b,2)  (c,null)
 //! ```
+//!
+//! A key waits for its value as the last pair: whatever is opened meanwhile is closed before.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use keelson_object::{Map, Value};
 use smol_str::SmolStr;
@@ -17,6 +20,7 @@ use smol_str::SmolStr;
 use super::error::Error;
 use super::scan::{skip_space, text_stop};
 use crate::limits::{MAX_DEPTH, MAX_DUPLICATES, MAX_ECHO};
+use crate::text::push_repaired;
 
 /// What was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,19 +35,12 @@ pub struct Document {
 /// Reads one document. Numbers without fraction and exponent that fit become [`Value::Int`], all others
 /// [`Value::Float`]; text that is not UTF-8 is repaired byte by byte with U+FFFD.
 pub fn read(data: &[u8]) -> Result<Document, Error> {
-    let mut reader = Reader::new(data);
-    let value = reader.document()?;
-    reader.finish(value)
+    Reader::new(data).read().map_err(|error| *error)
 }
 
 /// Reads a map whose opening brace is not in `data`.
 pub(crate) fn read_members(data: &[u8]) -> Result<Document, Error> {
-    let mut reader = Reader::new(data);
-    let value = match reader.open_map()? {
-        Some(empty) => empty,
-        None => reader.document()?,
-    };
-    reader.finish(value)
+    Reader::new(data).read_members().map_err(|error| *error)
 }
 
 /// Reads text whose opening quote stands before `at`; also says where it ends.
@@ -54,14 +51,17 @@ pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Er
     {
         return Ok((SmolStr::new(text), stop + 1));
     }
-    let mut reader = Reader::new(data);
-    reader.at = at;
-    let text = reader.text()?;
+    // What is not UTF-8 is found text by text: checking all of `data` for one of them does not pay.
+    let mut reader = Reader { data, at, ..Reader::new(&[]) };
+    reader.whole = None;
+    let text = reader.text().map_err(|error| *error)?;
     Ok((text, reader.at))
 }
 
 struct Reader<'d> {
     data: &'d [u8],
+    /// The same, if all of it is UTF-8: then no text has to be checked.
+    whole: Option<&'d str>,
     at: usize,
     frames: Vec<Frame>,
     items: Vec<Value>,
@@ -75,17 +75,41 @@ struct Reader<'d> {
     misfit: Option<Error>,
 }
 
+/// Results are passed up many times, and errors are rare.
+type Fallible<T> = std::result::Result<T, Box<Error>>;
+
 /// A list or map that is not closed yet. `start` is where its members begin on their stack.
 enum Frame {
-    List { start: usize },
-    Map { start: usize, key: SmolStr, again: Option<usize>, index: Option<Box<Index>> },
+    List {
+        start: usize,
+    },
+    /// The value that is read next belongs to the last pair, or to that at `again`.
+    Map {
+        start: usize,
+        again: Option<usize>,
+        seen: Seen,
+    },
 }
 
-/// Where the pairs of a large map are. Small maps are searched.
-type Index = HashMap<SmolStr, usize>;
+/// Which keys of a map there were.
+#[derive(Default)]
+struct Seen {
+    /// A bit for each key, by its mark: a key whose bit is not set is new.
+    marks: u64,
+    /// Of a large map.
+    large: Option<Box<Large>>,
+}
+
+/// How a large map finds its keys.
+enum Large {
+    /// Each key is larger than the one before it, as Go writes maps: nothing is there twice.
+    Sorted,
+    /// Where the pairs are.
+    Index(HashMap<SmolStr, usize>),
+}
 
 /// Up to how many keys a map is searched for duplicates without an index.
-const SEARCHED: usize = 16;
+const SEARCHED: usize = 24;
 
 /// One path repeated half a million times in a nest of ten thousand maps would take minutes to spell out.
 const NAMING_BUDGET: usize = 8 * 1024 * 1024;
@@ -113,12 +137,15 @@ const NULL: [&str; 3] =
 
 impl<'d> Reader<'d> {
     fn new(data: &'d [u8]) -> Reader<'d> {
+        // Room for a usual object; a small one does not need it.
+        let room = (data.len() / 64).min(64);
         Reader {
             data,
+            whole: std::str::from_utf8(data).ok(),
             at: 0,
-            frames: Vec::new(),
-            items: Vec::new(),
-            pairs: Vec::new(),
+            frames: Vec::with_capacity(room.min(16)),
+            items: Vec::with_capacity(room.min(16)),
+            pairs: Vec::with_capacity(room),
             duplicates: Vec::new(),
             naming_budget: NAMING_BUDGET,
             scratch: String::new(),
@@ -126,7 +153,20 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn document(&mut self) -> Result<Value, Error> {
+    fn read(mut self) -> Fallible<Document> {
+        let value = self.document()?;
+        self.finish(value)
+    }
+
+    fn read_members(mut self) -> Fallible<Document> {
+        let value = match self.open_map()? {
+            Some(empty) => empty,
+            None => self.document()?,
+        };
+        self.finish(value)
+    }
+
+    fn document(&mut self) -> Fallible<Value> {
         loop {
             let Some(mut value) = self.value()? else { continue };
             loop {
@@ -139,18 +179,18 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn finish(mut self, value: Value) -> Result<Document, Error> {
+    fn finish(mut self, value: Value) -> Fallible<Document> {
         if self.peek().is_some() {
             return Err(self.unexpected("after top-level value"));
         }
         match self.misfit.take() {
-            Some(error) => Err(error),
+            Some(error) => Err(Box::new(error)),
             None => Ok(Document { value, duplicates: self.duplicates }),
         }
     }
 
     /// A scalar or an empty container; `None` when a container was opened whose first value comes next.
-    fn value(&mut self) -> Result<Option<Value>, Error> {
+    fn value(&mut self) -> Fallible<Option<Value>> {
         let Some(byte) = self.peek() else { return Err(self.unexpected("")) };
         match byte {
             b'"' => {
@@ -176,7 +216,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Hands a value to the container around it and reads what follows there.
-    fn place(&mut self, value: Value) -> Result<Placed, Error> {
+    fn place(&mut self, value: Value) -> Fallible<Placed> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Placed::Top(value)) };
         match frame {
             Frame::List { start } => {
@@ -190,17 +230,18 @@ impl<'d> Reader<'d> {
                     Some(b']') => {
                         self.at += 1;
                         self.frames.pop();
-                        Ok(Placed::Closed(Value::List(self.items.drain(start..).collect())))
+                        Ok(Placed::Closed(Value::List(top(&mut self.items, start))))
                     }
                     _ => Err(self.unexpected("after array element")),
                 }
             }
-            Frame::Map { start, key, again, .. } => {
+            Frame::Map { start, again, .. } => {
                 let start = *start;
-                match again.take() {
-                    Some(position) => self.pairs[position].1 = value,
-                    None => self.pairs.push((std::mem::take(key), value)),
-                }
+                let slot = match again.take() {
+                    Some(position) => self.pairs.get_mut(position),
+                    None => self.pairs.last_mut(),
+                };
+                slot.expect("its key was read").1 = value;
                 match self.peek() {
                     Some(b',') => {
                         self.at += 1;
@@ -209,7 +250,7 @@ impl<'d> Reader<'d> {
                     Some(b'}') => {
                         self.at += 1;
                         self.frames.pop();
-                        Ok(Placed::Closed(Value::Map(self.pairs.drain(start..).collect())))
+                        Ok(Placed::Closed(Value::Map(Map::from_distinct(top(&mut self.pairs, start)))))
                     }
                     _ => Err(self.unexpected("after object key:value pair")),
                 }
@@ -217,7 +258,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn open_list(&mut self) -> Result<Option<Value>, Error> {
+    fn open_list(&mut self) -> Fallible<Option<Value>> {
         if self.peek() == Some(b']') {
             self.at += 1;
             return Ok(Some(Value::List(Vec::new())));
@@ -226,18 +267,18 @@ impl<'d> Reader<'d> {
         Ok(None)
     }
 
-    fn open_map(&mut self) -> Result<Option<Value>, Error> {
+    fn open_map(&mut self) -> Fallible<Option<Value>> {
         if self.peek() == Some(b'}') {
             self.at += 1;
             return Ok(Some(Value::Map(Map::new())));
         }
         let start = self.pairs.len();
-        self.frames.push(Frame::Map { start, key: SmolStr::default(), again: None, index: None });
+        self.frames.push(Frame::Map { start, again: None, seen: Seen::default() });
         self.key().map(|()| None)
     }
 
     /// Reads a key and its colon into the innermost frame, which is a map.
-    fn key(&mut self) -> Result<(), Error> {
+    fn key(&mut self) -> Fallible<()> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("looking for beginning of object key string"));
         }
@@ -247,14 +288,15 @@ impl<'d> Reader<'d> {
             return Err(self.unexpected("after object key"));
         }
         self.at += 1;
-        let Some(Frame::Map { start, key: slot, again, index }) = self.frames.last_mut() else {
+        let Some(Frame::Map { start, again, seen }) = self.frames.last_mut() else {
             unreachable!("keys are read in maps only")
         };
-        *again = find(&key, &self.pairs, *start, index);
-        let is_again = again.is_some();
-        *slot = key;
-        if is_again {
-            self.note_duplicate();
+        match seen.find(&key, &self.pairs, *start) {
+            None => self.pairs.push((key, Value::Null)),
+            there => {
+                *again = there;
+                self.note_duplicate();
+            }
         }
         Ok(())
     }
@@ -278,11 +320,17 @@ impl<'d> Reader<'d> {
                     path.push_str(itoa::Buffer::new().format(position));
                     path.push(']');
                 }
-                Frame::Map { key, .. } => {
+                Frame::Map { again, .. } => {
+                    // The key of this map lies below the pairs of the next map inwards.
+                    let inner = self.frames[level + 1..].iter().find_map(|it| match it {
+                        Frame::Map { start, .. } => Some(*start),
+                        Frame::List { .. } => None,
+                    });
+                    let at = again.unwrap_or_else(|| inner.unwrap_or(self.pairs.len()) - 1);
                     if !path.is_empty() {
                         path.push('.');
                     }
-                    path.push_str(key);
+                    path.push_str(&self.pairs[at].0);
                 }
             }
         }
@@ -292,12 +340,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn literal(
-        &mut self,
-        word: &[u8],
-        contexts: &[&'static str],
-        value: Value,
-    ) -> Result<Option<Value>, Error> {
+    fn literal(&mut self, word: &[u8], contexts: &[&'static str], value: Value) -> Fallible<Option<Value>> {
         for (&expected, context) in word[1..].iter().zip(contexts) {
             self.at += 1;
             if self.data.get(self.at) != Some(&expected) {
@@ -308,8 +351,11 @@ impl<'d> Reader<'d> {
         Ok(Some(value))
     }
 
-    fn number(&mut self) -> Result<Value, Error> {
+    fn number(&mut self) -> Fallible<Value> {
         let start = self.at;
+        if let Some(number) = self.short_number() {
+            return Ok(number);
+        }
         if self.data[start] == b'-' {
             self.at += 1;
         }
@@ -346,8 +392,22 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Up to nine digits that are all there is to a number, which most are.
+    #[inline]
+    fn short_number(&mut self) -> Option<Value> {
+        let digits = self.data[self.at..].iter().take(10).take_while(|it| it.is_ascii_digit()).count();
+        let follows = self.data.get(self.at + digits)?;
+        let raw = &self.data[self.at..self.at + digits];
+        let is_whole = matches!(follows, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+        if !is_whole || digits == 0 || digits == 10 || (digits > 1 && raw[0] == b'0') {
+            return None;
+        }
+        self.at += digits;
+        Some(Value::Int(raw.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))))
+    }
+
     /// One digit or more.
-    fn digits(&mut self, context: &'static str) -> Result<(), Error> {
+    fn digits(&mut self, context: &'static str) -> Fallible<()> {
         let count = self.data[self.at..].iter().take_while(|it| it.is_ascii_digit()).count();
         if count == 0 {
             return Err(self.cut_off(context));
@@ -357,29 +417,28 @@ impl<'d> Reader<'d> {
     }
 
     /// Text whose opening quote has been read.
-    fn text(&mut self) -> Result<SmolStr, Error> {
+    fn text(&mut self) -> Fallible<SmolStr> {
         let start = self.at;
         let stop = text_stop(self.data, start);
         if self.data.get(stop) != Some(&b'"') {
             return self.text_with_escapes(stop);
         }
         self.at = stop + 1;
-        let raw = &self.data[start..stop];
-        match std::str::from_utf8(raw) {
-            Ok(text) => Ok(SmolStr::new(text)),
-            Err(_) => {
-                self.scratch.clear();
-                push_repaired(&mut self.scratch, raw);
-                Ok(SmolStr::new(&self.scratch))
-            }
+        if let Some(text) = self.whole.and_then(|it| it.get(start..stop)) {
+            return Ok(SmolStr::new(text));
         }
+        self.scratch.clear();
+        push_repaired(&mut self.scratch, &self.data[start..stop]);
+        Ok(SmolStr::new(&self.scratch))
     }
 
-    #[cold]
-    fn text_with_escapes(&mut self, mut stop: usize) -> Result<SmolStr, Error> {
+    fn text_with_escapes(&mut self, mut stop: usize) -> Fallible<SmolStr> {
         self.scratch.clear();
         loop {
-            push_repaired(&mut self.scratch, &self.data[self.at..stop]);
+            match self.whole.and_then(|it| it.get(self.at..stop)) {
+                Some(text) => self.scratch.push_str(text),
+                None => push_repaired(&mut self.scratch, &self.data[self.at..stop]),
+            }
             self.at = stop;
             match self.data.get(stop) {
                 Some(b'"') => {
@@ -388,13 +447,13 @@ impl<'d> Reader<'d> {
                 }
                 Some(b'\\') => self.escape()?,
                 Some(_) => return Err(self.unexpected_here("in string literal")),
-                None => return Err(Error::End { offset: stop }),
+                None => return Err(Box::new(Error::End { offset: stop })),
             }
             stop = text_stop(self.data, self.at);
         }
     }
 
-    fn escape(&mut self) -> Result<(), Error> {
+    fn escape(&mut self) -> Fallible<()> {
         self.at += 1;
         let plain = match self.data.get(self.at) {
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(*byte),
@@ -418,7 +477,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Four hexadecimal digits.
-    fn hex(&mut self) -> Result<u32, Error> {
+    fn hex(&mut self) -> Fallible<u32> {
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.data.get(self.at).and_then(|it| char::from(*it).to_digit(16));
@@ -447,7 +506,7 @@ impl<'d> Reader<'d> {
         char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 
-    fn check_depth(&self) -> Result<(), Error> {
+    fn check_depth(&self) -> Fallible<()> {
         if self.frames.len() < MAX_DEPTH { Ok(()) } else { Err(self.unexpected_here("exceeded max depth")) }
     }
 
@@ -459,62 +518,85 @@ impl<'d> Reader<'d> {
     }
 
     #[cold]
-    fn unexpected(&mut self, context: &'static str) -> Error {
+    fn unexpected(&mut self, context: &'static str) -> Box<Error> {
         self.peek();
         self.unexpected_here(context)
     }
 
     #[cold]
-    fn unexpected_here(&self, context: &'static str) -> Error {
-        match self.data.get(self.at) {
+    fn unexpected_here(&self, context: &'static str) -> Box<Error> {
+        Box::new(match self.data.get(self.at) {
             Some(&found) => Error::Character { offset: self.at, found, context },
             None => Error::End { offset: self.at },
-        }
+        })
     }
 
     /// Within a word, number or escape Go reads the end of the document as a blank.
     #[cold]
-    fn cut_off(&self, context: &'static str) -> Error {
+    fn cut_off(&self, context: &'static str) -> Box<Error> {
         let found = self.data.get(self.at).copied().unwrap_or(b' ');
-        Error::Character { offset: self.at, found, context }
+        Box::new(Error::Character { offset: self.at, found, context })
     }
 }
 
-/// Where `key` is among the pairs from `start` on. A large map gets an index, which also learns the new key.
-#[inline]
-fn find(
-    key: &SmolStr,
-    pairs: &[(SmolStr, Value)],
-    start: usize,
-    index: &mut Option<Box<Index>>,
-) -> Option<usize> {
-    let own = &pairs[start..];
-    if own.len() < SEARCHED {
-        return own.iter().position(|(name, _)| name == key).map(|at| start + at);
+impl Seen {
+    /// Where `key` is among the pairs from `start` on.
+    #[inline]
+    fn find(&mut self, key: &SmolStr, pairs: &[(SmolStr, Value)], start: usize) -> Option<usize> {
+        let own = &pairs[start..];
+        if own.len() >= SEARCHED {
+            return self.find_in_large(key, own, start);
+        }
+        let mark = 1 << mark(key);
+        let may_be_there = self.marks & mark != 0;
+        self.marks |= mark;
+        if !may_be_there {
+            return None;
+        }
+        own.iter().position(|(name, _)| name == key).map(|at| start + at)
     }
-    let index = index.get_or_insert_with(|| {
-        Box::new(own.iter().enumerate().map(|(at, (name, _))| (name.clone(), start + at)).collect())
-    });
-    let next = pairs.len();
-    match index.entry(key.clone()) {
-        std::collections::hash_map::Entry::Occupied(there) => Some(*there.get()),
-        std::collections::hash_map::Entry::Vacant(free) => {
-            free.insert(next);
-            None
+
+    /// A map that is not sorted gets an index, which also learns the new key.
+    fn find_in_large(&mut self, key: &SmolStr, own: &[(SmolStr, Value)], start: usize) -> Option<usize> {
+        let is_sorted = || own.is_sorted_by(|(a, _), (b, _)| a < b);
+        let index = || Large::Index(own.iter().map(|(name, _)| name.clone()).zip(start..).collect());
+        let large =
+            self.large.get_or_insert_with(|| Box::new(if is_sorted() { Large::Sorted } else { index() }));
+        if let Large::Sorted = **large {
+            if own.last().is_none_or(|(last, _)| last < key) {
+                return None;
+            }
+            **large = index();
+        }
+        let Large::Index(index) = &mut **large else { return None };
+        match index.entry(key.clone()) {
+            Entry::Occupied(there) => Some(*there.get()),
+            Entry::Vacant(free) => {
+                free.insert(start + own.len());
+                None
+            }
         }
     }
 }
 
-fn hex_of(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0, |unit, it| Some(unit * 16 + char::from(*it).to_digit(16)?))
+/// A number below 64 that differs for most keys of a map.
+#[inline]
+fn mark(key: &str) -> u32 {
+    let bytes = key.as_bytes();
+    let end = |byte: Option<&u8>| u32::from(byte.copied().unwrap_or_default());
+    let ends = end(bytes.first()) | end(bytes.last()) << 8;
+    (ends | (bytes.len() as u32) << 16).wrapping_mul(0x9e37_79b1) >> 26
 }
 
-/// Every byte that is not part of a character becomes a U+FFFD of its own, as Go does it.
-fn push_repaired(out: &mut String, raw: &[u8]) {
-    for chunk in raw.utf8_chunks() {
-        out.push_str(chunk.valid());
-        out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-    }
+/// Takes what lies on a stack from `start` on, in memory of its own size.
+#[inline]
+fn top<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
+    // Splitting at the bottom would give the stack itself away, which is larger than what is on it.
+    if start == 0 { stack.drain(start..).collect() } else { stack.split_off(start) }
+}
+
+fn hex_of(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |unit, it| Some(unit * 16 + char::from(*it).to_digit(16)?))
 }
 
 #[cfg(test)]

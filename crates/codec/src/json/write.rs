@@ -1,13 +1,12 @@
 //! The writer: trees to compact JSON, byte for byte as Go's `encoding/json` writes it.
 
-use std::fmt::Write as _;
-
 use bytes::{BufMut, Bytes};
 use keelson_object::{Map, Value};
 
 /// The value alone, without a line end.
 pub fn to_bytes(value: &Value) -> Bytes {
-    let mut out = Vec::with_capacity(256);
+    let room = if matches!(value, Value::List(_) | Value::Map(_)) { 2048 } else { 64 };
+    let mut out = Vec::with_capacity(room);
     write(value, &mut out);
     out.into()
 }
@@ -87,7 +86,42 @@ fn finish(open: &mut Vec<Open<'_>>, out: &mut impl BufMut) {
 /// sake of HTML.
 pub fn write_text(text: &str, out: &mut impl BufMut) {
     out.put_u8(b'"');
-    let bytes = text.as_bytes();
+    if is_plain(text.as_bytes()) {
+        out.put_slice(text.as_bytes());
+    } else {
+        write_escaped(text.as_bytes(), out);
+    }
+    out.put_u8(b'"');
+}
+
+/// Whether nothing in `bytes` is escaped. Words overlap at the end, so that no byte is looked at alone; where there
+/// is no whole word, all of them are.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return !bytes.iter().any(|byte| STOPS[*byte as usize]);
+    };
+    let (words, _) = bytes.as_chunks::<8>();
+    let stops = words.iter().fold(0, |stops, word| stops | word_stops(u64::from_le_bytes(*word)));
+    (stops | word_stops(u64::from_le_bytes(*last))) == 0
+}
+
+/// Not zero if a byte of `word` is one of [`STOPS`]: see [`super::scan::text_stop`] for the trick.
+#[inline]
+fn word_stops(word: u64) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let equal = |byte: u8| {
+        let same = word ^ (LOW * u64::from(byte));
+        same.wrapping_sub(LOW) & !same
+    };
+    let control = word.wrapping_sub(LOW * 0x20) & !word;
+    // `<` and `>` differ in one bit.
+    let angle = (word | (LOW * 2)) ^ (LOW * u64::from(b'>'));
+    let angle = angle.wrapping_sub(LOW) & !angle;
+    (equal(b'"') | equal(b'\\') | equal(b'&') | equal(0xe2) | angle | control) & (LOW * 0x80)
+}
+
+fn write_escaped(bytes: &[u8], out: &mut impl BufMut) {
     let mut done = 0;
     let mut at = 0;
     while at < bytes.len() {
@@ -107,7 +141,6 @@ pub fn write_text(text: &str, out: &mut impl BufMut) {
         done = at;
     }
     out.put_slice(&bytes[done..]);
-    out.put_u8(b'"');
 }
 
 /// Which bytes are, or begin, something that is escaped.
@@ -149,21 +182,51 @@ fn write_escape(character: &[u8], out: &mut impl BufMut) {
 /// Appends a float: shortest digits, with an exponent below 1e-6 and from 1e21 on. What JSON cannot say is `null`.
 pub fn write_float(number: f64, out: &mut impl BufMut) {
     debug_assert!(number.is_finite(), "no reader makes a float that JSON cannot say");
-    let size = number.abs();
-    let mut text = String::new();
     if !number.is_finite() {
-        text.push_str("null");
-    } else if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let _ = write!(text, "{number:e}");
-        if let Some(at) = text.find('e')
-            && !text[at..].starts_with("e-")
-        {
-            text.insert(at + 1, '+');
-        }
-    } else {
-        let _ = write!(text, "{number}");
+        return out.put_slice(b"null");
     }
-    out.put_slice(text.as_bytes());
+    if number.is_sign_negative() {
+        out.put_u8(b'-');
+    }
+    let size = number.abs();
+    let (digits, point) = shortest(size);
+    if size == 0.0 {
+        out.put_u8(b'0');
+    } else if !(1e-6..1e21).contains(&size) {
+        out.put_slice(&digits.as_bytes()[..1]);
+        if digits.len() > 1 {
+            out.put_u8(b'.');
+            out.put_slice(&digits.as_bytes()[1..]);
+        }
+        out.put_slice(format!("e{:+}", point - 1).as_bytes());
+    } else if point <= 0 {
+        out.put_slice(b"0.");
+        (point..0).for_each(|_| out.put_u8(b'0'));
+        out.put_slice(digits.as_bytes());
+    } else {
+        let whole = point.unsigned_abs() as usize;
+        let (before, behind) = digits.as_bytes().split_at(whole.min(digits.len()));
+        out.put_slice(before);
+        (digits.len()..whole).for_each(|_| out.put_u8(b'0'));
+        if !behind.is_empty() {
+            out.put_u8(b'.');
+            out.put_slice(behind);
+        }
+    }
+}
+
+/// The digits of a number, and where among them the point is. Of two shortest forms that are equally near Go takes the
+/// even one, as this does; the standard library takes the greater.
+fn shortest(number: f64) -> (String, i32) {
+    let mut buffer = ryu::Buffer::new();
+    let text = buffer.format_finite(number);
+    let (text, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    let leading = i32::try_from(all.len() - digits.len()).unwrap_or_default();
+    let point = i32::try_from(whole.len()).unwrap_or_default() + exponent.parse().unwrap_or(0) - leading;
+    (digits.trim_end_matches('0').to_owned(), point)
 }
 
 #[cfg(test)]
@@ -185,6 +248,23 @@ mod tests {
         check("<a href='x'>&amp;", r#""\u003ca href='x'\u003e\u0026amp;""#);
         check("\n\r\t\u{8}\u{c}", r#""\n\r\t\b\f""#);
         check("\0\u{1}\u{1f}\u{7f}", "\"\\u0000\\u0001\\u001f\u{7f}\"");
+        for (place, stop) in
+            (0..20).flat_map(|place| "\"\\<>&\n\u{1f}".chars().map(move |stop| (place, stop)))
+        {
+            let text = format!("{}{stop}{}", "~".repeat(place), "=".repeat(19 - place));
+            let mut out = Vec::new();
+            write_text(&text, &mut out);
+            let escaped = match stop {
+                '"' => "\\\"",
+                '\\' => "\\\\",
+                '<' => "\\u003c",
+                '>' => "\\u003e",
+                '&' => "\\u0026",
+                '\n' => "\\n",
+                _ => "\\u001f",
+            };
+            assert_eq!(String::from_utf8(out).unwrap(), format!("\"{}\"", text.replace(stop, escaped)));
+        }
         check("é €\u{2028}\u{2029}\u{2027}\u{202a}…😀", "\"é €\\u2028\\u2029\u{2027}\u{202a}…😀\"");
     }
 
@@ -209,6 +289,9 @@ mod tests {
         check(1.234e-10, "1.234e-10");
         check(5e-324, "5e-324");
         check(f64::MAX, "1.7976931348623157e+308");
+        check(834.25689697265625, "834.2568969726562");
+        check(-0.0018053054809570313, "-0.0018053054809570312");
+        check(100.0, "100");
         check(9007199254740993.0, "9007199254740992");
         check(18446744073709551615.0, "18446744073709552000");
     }

@@ -1,21 +1,25 @@
 //! The reader: messages to trees in the form in which JSON would give them, checked and ordered.
 //!
 //! A message may come in any order and in parts: of a scalar the last one counts, of a struct all parts together are
-//! the message, items of lists follow each other. So the fields of a struct are first laid into slots, one for each,
-//! and what is a message itself is read when the struct is complete:
+//! the message, items of lists follow each other. Fields are laid onto a stack as they come, with their positions
+//! beside them, and are brought into order when the struct is complete:
 //!
 //! ```text
-//! 08 01  12 02 …  08 02  12 03 …      replicas=1, template, replicas=2, template again
-//! slots   replicas Value(2) · template Parts([…, …])
+//! 08 01  12 02 …  08 02      replicas=1, template, replicas=2
+//! pairs   (replicas,2)  (template,{…})
+//! ranks   0             2
 //! ```
+//!
+//! Nobody sends structs in parts, but whoever does is understood: when the second part of one comes, reading begins
+//! anew, and from then on structs wait until all of their parts are there.
 
 mod scalar;
 
 use keelson_object::{Map, SmolStr, Value};
-use keelson_schema::conform::{is_left_out, zero};
-use keelson_schema::{Field, Shape, Struct, Type, Union};
+use keelson_schema::conform::{DROPPED, is_left_out, settle, zero};
+use keelson_schema::{Field, Numbered, Shape, Struct, Type, Union};
 
-pub(super) use scalar::text;
+pub(super) use crate::text::text;
 
 use super::envelope::{Envelope, PREFIX, message_struct};
 use super::error::{Error, Fallible};
@@ -40,32 +44,51 @@ pub fn read(data: &[u8], of: &Struct) -> Result<Value, Error> {
 
 /// [`read`] with at most so many values.
 pub(super) fn read_limited(data: &[u8], of: &Struct, limit: usize) -> Result<Value, Error> {
-    let mut reader = Reader { slots: Vec::new(), depth: 0, envelopes: 0, values: 0, limit };
-    reader.structure(of, &[data]).map_err(|error| *error)
+    let mut reader = Reader { limit, ..Reader::default() };
+    let mut value = reader.structure(of, &[data]);
+    if reader.met_parts {
+        let mut reader = Reader { limit, joins_parts: true, ..Reader::default() };
+        value = reader.structure(of, &[data]);
+    }
+    value.map_err(|error| *error)
 }
 
+#[derive(Default)]
 struct Reader<'d> {
-    /// The fields of the structs that are being read, by position; each struct uses the end of it.
-    slots: Vec<Slot<'d>>,
+    /// The fields that have come of the structs that are being read; each struct uses the end of it.
+    pairs: Vec<(SmolStr, Value)>,
+    /// Their positions in their structs.
+    ranks: Vec<u16>,
+    /// The parts of messages that wait, and which pairs they will be the values of.
+    waiting: Vec<(usize, Vec<&'d [u8]>)>,
+    /// Whether messages wait for further parts.
+    joins_parts: bool,
+    /// Whether a message came in parts although nobody waited for them.
+    met_parts: bool,
+    /// Whether a map of the innermost struct is not in order, or has a key twice.
+    has_unsorted: bool,
     depth: usize,
     envelopes: usize,
     values: usize,
     limit: usize,
 }
 
-/// What has come of a field so far.
-#[derive(Default)]
-enum Slot<'d> {
-    #[default]
-    Empty,
-    /// A scalar, or the items of a list.
-    Value(Value),
-    /// The entries of a map as they came, duplicates among them.
-    Pairs(Vec<(SmolStr, Value)>),
-    /// A message.
-    Part(&'d [u8]),
-    /// A message in parts.
-    Parts(Vec<&'d [u8]>),
+/// Where fields belong: to the struct whose pairs begin at `base`, and there from position `first` on.
+#[derive(Clone, Copy)]
+struct Within {
+    base: usize,
+    first: usize,
+    /// Whether none of them can have come before.
+    is_new: bool,
+}
+
+/// Where the value of a field goes.
+#[derive(Clone, Copy)]
+struct Target<'f> {
+    field: &'f Field,
+    position: usize,
+    /// The pair, if the field has come before.
+    pair: Option<usize>,
 }
 
 impl<'d> Reader<'d> {
@@ -74,72 +97,149 @@ impl<'d> Reader<'d> {
             return Err(Box::new(Error::TooDeep));
         }
         self.depth += 1;
-        let base = self.slots.len();
-        self.slots.resize_with(base + of.fields().len(), Slot::default);
-        for part in parts {
-            self.collect(of, part, base)?;
+        let base = self.pairs.len();
+        let outer = std::mem::take(&mut self.has_unsorted);
+        for (number, part) in parts.iter().enumerate() {
+            self.collect(of, part, Within { base, first: 0, is_new: number == 0 })?;
         }
-        let map = self.build(of, base)?;
-        self.slots.truncate(base);
+        if self.joins_parts {
+            self.join(of, base)?;
+        }
+        if self.has_unsorted {
+            self.sort_maps(of, base);
+        }
+        self.has_unsorted = outer;
+        let mut map = Map::from_distinct(self.pairs.split_off(base));
+        settle(&mut map, of, &mut self.ranks[base..]);
+        self.ranks.truncate(base);
         self.depth -= 1;
         self.spend(1 + map.len())?;
         Ok(Value::Map(map))
     }
 
-    /// Lays the fields of one part into the slots from `base` on.
-    fn collect(&mut self, of: &Struct, part: &'d [u8], base: usize) -> Fallible<()> {
+    /// Lays the fields of one part onto the stack.
+    fn collect(&mut self, of: &Struct, part: &'d [u8], within: Within) -> Fallible<()> {
         let numbered = of.numbered();
+        let (mut last, mut highest) = (0, 0);
         let mut fields = Fields::of(&of.name, part);
         while let Some((number, payload)) = fields.next_field()? {
-            let Ok(found) = numbered.binary_search_by_key(&number, |it| it.number) else { continue };
+            let Some(found) = find(numbered, number, last) else { continue };
+            last = found;
             let member = &numbered[found];
-            let at = base + member.position;
-            match &member.embedded {
-                Some(target) => {
-                    let target = target.get();
-                    self.collect(target, payload.bytes(&target.name)?, at)?;
-                }
-                None => self.occurrence(&of.fields()[member.position], payload, at)?,
+            let position = within.first + member.position;
+            // Numbers rise; only items of lists come again.
+            let is_new = within.is_new && number > highest;
+            highest = highest.max(number);
+            if let Some(target) = &member.embedded {
+                let target = target.get();
+                let within = Within { first: position, is_new, ..within };
+                self.collect(target, payload.bytes(&target.name)?, within)?;
+                continue;
             }
+            // Upstream writes what is not set; JSON does not.
+            if is_new && member.left_out.is_some_and(|zero| payload.is(zero)) {
+                continue;
+            }
+            let field = &of.fields()[member.position];
+            let before = || self.ranks[within.base..].iter().rposition(|it| usize::from(*it) == position);
+            let pair = if is_new { None } else { before().map(|at| within.base + at) };
+            self.occurrence(Target { field, position, pair }, payload)?;
         }
         Ok(())
     }
 
     /// One more time that a field comes.
-    fn occurrence(&mut self, field: &Field, payload: Payload<'d>, at: usize) -> Fallible<()> {
+    fn occurrence(&mut self, target: Target<'_>, payload: Payload<'d>) -> Fallible<()> {
+        let field = target.field;
         match &field.ty.shape {
-            Shape::List(item) if !field.ty.is_message => return self.items(item, field, payload, at),
+            Shape::List(item) if !field.ty.is_message => return self.items(item, target, payload),
             Shape::Map(types) => {
-                let pair = self.entry(&types.1, payload.bytes(&field.name)?)?;
-                match &mut self.slots[at] {
-                    Slot::Pairs(pairs) => pairs.push(pair),
-                    slot => *slot = Slot::Pairs(vec![pair]),
-                }
-            }
-            _ if is_message(&field.ty) => {
-                let part = payload.bytes(&field.name)?;
-                match &mut self.slots[at] {
-                    Slot::Parts(parts) => parts.push(part),
-                    slot @ Slot::Empty => *slot = Slot::Part(part),
-                    slot => {
-                        let Slot::Part(first) = *slot else {
-                            unreachable!("messages are laid into slots as parts")
-                        };
-                        *slot = Slot::Parts(vec![first, part]);
+                let (key, value) = self.entry(&types.1, payload.bytes(&field.name)?)?;
+                match target.pair.and_then(|at| self.pairs[at].1.as_map_mut()) {
+                    Some(map) => {
+                        let last = map.len().checked_sub(1).and_then(|last| map.nth(last));
+                        self.has_unsorted |= last.is_some_and(|(last, _)| *last >= key);
+                        map.push_new(key, value);
                     }
+                    None => self.put(target, Map::from_distinct(vec![(key, value)]).into()),
                 }
             }
-            shape => self.slots[at] = Slot::Value(scalar::scalar(shape, payload, &field.name)?),
+            _ if is_message(&field.ty) => self.part(target, payload.bytes(&field.name)?)?,
+            shape => {
+                let value = scalar::scalar(shape, payload, &field.name)?;
+                self.put(target, value);
+            }
         }
         Ok(())
     }
 
+    /// Sets the value of a field, or takes the field away if JSON leaves such a value out.
+    fn put(&mut self, target: Target<'_>, value: Value) {
+        let is_left_out = is_left_out(target.field, &value);
+        match target.pair {
+            Some(at) => {
+                self.pairs[at].1 = value;
+                self.ranks[at] = if is_left_out { DROPPED } else { target.position as u16 };
+            }
+            None if is_left_out => {}
+            None => {
+                self.pairs.push((target.field.name.clone(), value));
+                self.ranks.push(target.position as u16);
+            }
+        }
+    }
+
+    /// A message, or a part of one.
+    fn part(&mut self, target: Target<'_>, part: &'d [u8]) -> Fallible<()> {
+        match target.pair {
+            None if !self.joins_parts => {
+                let value = self.message(&target.field.ty, &[part])?;
+                self.put(target, value);
+            }
+            None => {
+                self.waiting.push((self.pairs.len(), vec![part]));
+                self.pairs.push((target.field.name.clone(), Value::Null));
+                self.ranks.push(target.position as u16);
+            }
+            Some(at) => match self.waiting.iter_mut().rfind(|(pair, _)| *pair == at) {
+                Some((_, parts)) => parts.push(part),
+                None => {
+                    self.met_parts = true;
+                    // Nobody sees this error: reading begins anew.
+                    return Err(Box::new(Error::TooDeep));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Reads the messages of a struct that have waited.
+    fn join(&mut self, of: &Struct, base: usize) -> Fallible<()> {
+        let first = self.waiting.partition_point(|(pair, _)| *pair < base);
+        for (at, parts) in self.waiting.split_off(first) {
+            let field = &of.fields()[usize::from(self.ranks[at])];
+            let value = self.message(&field.ty, &parts)?;
+            if is_left_out(field, &value) {
+                self.ranks[at] = DROPPED;
+            }
+            self.pairs[at].1 = value;
+        }
+        Ok(())
+    }
+
+    fn sort_maps(&mut self, of: &Struct, base: usize) {
+        for ((_, value), rank) in self.pairs[base..].iter_mut().zip(&self.ranks[base..]) {
+            let field = of.fields().get(usize::from(*rank));
+            if let (Some(Shape::Map(_)), Value::Map(map)) = (field.map(|it| &it.ty.shape), value) {
+                *map = map_of(std::mem::take(map).into_iter().collect());
+            }
+        }
+    }
+
     /// An item of a list, or many numbers in one.
-    fn items(&mut self, item: &Type, field: &Field, payload: Payload<'d>, at: usize) -> Fallible<()> {
-        let mut items = match std::mem::take(&mut self.slots[at]) {
-            Slot::Value(Value::List(items)) => items,
-            _ => Vec::new(),
-        };
+    fn items(&mut self, item: &Type, target: Target<'_>, payload: Payload<'d>) -> Fallible<()> {
+        let name = &target.field.name;
+        let mut items = Vec::new();
         match (payload, &item.shape) {
             (Payload::Bytes(mut packed), Shape::Bool | Shape::Int32 | Shape::Int64 | Shape::Float64) => {
                 while !packed.is_empty() {
@@ -148,12 +248,22 @@ impl<'d> Reader<'d> {
                     } else {
                         Payload::Varint(varint(&mut packed)?)
                     };
-                    items.push(self.element(item, one, &field.name)?);
+                    items.push(self.element(item, one, name)?);
                 }
             }
-            _ => items.push(self.element(item, payload, &field.name)?),
+            _ => {
+                let one = self.element(item, payload, name)?;
+                match target.pair.and_then(|at| self.pairs[at].1.as_list_mut()) {
+                    Some(items) => items.push(one),
+                    None => self.put(target, Value::List(vec![one])),
+                }
+                return Ok(());
+            }
         }
-        self.slots[at] = Slot::Value(Value::List(items));
+        match target.pair.and_then(|at| self.pairs[at].1.as_list_mut()) {
+            Some(present) => present.append(&mut items),
+            None => self.put(target, Value::List(items)),
+        }
         Ok(())
     }
 
@@ -184,28 +294,6 @@ impl<'d> Reader<'d> {
         } else {
             scalar::scalar(&ty.shape, payload, field)
         }
-    }
-
-    /// The map of a struct whose fields are laid into the slots from `base` on.
-    fn build(&mut self, of: &Struct, base: usize) -> Fallible<Map> {
-        let fields = of.fields();
-        let is_set =
-            |at: usize| !matches!(self.slots[base + at], Slot::Empty) || fields[at].is_always_written();
-        let mut map = Map::with_capacity((0..fields.len()).filter(|at| is_set(*at)).count());
-        for (at, field) in fields.iter().enumerate() {
-            let value = match std::mem::take(&mut self.slots[base + at]) {
-                Slot::Empty if field.is_always_written() => zero(&field.ty),
-                Slot::Empty => continue,
-                Slot::Value(value) => value,
-                Slot::Pairs(pairs) => Value::Map(map_of(pairs)),
-                Slot::Part(part) => self.message(&field.ty, &[part])?,
-                Slot::Parts(parts) => self.message(&field.ty, &parts)?,
-            };
-            if !is_left_out(field, &value) {
-                map.push_new(field.name.clone(), value);
-            }
-        }
-        Ok(map)
     }
 
     fn message(&mut self, ty: &Type, parts: &[&'d [u8]]) -> Fallible<Value> {
@@ -280,6 +368,19 @@ impl<'d> Reader<'d> {
     }
 }
 
+/// Where `number` is; it may be where the last one was, or next to it.
+#[inline]
+fn find(numbered: &[Numbered], number: u32, last: usize) -> Option<usize> {
+    let is_at = |at: usize| numbered.get(at).is_some_and(|it| it.number == number);
+    if is_at(last) {
+        return Some(last);
+    }
+    if is_at(last + 1) {
+        return Some(last + 1);
+    }
+    numbered.binary_search_by_key(&number, |it| it.number).ok()
+}
+
 /// Whether a value of this type is a message.
 fn is_message(ty: &Type) -> bool {
     !matches!(
@@ -302,7 +403,7 @@ fn map_of(mut pairs: Vec<(SmolStr, Value)>) -> Map {
         pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
         pairs.dedup_by(|(a, _), (b, _)| a == b);
     }
-    pairs.into_iter().collect()
+    Map::from_distinct(pairs)
 }
 
 /// JSON that a message has as bytes; none is null.

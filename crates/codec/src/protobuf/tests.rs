@@ -119,6 +119,28 @@ fn a_message_may_come_in_parts() {
 }
 
 #[test]
+fn of_a_scalar_the_last_counts_even_if_it_is_zero() {
+    check_read("v1 ConfigMap", &field(1, &[b"\x0a\x01n\x0a\0"]), r#"{"metadata":{}}"#);
+    check_read("v1 ConfigMap", &field(1, &[b"\x0a\x01n\x0a\0\x0a\x01m"]), r#"{"metadata":{"name":"m"}}"#);
+    let generations = field(1, &[b"\x38\x07\x0a\x01n\x38\0"]);
+    check_read("v1 ConfigMap", &generations, r#"{"metadata":{"name":"n"}}"#);
+    let error = read(&field(1, &[b"\x08\0"]), schema("v1 ConfigMap").root()).unwrap_err();
+    assert_eq!(error.to_string(), "proto: wrong wireType = 0 for field Name");
+}
+
+#[test]
+fn parts_within_parts_are_read_in_reasonable_time() {
+    let kind = schema("apiextensions.k8s.io/v1 CustomResourceDefinition");
+    // Whoever reads a part twice on every level never ends.
+    let both = |inner: &[u8]| [large_field(28, inner), large_field(28, b"\x12\x01y")].concat();
+    let nest = nest(200, b"\x2a\x01x", both);
+    let message = field(2, &[&field(7, &[&field(4, &[&field(1, &[&nest])])])]);
+    let text = print(&read(&message, kind.root()).unwrap());
+    assert_eq!(text.matches(r#""not":{"$schema":"y""#).count(), 200, "{text}");
+    assert!(text.contains(r#"{"$schema":"y","type":"x"}"#), "{text}");
+}
+
+#[test]
 fn scalars_that_are_messages() {
     let port = |target: &[u8]| {
         field(2, &[&field(1, &[b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", &field(4, &[target])])])

@@ -7,6 +7,8 @@
 //!
 //! No length is believed before it is compared with what is there, and nothing here allocates.
 
+use keelson_schema::Zero;
+
 use super::error::{Error, Fallible};
 
 /// What a field holds, by its wire type.
@@ -32,6 +34,10 @@ impl<'d> Payload<'d> {
 
     pub(super) fn bytes(self, field: &str) -> Fallible<&'d [u8]> {
         if let Payload::Bytes(bytes) = self { Ok(bytes) } else { Err(self.wrong(field)) }
+    }
+
+    pub(super) fn is(self, zero: Zero) -> bool {
+        matches!((self, zero), (Payload::Varint(0), Zero::Number) | (Payload::Bytes([]), Zero::Text))
     }
 
     fn wrong(self, field: &str) -> Box<Error> {
@@ -64,10 +70,23 @@ impl<'d, 'n> Fields<'d, 'n> {
     }
 
     /// The next field: its number and what it holds.
+    #[inline(always)]
     pub(super) fn next_field(&mut self) -> Fallible<Option<(u32, Payload<'d>)>> {
         if self.rest.is_empty() {
             return Ok(None);
         }
+        // Most fields are short texts and messages with small numbers.
+        if let [tag @ 8..0x80, length @ ..0x80, rest @ ..] = self.rest
+            && tag & 7 == 2
+            && let Some((bytes, rest)) = rest.split_at_checked(usize::from(*length))
+        {
+            self.rest = rest;
+            return Ok(Some((u32::from(tag >> 3), Payload::Bytes(bytes))));
+        }
+        self.any_field().map(Some)
+    }
+
+    fn any_field(&mut self) -> Fallible<(u32, Payload<'d>)> {
         let tag = varint(&mut self.rest)?;
         if tag & 7 == 4 {
             return Err(Box::new(Error::EndGroup { message: self.message.to_owned() }));
@@ -75,13 +94,14 @@ impl<'d, 'n> Fields<'d, 'n> {
         // Upstream keeps the low 32 bits of a number that is far too large.
         let number = (tag >> 3) as i32;
         match u32::try_from(number) {
-            Ok(number) if number > 0 => Ok(Some((number, payload(tag, &mut self.rest)?))),
+            Ok(number) if number > 0 => Ok((number, payload(tag, &mut self.rest)?)),
             _ => Err(Box::new(Error::Tag { message: self.message.to_owned(), number, tag })),
         }
     }
 }
 
 /// Reads what follows `tag`.
+#[inline]
 fn payload<'d>(tag: u64, data: &mut &'d [u8]) -> Fallible<Payload<'d>> {
     match tag & 7 {
         0 => Ok(Payload::Varint(varint(data)?)),
@@ -111,7 +131,18 @@ fn skip_group(data: &mut &[u8]) -> Fallible<()> {
 }
 
 /// Reads one number.
+#[inline]
 pub(super) fn varint(data: &mut &[u8]) -> Fallible<u64> {
+    match **data {
+        [byte @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            Ok(u64::from(byte))
+        }
+        _ => long_varint(data),
+    }
+}
+
+fn long_varint(data: &mut &[u8]) -> Fallible<u64> {
     let mut number = 0;
     for (place, byte) in data.iter().take(10).enumerate() {
         // Of the tenth byte upstream takes one bit and drops the others.

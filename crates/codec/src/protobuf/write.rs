@@ -80,8 +80,10 @@ impl<'o, 'v> Writer<'o, 'v> {
         self.depth += 1;
         let base = self.slots.len();
         self.slots.resize(base + of.fields().len(), None);
+        let mut next = 0;
         for (key, value) in pairs.filter(|(_, value)| !value.is_null()) {
-            if let Some(position) = of.position(key) {
+            if let Some(position) = of.position_from(next, key) {
+                next = position + 1;
                 self.slots[base + position] = Some(value);
             }
         }

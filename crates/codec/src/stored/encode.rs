@@ -10,7 +10,7 @@ use crate::json::{write, write_text};
 /// The stored form of `object`: `kind`, `apiVersion`, `metadata` without resource version, then the rest in its
 /// order.
 pub fn encode(object: &Object) -> Bytes {
-    let mut out = Vec::with_capacity(1024);
+    let mut out = Vec::with_capacity(4096);
     out.extend_from_slice(b"{\"kind\":");
     write_text(&object.kind, &mut out);
     out.extend_from_slice(b",\"apiVersion\":");

@@ -57,6 +57,17 @@ impl Quantity {
         parse::parse(text)
     }
 
+    /// Whether `text` surely is a quantity that is printed as it is, which most are: up to three digits and a common
+    /// suffix. What is not may be one still.
+    pub fn is_plain(text: &str) -> bool {
+        let bytes = text.as_bytes();
+        let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        // With less than a thousand there is no larger suffix, and no smaller one without a zero in front.
+        (1..=3).contains(&digits)
+            && bytes[0] != b'0'
+            && matches!(&bytes[digits..], b"" | b"m" | b"k" | b"M" | b"G" | b"Ki" | b"Mi" | b"Gi" | b"Ti")
+    }
+
     /// What stands in the tree: text with spaces around it, a number, or nothing, which is zero.
     pub fn from_value(value: &Value) -> Result<Quantity, ScalarError> {
         match value {

@@ -39,6 +39,27 @@ impl Time {
         Ok(read(text, Fraction::Optional)?.0)
     }
 
+    /// Whether `text` surely is a time as [`Time`] is written, which almost all are. What is not may be one still.
+    pub fn is_plain(text: &str) -> bool {
+        let Ok(text) = <&[u8; 20]>::try_from(text.as_bytes()) else { return false };
+        let two = |at: usize| match (text[at], text[at + 1]) {
+            (tens @ b'0'..=b'9', ones @ b'0'..=b'9') => (tens - b'0') * 10 + (ones - b'0'),
+            _ => u8::MAX,
+        };
+        let has_marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')]
+            .iter()
+            .all(|(at, mark)| text[*at] == *mark);
+        // Other centuries have the time that is none, and every month has 28 days.
+        has_marks
+            && (19..=20).contains(&two(0))
+            && two(2) < 100
+            && (1..=12).contains(&two(5))
+            && (1..=28).contains(&two(8))
+            && two(11) < 24
+            && two(14) < 60
+            && two(17) < 60
+    }
+
     /// Whether this is `0001-01-01T00:00:00Z`, which Go takes for "no time" and writes as `null`.
     pub fn is_zero(self) -> bool {
         self.0 == -62_135_596_800
@@ -123,16 +144,21 @@ fn write_seconds(f: &mut fmt::Formatter<'_>, seconds: i64) -> fmt::Result {
     let it = EPOCH
         .checked_add(SignedDuration::from_secs(seconds))
         .expect("the constructors keep times within the years 0 to 9999");
-    write!(
-        f,
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        it.year(),
-        it.month(),
-        it.day(),
-        it.hour(),
-        it.minute(),
-        it.second()
-    )
+    let mut text = *b"0000-00-00T00:00:00";
+    let year = i32::from(it.year());
+    for (at, number) in [
+        (0, year / 100),
+        (2, year % 100),
+        (5, it.month().into()),
+        (8, it.day().into()),
+        (11, it.hour().into()),
+        (14, it.minute().into()),
+        (17, it.second().into()),
+    ] {
+        text[at] += (number / 10) as u8;
+        text[at + 1] += (number % 10) as u8;
+    }
+    f.write_str(std::str::from_utf8(&text).expect("digits and marks are ASCII"))
 }
 
 /// What the layout says about the fraction of a second.

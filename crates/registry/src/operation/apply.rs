@@ -27,7 +27,7 @@ pub async fn apply(
         }
         let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
         let owners = Owners::Known(field_managers::managed_fields(&mut value));
-        let draft = Draft { value, duplicates: Vec::new(), origin: Origin::Patch };
+        let draft = Draft { value, origin: Origin::Patch, ..Draft::default() };
         let mut object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;
         check_address(place, &object)?;
         let Some(current) = current else {

@@ -3,7 +3,7 @@
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The one form of `text`, or `None` if it has it already; the offset at which it stops being base64.
-pub(super) fn canonical(text: &str) -> Result<Option<String>, usize> {
+pub fn canonical(text: &str) -> Result<Option<String>, usize> {
     let bytes = text.as_bytes();
     if bytes.len().is_multiple_of(4) && bytes.iter().all(|byte| value(*byte).is_some()) {
         return Ok(None);

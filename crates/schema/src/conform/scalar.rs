@@ -32,7 +32,9 @@ pub(super) fn check(ty: &Type, value: &mut Value, at: Option<&Place<'_>>) -> Res
             Ok(())
         }
         (Shape::Bytes, Value::String(_) | Value::List(_)) => bytes(value, at),
+        (Shape::Quantity, Value::String(text)) if Quantity::is_plain(text) => Ok(()),
         (Shape::Quantity, _) => quantity(value),
+        (Shape::Time, Value::String(text)) if Time::is_plain(text) => Ok(()),
         (Shape::Time, _) => {
             text(value, at, |it| Ok(Time::parse(it)?).map(|it| (!it.is_zero()).then(|| it.to_string())))
         }

@@ -14,7 +14,7 @@ use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
 use crate::error::Result;
-use crate::negotiate::{self, Output};
+use crate::negotiate::Output;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -25,7 +25,7 @@ pub(crate) async fn act(
     body: RequestBody,
 ) -> Result<Response> {
     let output = call.output()?;
-    let encoding = negotiate::input(&call.parts.headers)?;
+    let encoding = call.input()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Create)?;
     let draft = call.draft(encoding, &body)?;

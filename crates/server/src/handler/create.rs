@@ -6,13 +6,12 @@ use keelson_registry::{decode, operation};
 use super::Call;
 use crate::body::RequestBody;
 use crate::error::Result;
-use crate::negotiate;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let encoding = negotiate::input(&call.parts.headers)?;
+    let encoding = call.input()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Create)?;
     let draft = call.draft(encoding, &body)?;

@@ -1,14 +1,15 @@
 //! DELETE of an object.
 
 use http::StatusCode;
-use keelson_codec::protobuf;
+use keelson_codec::{cbor, protobuf};
 use keelson_registry::operation;
+use keelson_schema::Schema;
 use keelson_status::{Details, Status};
 
 use super::Call;
 use crate::body::RequestBody;
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Input};
+use crate::negotiate::Input;
 use crate::params::delete::{DeleteParams, from_body, from_query};
 use crate::respond;
 use crate::response::Response;
@@ -33,7 +34,7 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
         uid: deleted.object.index().uid.to_string(),
         ..Details::default()
     });
-    Ok(respond::encode_status(&status, &call.parts.headers, call.query))
+    Ok(respond::encode_status(&status, &call.parts.headers, call.query, call.offer().cbor))
 }
 
 /// The options of a delete: the body if there is one, else the query.
@@ -42,7 +43,7 @@ pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteP
     if body.is_empty() {
         return from_query(call.query);
     }
-    let value = match negotiate::input(&call.parts.headers)? {
+    let value = match call.input()? {
         Input::Json => keelson_codec::json::read(&body).map(|it| it.value).map_err(|error| {
             Error::BadRequest(format!("couldn't get version/kind; json parse error: {error}"))
         })?,
@@ -52,6 +53,14 @@ pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteP
         Input::Protobuf => protobuf::Envelope::read(&body)
             .and_then(|envelope| envelope.or("v1", "DeleteOptions").decode())
             .map_err(|error| Error::BadRequest(error.to_string()))?,
+        Input::Cbor => {
+            cbor::identify(&body).map_err(|error| {
+                Error::BadRequest(format!("unable to determine group/version/kind: {error}"))
+            })?;
+            let schema = Schema::builtin("", "v1", "DeleteOptions");
+            let document = cbor::read_object(&body, schema.as_ref().map(Schema::root));
+            document.map_err(|error| Error::BadRequest(error.to_string()))?.value
+        }
     };
     from_body(&value)
 }

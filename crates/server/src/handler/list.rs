@@ -63,6 +63,11 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
             )
         }
     };
+    if output.encoding == Encoding::Cbor {
+        let schema = call.found.version().schema.clone();
+        let list = encode::cbor::List { head, meta, schema, item };
+        return Ok(encode::ready(StatusCode::OK, Encoding::Cbor, list.pieces(items), gzip));
+    }
     let pieces = encode::list::list(&head, &meta, items, item);
     Ok(encode::pieces(StatusCode::OK, pieces, output, gzip))
 }

@@ -118,7 +118,7 @@ impl Patch {
         let (resource, version) = (&call.found.live.resource, call.found.version());
         let mut value = call.found.live.in_version(version, old.clone()).into_value();
         let duplicates = self.merge_into(version.schema.as_ref(), &mut value)?;
-        let draft = Draft { value, duplicates, origin: Origin::Patch };
+        let draft = Draft { value, duplicates, origin: Origin::Patch, ..Draft::default() };
         decode::object(context, resource, version, draft, validation)
     }
 

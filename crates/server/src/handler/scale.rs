@@ -18,7 +18,7 @@ use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
 use crate::error::Result;
-use crate::negotiate::{self, Output};
+use crate::negotiate::Output;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -32,7 +32,7 @@ pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Re
     let output = call.output()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Update)?;
-    let draft = call.draft(negotiate::input(&call.parts.headers)?, &body)?;
+    let draft = call.draft(call.input()?, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let wanted = read(&context, draft, params.validation)?;
     let edit = |old: &Object| scale::apply(old, &wanted, at);
@@ -53,7 +53,7 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     let edit = |old: &Object| {
         let mut value = scale::of(old, at).into_value();
         let duplicates = patch.merge_into(schema.as_ref(), &mut value)?;
-        let draft = Draft { value, duplicates, origin: Origin::Patch };
+        let draft = Draft { value, duplicates, origin: Origin::Patch, ..Draft::default() };
         let wanted = read(&context, draft, params.validation)?;
         scale::apply(old, &wanted, at)
     };

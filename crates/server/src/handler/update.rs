@@ -7,7 +7,6 @@ use keelson_registry::{decode, operation};
 use super::Call;
 use crate::body::RequestBody;
 use crate::error::Result;
-use crate::negotiate;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -15,7 +14,7 @@ pub(crate) async fn update(call: &Call<'_>, part: Part, body: RequestBody) -> Re
     let output = call.output()?;
     let body = body.read(call.facts.server.settings.max_body).await?;
     let params = write(call.query, Writing::Update)?;
-    let encoding = negotiate::input(&call.parts.headers)?;
+    let encoding = call.input()?;
     let draft = call.draft(encoding, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let (live, version, place) = (&call.found.live, call.found.version(), call.place());

@@ -16,10 +16,10 @@ use crate::negotiate::{self, Encoding, Shape};
 use crate::params::list;
 use crate::respond;
 use crate::response::{Body, Response, with_type};
-use crate::stream::watch::{Beginning, Frames, Look, frames};
+use crate::stream::watch::{Beginning, Frames, Look, Wire, frames};
 
 pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Response> {
-    let output = negotiate::stream(&call.parts.headers, call.protobuf())?;
+    let output = negotiate::stream(&call.parts.headers, call.offer())?;
     let live = &call.found.live;
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
@@ -51,11 +51,13 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
         found: call.found.clone(),
         beginning,
         look,
+        wire: if output.encoding == Encoding::Cbor { Wire::Cbor } else { Wire::Own },
         timeout,
         series: Arc::clone(series),
     });
     let media_type = match output.encoding {
         Encoding::Protobuf => HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch"),
+        Encoding::Cbor => HeaderValue::from_static(negotiate::CBOR_SEQUENCE),
         Encoding::Json | Encoding::Yaml => encode::media_type(Encoding::Json),
     };
     Ok(with_type(StatusCode::OK, media_type, Body::stream(frames_body)))

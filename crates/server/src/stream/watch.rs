@@ -18,10 +18,10 @@ use rand::RngExt as _;
 use tracing::debug;
 
 use crate::builder::Server;
-use crate::encode::CHUNK;
 use crate::encode::frame::{self, InitialEnd};
 use crate::encode::protobuf;
 use crate::encode::table::{Headings, Table};
+use crate::encode::{CHUNK, cbor};
 use crate::metrics::{Counter, Gauge, Histogram, Series};
 use crate::negotiate::MetaVersion;
 use crate::respond;
@@ -33,6 +33,7 @@ pub(crate) struct Frames {
     pub(crate) found: Found,
     pub(crate) beginning: Beginning,
     pub(crate) look: Look,
+    pub(crate) wire: Wire,
     /// How long it lasts.
     pub(crate) timeout: Duration,
     pub(crate) series: Arc<Series>,
@@ -58,9 +59,18 @@ pub(crate) enum Look {
     Protobuf(protobuf::Frames),
 }
 
+/// What becomes of a frame on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    /// It stays what its look made it.
+    Own,
+    /// It is JSON and becomes CBOR.
+    Cbor,
+}
+
 /// The frames, until the time is up, the server ends, or the watch does.
 pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let Frames { server, found, beginning, look, timeout, series } = setup;
+    let Frames { server, found, beginning, look, wire, timeout, series } = setup;
     let (watch, failed) = match beginning {
         Beginning::Watch(watch) => (Some(watch), None),
         Beginning::Failed(status) => (None, Some(status)),
@@ -68,7 +78,13 @@ pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + S
     let state = State {
         watch,
         failed,
-        writer: Writer { counts: Counts::new(&server, &found), clock: server.clock.clone(), found, look },
+        writer: Writer {
+            counts: Counts::new(&server, &found),
+            clock: server.clock.clone(),
+            found,
+            look,
+            wire,
+        },
         _counted: Counted::new(&server, &series),
         end: Box::pin(async move {
             tokio::select! {
@@ -148,6 +164,7 @@ impl State {
 struct Writer {
     found: Found,
     look: Look,
+    wire: Wire,
     counts: Counts,
     clock: Clock,
 }
@@ -164,6 +181,7 @@ impl Writer {
             Change::Bookmark(revision) => self.bookmark(revision, InitialEnd::No),
             Change::InitialEventsEnd(revision) => self.bookmark(revision, InitialEnd::Yes),
         };
+        let frame = self.on_wire(frame);
         self.counts.events.inc();
         self.counts.sizes.observe(frame.len() as f64);
         frame
@@ -176,9 +194,16 @@ impl Writer {
 
     /// The last frame of a watch that cannot go on.
     fn error(&self, status: &Status) -> Bytes {
-        match &self.look {
+        self.on_wire(match &self.look {
             Look::Protobuf(_) => protobuf::error_frame(status),
             Look::Object | Look::Metadata(_) | Look::Table(..) => frame::raw("ERROR", &status.to_json()),
+        })
+    }
+
+    fn on_wire(&self, frame: Bytes) -> Bytes {
+        match self.wire {
+            Wire::Own => frame,
+            Wire::Cbor => cbor::frame(&frame),
         }
     }
 

@@ -156,6 +156,30 @@ fn the_last_of_duplicates_wins_and_all_are_named() {
 }
 
 #[test]
+fn duplicates_are_found_in_maps_of_every_size_and_order() {
+    for size in [1, 2, 10, 23, 24, 25, 26, 60] {
+        let sorted: Vec<String> = (0..size).map(|n| format!("k{n:02}")).collect();
+        let mut turned = sorted.clone();
+        turned.reverse();
+        for keys in [sorted, turned] {
+            for again in [0, size / 2, size - 1] {
+                let again = &keys[again];
+                let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":[{{}}]")).collect();
+                let text = format!("{{{},\"new\":1,\"{again}\":2,\"newer\":3}}", members.join(","));
+                let Document { value, duplicates } = read(text.as_bytes()).unwrap();
+                let map = value.as_map().unwrap();
+                assert_eq!(duplicates, [again.clone()], "{text}");
+                assert_eq!(
+                    (map.len(), map.int(again), map.int("newer")),
+                    (size + 2, Some(2), Some(3)),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn at_most_a_hundred_duplicates_are_named() {
     let keys: Vec<String> = (0..300).flat_map(|n| [format!("\"k{n}\":1"), format!("\"k{n}\":2")]).collect();
     let document = read(format!("{{{}}}", keys.join(",")).as_bytes()).unwrap();

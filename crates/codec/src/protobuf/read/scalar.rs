@@ -5,9 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use keelson_object::scalar::{Duration, MicroTime, Quantity, Time};
 use keelson_object::{SmolStr, Value};
 use keelson_schema::Shape;
+use smol_str::ToSmolStr as _;
 
 use crate::protobuf::error::{Error, Fallible};
 use crate::protobuf::wire::{Fields, Payload};
+use crate::text::text;
 
 /// A whole number beyond this is not exact in a float.
 const EXACT: f64 = (1_u64 << 53) as f64;
@@ -42,21 +44,6 @@ pub(super) fn raw<'d>(parts: &[&'d [u8]]) -> Fallible<&'d [u8]> {
     Ok(first(parts, "RawExtension", "raw")?.unwrap_or_default())
 }
 
-/// Text; every byte that is not part of a character becomes a U+FFFD, as when Go writes it in JSON.
-pub(in crate::protobuf) fn text(bytes: &[u8]) -> SmolStr {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => {
-            let mut repaired = String::with_capacity(bytes.len());
-            for chunk in bytes.utf8_chunks() {
-                repaired.push_str(chunk.valid());
-                repaired.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-            }
-            repaired.into()
-        }
-    }
-}
-
 fn first<'d>(parts: &[&'d [u8]], message: &str, field: &str) -> Fallible<Option<&'d [u8]>> {
     let mut found = None;
     for part in parts {
@@ -83,11 +70,15 @@ fn float(number: f64) -> Fallible<Value> {
 }
 
 fn quantity(parts: &[&[u8]]) -> Fallible<Value> {
-    let quantity = match first(parts, "Quantity", "String_")? {
-        Some(bytes) => Quantity::parse(&text(bytes))?,
-        None => Quantity::default(),
+    let Some(bytes) = first(parts, "Quantity", "String_")? else {
+        return Ok(Value::from(Quantity::default().to_string()));
     };
-    Ok(Value::from(quantity.to_string()))
+    let text = text(bytes);
+    Ok(if Quantity::is_plain(&text) {
+        Value::String(text)
+    } else {
+        Value::from(Quantity::parse(&text)?.to_string())
+    })
 }
 
 fn duration(parts: &[&[u8]]) -> Fallible<Value> {
@@ -140,9 +131,9 @@ fn time(shape: &Shape, part: &[u8]) -> Fallible<Value> {
     if matches!(shape, Shape::Time) {
         // Upstream writes no fraction and reads none: JSON could not carry it.
         let time = Time::from_unix(seconds);
-        return Ok(if time.is_zero() { Value::Null } else { Value::from(time.to_string()) });
+        return Ok(if time.is_zero() { Value::Null } else { Value::String(time.to_smolstr()) });
     }
     let micros = seconds.saturating_mul(1_000_000).saturating_add(i64::from(nanos / 1000));
     let time = MicroTime::from_unix_micros(micros);
-    Ok(if time.is_zero() { Value::Null } else { Value::from(time.to_string()) })
+    Ok(if time.is_zero() { Value::Null } else { Value::String(time.to_smolstr()) })
 }

@@ -33,7 +33,10 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ScalarError> {
     if !takes_fast_path && !parts.has_digits {
         return Err(ScalarError::QuantityNumber);
     }
-    let mut mantissa: BigInt = digits.parse().map_err(|_| ScalarError::QuantityNumber)?;
+    let mut mantissa: BigInt = match digits.parse::<i64>() {
+        Ok(number) => number.into(),
+        Err(_) => digits.parse().map_err(|_| ScalarError::QuantityNumber)?,
+    };
     let keeps_text = takes_fast_path && is_printed_as_is(&digits, &suffix, scale);
     if parts.negative {
         mantissa = -mantissa;

@@ -244,3 +244,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn plain_texts_are_printed_as_they_are() {
+    for suffix in ["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "Ti"] {
+        for number in 1..1000 {
+            let text = format!("{number}{suffix}");
+            assert!(Quantity::is_plain(&text), "{text}");
+            assert_eq!(quantity(&text).to_string(), text);
+        }
+    }
+    for text in ["", "0", "01", "1000", "m", "1.5", "-1", "+1", " 1", "1 ", "1i", "1KI", "1e3", "1E", "1Mi "]
+    {
+        assert!(!Quantity::is_plain(text), "{text}");
+    }
+}

@@ -122,3 +122,32 @@ proptest! {
         let _ = (Time::parse(&text), MicroTime::parse(&text));
     }
 }
+
+#[test]
+fn plain_texts_are_written_as_they_are() {
+    for text in
+        ["1970-01-01T00:00:00Z", "2026-03-04T09:12:31Z", "1999-12-28T23:59:59Z", "2000-02-28T12:00:00Z"]
+    {
+        assert!(Time::is_plain(text), "{text}");
+        assert_eq!(Time::parse(text).map(|time| time.to_string()).as_deref(), Ok(text));
+    }
+    for text in [
+        "",
+        "0001-01-01T00:00:00Z",
+        "2026-03-04T09:12:31z",
+        "2026-03-04t09:12:31Z",
+        "2026-13-04T09:12:31Z",
+        "2026-00-04T09:12:31Z",
+        "2026-03-00T09:12:31Z",
+        "2026-03-29T09:12:31Z",
+        "2026-03-04T24:12:31Z",
+        "2026-03-04T09:60:31Z",
+        "2026-03-04T09:12:60Z",
+        "2026-03-04T09:12:3:Z",
+        "20a6-03-04T09:12:31Z",
+        "2026-03-04T9:12:31Z",
+        "2026-03-04T09:12:31+01:00",
+    ] {
+        assert!(!Time::is_plain(text), "{text}");
+    }
+}

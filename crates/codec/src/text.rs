@@ -1,0 +1,24 @@
+//! Bytes that should be text: every byte that is not part of a character becomes a U+FFFD of its own, as when Go
+//! writes it in JSON.
+
+use smol_str::SmolStr;
+
+/// The text that `bytes` are.
+pub(crate) fn text(bytes: &[u8]) -> SmolStr {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => {
+            let mut repaired = String::with_capacity(bytes.len());
+            push_repaired(&mut repaired, bytes);
+            repaired.into()
+        }
+    }
+}
+
+/// Appends the text that `raw` is.
+pub(crate) fn push_repaired(out: &mut String, raw: &[u8]) {
+    for chunk in raw.utf8_chunks() {
+        out.push_str(chunk.valid());
+        out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+}

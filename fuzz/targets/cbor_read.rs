@@ -1,0 +1,7 @@
+//! Fuzzes `checks::cbor_read`.
+#![no_main]
+
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::cbor_read(data));

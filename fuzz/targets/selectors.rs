@@ -1,0 +1,7 @@
+//! Fuzzes `checks::selectors`.
+#![no_main]
+
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::selectors(data));

@@ -1,0 +1,7 @@
+//! Fuzzes `checks::strategic_merge`.
+#![no_main]
+
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::strategic_merge(data));
