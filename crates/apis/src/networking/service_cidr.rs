@@ -1,6 +1,7 @@
 //! ServiceCIDR: where addresses of services come from.
 
 use keelson_object::{Cell, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
@@ -44,6 +45,10 @@ impl Strategy for ServiceCidr {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        if part == Part::Main && !self.wipes_status { Some(&[]) } else { status::reset_fields(part) }
     }
 }
 
