@@ -62,12 +62,6 @@ impl Strategy for Namespace {
         object.fields.keep("status", &old.fields);
     }
 
-    /// Upstream: pkg/registry/core/namespace/strategy.go, GetResetFields of the finalize strategy (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        let of_finalize: &[&str] = &["status"];
-        matches!(part, Part::Named(_)).then_some(of_finalize)
-    }
-
     /// `finalize` is how the holders of finalizers let go.
     fn prepare_part_update(&self, _: &Context, _: &'static str, object: &mut Object, old: &Object) {
         let finalizers = object.fields.map("spec").and_then(|spec| spec.get("finalizers")).cloned();

@@ -122,12 +122,6 @@ impl Strategy for Pod {
         pod_template::check_spec(spec, &Path::root("spec"), errors);
     }
 
-    /// Upstream: pkg/registry/core/pod/strategy.go, GetResetFields (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        let of_status: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
-        (part == Part::Status).then_some(of_status)
-    }
-
     fn validate_part_update(
         &self,
         part: &'static str,
