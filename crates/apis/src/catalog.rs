@@ -1,10 +1,12 @@
 //! The list of groups: one line each.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_registry::Group;
 use keelson_registry::live::Ground;
+use parking_lot::Mutex;
 
 use crate::access::Access;
 
@@ -19,12 +21,20 @@ pub struct Settings {
     pub access: Access,
     /// Where objects are kept, for those who report how that is.
     pub ground: Option<Ground>,
+    /// The features that something asked for.
+    pub asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Settings {
-    /// Whether a feature is on.
+    /// Whether a feature is on. Who asks makes it a feature that switches something.
     pub fn is_on(&self, feature: &str) -> bool {
+        self.asked.lock().insert(feature.to_owned());
         self.features.contains(feature)
+    }
+
+    /// The features that something asked for.
+    pub fn asked(&self) -> BTreeSet<String> {
+        self.asked.lock().clone()
     }
 }
 
@@ -35,6 +45,7 @@ impl Default for Settings {
             features: BTreeSet::new(),
             access: Access::default(),
             ground: None,
+            asked: Arc::default(),
         }
     }
 }
