@@ -2,6 +2,7 @@
 
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Group, NameRule, Resource, Strategy, Version};
 
 use crate::shared::{cells, status};
@@ -50,6 +51,10 @@ impl Strategy for StorageVersion {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 
     fn name_rule(&self) -> NameRule {

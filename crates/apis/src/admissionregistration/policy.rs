@@ -1,6 +1,7 @@
 //! ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules in CEL.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::matching;
@@ -50,6 +51,10 @@ impl Strategy for Policy {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! APIService: who answers for a version of a group.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
@@ -61,6 +62,10 @@ impl Strategy for ApiService {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 
     /// Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go, ValidateAPIService (v1.36.4).

@@ -45,6 +45,11 @@ impl Strategy for DaemonSet {
         pod_template::default(spec.map_mut("template"));
     }
 
+    /// Whoever writes a set owns the count, too: it is there as soon as a set is spoken of in this version.
+    fn fill_owned(&self, object: &mut Object) {
+        set_template_generation(object, template_generation(object));
+    }
+
     /// Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);

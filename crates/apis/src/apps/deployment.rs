@@ -5,6 +5,7 @@ mod strategy_rules;
 mod tests;
 
 use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path, View};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 use keelson_views::apps_v1::DeploymentSpec;
 
@@ -66,6 +67,11 @@ impl Strategy for Deployment {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::take(object, old);
         object.meta.labels = old.meta.labels.clone();
+    }
+
+    /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        (part == Part::Status).then_some(&["spec", "metadata.labels"])
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! PodCertificateRequest: a node wants a certificate for a pod.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::status;
@@ -50,6 +51,11 @@ impl Strategy for PodCertificateRequest {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    /// Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go, GetResetFields: for the status alone (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        (part == Part::Main).then_some(&[])
     }
 }
 

@@ -7,6 +7,7 @@ mod tests;
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Object};
 use keelson_registry::column::human_age;
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::user_info;
@@ -66,6 +67,15 @@ impl Strategy for SigningRequest {
         conditions::preserve(object, old, "Approved");
         conditions::preserve(object, old, "Denied");
         conditions::stamp(object, old, context.now());
+    }
+
+    /// Upstream: pkg/registry/certificates/certificates/strategy.go, GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        Some(match part {
+            Part::Status => &["spec", "status.conditions"],
+            Part::Named(APPROVAL) => &["spec", "status.certificate"],
+            _ => &["spec", "status"],
+        })
     }
 
     /// An approver changes nothing but conditions.

@@ -1,6 +1,7 @@
 //! Namespace: a room for objects. It goes when its finalizers are gone.
 
 use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy, Verb};
 
 pub(crate) struct Namespace;
@@ -67,6 +68,11 @@ impl Strategy for Namespace {
                 spec.remove("finalizers");
             }
         }
+    }
+
+    /// Upstream: pkg/registry/core/namespace/strategy.go, namespaceFinalizeStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Named(_)).then_some(&["status"])
     }
 
     /// A generated name is known only now.

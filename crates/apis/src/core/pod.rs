@@ -18,6 +18,7 @@ pub(crate) use columns::columns;
 
 use keelson_object::{FieldErrors, Map, Object, Path, SelectableField};
 use keelson_registry::lifecycle::generation;
+use keelson_registry::options::Part;
 use keelson_registry::{Context, Resource, Strategy, Subresource};
 
 use self::conditions::Condition;
@@ -102,6 +103,11 @@ impl Strategy for Pod {
         object.fields = old.fields.clone();
         object.fields.set("status", status);
         object.meta.owner_references = old.meta.owner_references.clone();
+    }
+
+    /// Upstream: pkg/registry/core/pod/strategy.go, podStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        (part == Part::Status).then_some(&["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"])
     }
 
     fn prepare_part_update(&self, _: &Context, part: &'static str, object: &mut Object, old: &Object) {

@@ -1,6 +1,7 @@
 //! FlowSchema: which requests belong to which priority level.
 
 use keelson_object::{Cell, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::fill;
@@ -53,6 +54,10 @@ impl Strategy for FlowSchema {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 }
 

@@ -1,6 +1,7 @@
 //! PriorityLevelConfiguration: how many requests of a level run at once, and how the others wait.
 
 use keelson_object::{Cell, Map, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::{fill, part};
@@ -64,6 +65,10 @@ impl Strategy for PriorityLevel {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 }
 

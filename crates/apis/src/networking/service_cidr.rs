@@ -1,6 +1,7 @@
 //! ServiceCIDR: where addresses of services come from.
 
 use keelson_object::{Cell, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
@@ -44,6 +45,13 @@ impl Strategy for ServiceCidr {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        match part {
+            Part::Main if !self.wipes_status => Some(&[]),
+            _ => status::reset_alone(part),
+        }
     }
 }
 

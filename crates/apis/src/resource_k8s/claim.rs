@@ -1,6 +1,7 @@
 //! ResourceClaim: devices that somebody wants, and which ones it got.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Conversion, Strategy};
 
 use super::claim_spec;
@@ -106,6 +107,10 @@ impl Strategy for ResourceClaim {
         if self.has_devices || reported {
             drop_deallocated(object, old);
         }
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {

@@ -2,6 +2,7 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Map, Object};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
@@ -103,6 +104,10 @@ impl Strategy for ResourcePoolStatusRequest {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 }
 

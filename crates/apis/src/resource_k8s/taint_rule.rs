@@ -2,6 +2,7 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Map, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
@@ -50,6 +51,10 @@ impl Strategy for DeviceTaintRule {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
     }
 }
 

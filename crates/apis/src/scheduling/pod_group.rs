@@ -1,6 +1,7 @@
 //! PodGroup: pods that are scheduled together.
 
 use keelson_object::{Cell, Object, Value};
+use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
@@ -99,6 +100,14 @@ impl Strategy for PodGroup {
         // Only claims in the spec keep them; that they were in the status before does not.
         let spec_alone = [("spec".into(), old.fields.get("spec").cloned().unwrap_or_default())];
         self.off_in_status.drop_new(&mut object.fields, Some(&spec_alone.into_iter().collect()));
+    }
+
+    /// Upstream: pkg/registry/scheduling/podgroup/storage/storage.go, NewREST: the plain store has no ResetFieldsStrategy (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        match part {
+            Part::Main => Some(&[]),
+            _ => status::reset_alone(part),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Status as a subresource: what plain writes leave alone, and what a write of the status leaves alone.
 
 use keelson_object::Object;
+use keelson_registry::options::Part;
 use keelson_registry::{Context, Strategy};
 
 /// A kind with nothing special about it but a status that is written apart.
@@ -17,6 +18,10 @@ impl Strategy for Apart {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         alone(object, old);
+    }
+
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        reset_alone(part)
     }
 }
 
@@ -49,6 +54,13 @@ pub(crate) fn alone(object: &mut Object, old: &Object) {
     meta.annotations = there.annotations.clone();
     meta.finalizers = there.finalizers.clone();
     meta.owner_references = there.owner_references.clone();
+}
+
+/// What is told of owners where the status is written [`alone`].
+///
+/// Upstream: pkg/registry/**/strategy.go, GetResetFields (v1.36.4).
+pub(crate) fn reset_alone(part: Part) -> Option<&'static [&'static str]> {
+    (part == Part::Status).then_some(&["metadata", "spec"])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::convert;
 use crate::error::{Error, Result};
 use crate::live::Live;
-use crate::options::Part;
+use crate::options::{FieldValidation, Part};
 use crate::resource::{Resource, Version};
 
 /// What is applied, and by whom.
@@ -22,6 +22,10 @@ pub struct Apply<'a> {
     pub patch: &'a Value,
     /// Whether fields are taken from other managers.
     pub force: Force,
+    /// What a strict reader says about the patch.
+    pub complaint: Option<&'a str>,
+    /// Who listens to that.
+    pub validation: FieldValidation,
 }
 
 /// Follows a write that is no apply: `object` is about to replace `old`, or to be made.
@@ -29,8 +33,10 @@ pub struct Apply<'a> {
 /// Mistakes in what is known of managers do not keep anybody from writing: then nothing is known any more.
 pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Object, old: Option<&Object>) {
     let kind = Kind::new(live, context, part);
-    let before = old.map(|old| kind.spoken(old));
-    let mut after = kind.spoken(object);
+    let before = old.map(|old| kind.spoken(old.clone()));
+    let mut filled = object.clone();
+    live.resource.strategy.fill_owned(&mut filled);
+    let mut after = kind.spoken(filled);
     if let Err(error) = kind.tracker(context).update(before, &mut after, &context.field_manager) {
         debug!(%error, "managed fields are dropped");
     }
@@ -46,7 +52,7 @@ pub(crate) fn apply(
     apply: &Apply<'_>,
 ) -> Result<Value> {
     let kind = Kind::new(live, context, part);
-    let before = old.map(|old| kind.spoken(old));
+    let before = old.map(|old| kind.spoken(old.clone()));
     let applied = kind.tracker(context).apply(before, apply.patch, &context.field_manager, apply.force);
     applied.map_err(|refusal| match refusal {
         Refusal::BadRequest(message) => Error::BadRequest(message),
@@ -61,6 +67,25 @@ pub(crate) fn apply(
             Error::Rejected(Box::new(Status::apply_conflict(causes, &conflicts.to_string())))
         }
     })
+}
+
+/// Tells about keys that stand twice in the patch: after everything that keeps it from being applied.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject, and rest.go,
+/// parseYAMLWarnings (v1.36.4).
+pub(crate) fn complain(context: &Context, apply: &Apply<'_>) -> Result<()> {
+    let Some(complaint) = apply.complaint else { return Ok(()) };
+    match apply.validation {
+        FieldValidation::Strict => Err(Error::BadRequest(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {complaint}"
+        ))),
+        FieldValidation::Warn => {
+            // The first line is the heading.
+            complaint.lines().skip(1).for_each(|line| context.warn(line.trim()));
+            Ok(())
+        }
+        FieldValidation::Ignore => Ok(()),
+    }
 }
 
 /// The managers in a tree.
@@ -107,8 +132,8 @@ impl<'l> Kind<'l> {
     }
 
     /// A stored object in the version of the request.
-    fn spoken(&self, object: &Object) -> Value {
-        self.live.in_version(self.version, object.clone()).into_value()
+    fn spoken(&self, object: Object) -> Value {
+        self.live.in_version(self.version, object).into_value()
     }
 }
 

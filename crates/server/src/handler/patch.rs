@@ -40,9 +40,15 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
 async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
     let wanted = read_applied(body)?;
+    let complaint = wanted.strict_problem();
     let context = call.context(params.dry_run, &params.field_manager);
     let place = call.place();
-    let apply = Apply { patch: &wanted, force: params.force };
+    let apply = Apply {
+        patch: &wanted.value,
+        force: params.force,
+        complaint: complaint.as_deref(),
+        validation: params.validation,
+    };
     let version = call.found.version();
     let work = operation::apply(&call.found.live, &context, version, (&place, part), &apply);
     let updated = call.run(&context, work).await?;
@@ -51,10 +57,8 @@ async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Res
 }
 
 /// What a client applies; JSON is YAML as well.
-pub(super) fn read_applied(body: &Bytes) -> Result<Value> {
-    let document =
-        yaml::read(body).map_err(|error| Error::BadRequest(format!("error decoding YAML: {error}")))?;
-    Ok(document.value)
+pub(super) fn read_applied(body: &Bytes) -> Result<yaml::Document> {
+    yaml::read(body).map_err(|error| Error::BadRequest(format!("error decoding YAML: {error}")))
 }
 
 /// What kind of patch a body is.

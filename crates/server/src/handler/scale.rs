@@ -64,10 +64,16 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
 async fn apply(call: &Call<'_>, at: &Scale, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
     let wanted = patch::read_applied(body)?;
+    let complaint = wanted.strict_problem();
     let context = call.context(params.dry_run, &params.field_manager);
     let (place, version) = (call.place(), call.found.version());
-    let patch = scale::patch(&wanted, at, version, &call.found.live.resource);
-    let apply = Apply { patch: &patch, force: params.force };
+    let patch = scale::patch(&wanted.value, at, version, &call.found.live.resource);
+    let apply = Apply {
+        patch: &patch,
+        force: params.force,
+        complaint: complaint.as_deref(),
+        validation: params.validation,
+    };
     let work = operation::apply(&call.found.live, &context, version, (&place, Part::Scale), &apply);
     let updated = call.run(&context, work).await?;
     answer(call, &updated.object, at, output)
