@@ -66,8 +66,8 @@ pub struct Tracker<'t> {
     pub versions: &'t dyn Versions,
     /// How the annotation of client-side apply is read and written.
     pub json: Json,
-    /// The time of the request.
-    pub now: Time,
+    /// The time of the request; `None` where upstream notes none.
+    pub now: Option<Time>,
 }
 
 /// What the versions of a kind look like.
@@ -237,7 +237,7 @@ impl Tracker<'_> {
         if object.is_some()
             && let Some(managed) = managers.get_mut(&id)
         {
-            managed.time = Some(self.now);
+            managed.time = self.now;
         }
         Ok((object, managers))
     }

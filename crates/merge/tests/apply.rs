@@ -148,7 +148,7 @@ fn take(step: &Map, kind: &Kind, live: Option<Value>, at: i64) -> Result<(Value,
         reset: &reset,
         versions: kind,
         json: Json { read, write },
-        now: Time::from_unix(1_704_067_200 + at),
+        now: Some(Time::from_unix(1_704_067_200 + at)),
     };
     let by = step.str("by").unwrap_or_default();
     let live = match live {

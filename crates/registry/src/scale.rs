@@ -3,7 +3,7 @@
 //! Upstream: pkg/registry/apps/deployment/storage/storage.go, scaleFromDeployment and scaleUpdatedObjectInfo (v1.36.4).
 
 use keelson_object::selector::label::Selector;
-use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, Value};
+use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, SmolStr, Value};
 
 use crate::error::{Error, Result};
 use crate::resource::{Resource, Scale, Version};
@@ -12,6 +12,9 @@ use crate::resource::{Resource, Scale, Version};
 pub const KIND: &str = "Scale";
 /// See [`KIND`].
 pub const API_VERSION: &str = "autoscaling/v1";
+
+/// What of the metadata of a scale concerns the object behind it: which one is meant.
+const WHICH: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
 
 /// The scale of `object`.
 pub fn of(object: &Object, at: &Scale) -> Object {
@@ -45,8 +48,11 @@ pub fn patch(scale: &Value, at: &Scale, version: &Version, resource: &Resource) 
     object.push_new("apiVersion", version.api_version.as_str());
     object.push_new("kind", resource.kind.as_str());
     let scale = scale.as_map();
-    if let Some(metadata) = scale.and_then(|it| it.get("metadata")) {
-        object.push_new("metadata", metadata.clone());
+    if let Some(metadata) = scale.and_then(|it| it.map("metadata")) {
+        let kept = |(key, _): &(&SmolStr, &Value)| WHICH.contains(&key.as_str());
+        let metadata: Map =
+            metadata.iter().filter(kept).map(|(key, value)| (key.clone(), value.clone())).collect();
+        object.push_new("metadata", metadata);
     }
     if let Some(replicas) = scale.and_then(|it| it.at("spec.replicas")) {
         let (parents, field) = at.replicas.rsplit_once('.').unwrap_or(("", at.replicas));

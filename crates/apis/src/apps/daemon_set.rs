@@ -135,6 +135,16 @@ mod tests {
     }
 
     #[test]
+    fn whoever_writes_a_set_owns_the_annotation() {
+        let mut object = daemon_set("{}");
+        DaemonSet.fill_owned(&mut object);
+        assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("0"));
+        object.meta.annotations.set(TEMPLATE_GENERATION, "7");
+        DaemonSet.fill_owned(&mut object);
+        assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("7"));
+    }
+
+    #[test]
     fn a_status_update_cannot_move_the_annotation() {
         let (context, mut old) = (context(), daemon_set("{}"));
         DaemonSet.prepare_create(&context, &mut old);

@@ -49,7 +49,7 @@ impl Tracker<'_> {
         if fields.is_empty() {
             return Ok(());
         }
-        let time = Some(self.now);
+        let time = self.now;
         match managers.get_mut(&id) {
             Some(managed) => {
                 managed.fields = fields.union(&managed.fields);

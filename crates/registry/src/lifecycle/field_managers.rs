@@ -4,7 +4,9 @@
 //! go through that version for a moment. Where all versions have one shape, that is another head.
 
 use keelson_codec::json;
-use keelson_merge::apply::{ConvertError, FieldSet, Filter, Force, Json, Refusal, Tracker, Types, Versions};
+use keelson_merge::apply::{
+    Conflicts, ConvertError, FieldSet, Filter, Force, Json, Refusal, Tracker, Types, Versions,
+};
 use keelson_object::{Object, SmolStr, Value};
 use keelson_status::{Cause, Status};
 use tracing::debug;
@@ -15,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::live::Live;
 use crate::options::{FieldValidation, Part};
 use crate::resource::{Resource, Version};
+use crate::scale;
 
 /// What is applied, and by whom.
 pub struct Apply<'a> {
@@ -57,7 +60,10 @@ pub(crate) fn apply(
     applied.map_err(|refusal| match refusal {
         Refusal::BadRequest(message) => Error::BadRequest(message),
         Refusal::Internal(message) => Error::Unclassified(message),
-        Refusal::Conflicts(conflicts) => {
+        Refusal::Conflicts(mut conflicts) => {
+            if part == Part::Scale {
+                tell_in_scales(&mut conflicts);
+            }
             let cause = |it: keelson_merge::apply::Cause| Cause {
                 reason: "FieldManagerConflict".into(),
                 message: it.message,
@@ -67,6 +73,17 @@ pub(crate) fn apply(
             Error::Rejected(Box::new(Status::apply_conflict(causes, &conflicts.to_string())))
         }
     })
+}
+
+/// Whoever updates replicas is told of as if it had updated scales, in whatever version it did so.
+///
+/// Upstream: apimachinery/pkg/util/managedfields/scalehandler.go, ToSubresource (v1.36.4).
+fn tell_in_scales(conflicts: &mut Conflicts) {
+    for conflict in &mut conflicts.0 {
+        if !conflict.manager.api_version.is_empty() {
+            conflict.manager.api_version = SmolStr::new_static(scale::API_VERSION);
+        }
+    }
 }
 
 /// Tells about keys that stand twice in the patch: after everything that keeps it from being applied.
@@ -127,7 +144,8 @@ impl<'l> Kind<'l> {
             reset: &self.reset,
             versions: self,
             json: Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text },
-            now: context.now(),
+            // Upstream looks for the time of whoever scales among the managers that were there before.
+            now: (self.subresource != Part::Scale.name()).then(|| context.now()),
         }
     }
 

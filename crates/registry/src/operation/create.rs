@@ -45,6 +45,11 @@ async fn create_named(
     namespace: &str,
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
+    if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
+        return Err(Error::Unclassified(
+            "resourceVersion should not be set on objects to be created".to_owned(),
+        ));
+    }
     ready(live, context, namespace, &mut object, Owners::Followed)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let outcome = commit::apply(live, context, &place, |current| match current {
@@ -78,11 +83,6 @@ pub(super) fn ready(
     owners: Owners,
 ) -> Result<()> {
     let resource = &live.resource;
-    if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
-        return Err(Error::Unclassified(
-            "resourceVersion should not be set on objects to be created".to_owned(),
-        ));
-    }
     object.meta.resource_version = Default::default();
     system_fields::fill(context, &mut object.meta);
     system_fields::settle_namespace(resource, namespace, object)?;

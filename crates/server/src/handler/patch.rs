@@ -58,7 +58,17 @@ async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Res
 
 /// What a client applies; JSON is YAML as well.
 pub(super) fn read_applied(body: &Bytes) -> Result<yaml::Document> {
-    yaml::read(body).map_err(|error| Error::BadRequest(format!("error decoding YAML: {error}")))
+    let wrong = |why: String| Error::BadRequest(format!("error decoding YAML: {why}"));
+    let document =
+        yaml::read(body).map_err(|error| wrong(format!("error converting YAML to JSON: {error}")))?;
+    match &document.value {
+        Value::Map(_) | Value::Null => Ok(document),
+        other => Err(wrong(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type \
+             map[string]interface {{}}",
+            other.json_type()
+        ))),
+    }
 }
 
 /// What kind of patch a body is.
