@@ -161,7 +161,8 @@ mod tests {
         for resource in with_status {
             let expected: &[&str] = match resource.kind.as_str() {
                 "CertificateSigningRequest" => &["spec", "status"],
-                "PodCertificateRequest" | "PodGroup" => &[],
+                // Those of service ranges are a feature, and no feature is on here.
+                "PodCertificateRequest" | "PodGroup" | "ServiceCIDR" => &[],
                 _ => &["status"],
             };
             let fields = resource.strategy.reset_fields(Part::Main).unwrap_or(&["status"]);

@@ -90,6 +90,8 @@ pub(super) fn ready(
         Owners::Followed => field_managers::follow(live, context, Part::Main, object, None),
         Owners::Known(entries) => object.meta.managed_fields = entries,
     }
+    // Whether something is empty or not there has told who owns it; from here on it is the same.
+    resource.arrange(object);
     resource.strategy.prepare_create(context, object);
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);

@@ -180,6 +180,8 @@ pub(super) fn ready(
         Owners::Followed => field_managers::follow(live, context, part, object, Some(old)),
         Owners::Known(entries) => object.meta.managed_fields = entries,
     }
+    // Whether something is empty or not there has told who owns it; from here on it is the same.
+    resource.arrange(object);
     match part {
         Part::Main | Part::Scale => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),
