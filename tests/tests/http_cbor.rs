@@ -179,3 +179,27 @@ async fn while_the_gate_is_closed_there_is_no_cbor() {
     get(&place, "configmaps", CBOR).await.refused(406, "NotAcceptable");
     get(&place, "configmaps", &format!("{CBOR},application/json;q=0.9")).await.expect(200);
 }
+
+#[tokio::test]
+async fn hostile_bodies_are_refused_with_flat_memory() {
+    const ALLOWED_GROWTH: u64 = 64 << 20;
+    let place = open_place("cbor-hostile").await;
+    let refused = async |body: Vec<u8>| {
+        let answer = send(&place, "POST", "configmaps", body).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(answer.body.len() < 2000, "an answer of {} bytes", answer.body.len());
+    };
+    refused(vec![0xff]).await;
+    let before = place.server.resident();
+    for _ in 0..10 {
+        refused(b"\x81".repeat(1_000_000)).await;
+        refused(b"\xbf\x41a".repeat(500_000)).await;
+        refused(b"\xc6".repeat(1_000_000)).await;
+        refused(b"\x9a\x7f\xff\xff\xff".to_vec()).await;
+        refused(b"\x5b\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec()).await;
+        refused([&b"\x9f"[..], &b"\x80".repeat(2_000_000), b"\xff"].concat()).await;
+    }
+    let after = place.server.resident();
+    assert!(after < before + ALLOWED_GROWTH, "{before} bytes before, {after} after");
+    assert_eq!(place.names("").await, [""; 0]);
+}

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keelson_registry::Group;
+use keelson_registry::live::Ground;
 
 use crate::access::Access;
 
 /// What an operator may decide about built-in kinds.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// How long events live.
     pub event_ttl: Duration,
@@ -16,6 +17,8 @@ pub struct Settings {
     pub features: BTreeSet<String>,
     /// Who is asked when a client wants to know what somebody may do, or whose token it has.
     pub access: Access,
+    /// Where objects are kept, for those who report how that is.
+    pub ground: Option<Ground>,
 }
 
 impl Settings {
@@ -31,6 +34,7 @@ impl Default for Settings {
             event_ttl: Duration::from_secs(3600),
             features: BTreeSet::new(),
             access: Access::default(),
+            ground: None,
         }
     }
 }

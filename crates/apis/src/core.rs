@@ -1,5 +1,6 @@
 //! The core group: the kinds that everything else is made of.
 
+mod component_status;
 mod config_map;
 mod endpoints;
 pub(crate) mod event;
@@ -40,6 +41,13 @@ fn configuration(group: Group, settings: &Settings) -> Group {
     let event_ttl = settings.event_ttl;
     group
         .serve(
+            Resource::cluster("ComponentStatus", "componentstatuses")
+                .short_name("cs")
+                .version(Version::stored("v1"))
+                .columns(component_status::columns())
+                .reported(component_status::Components { ground: settings.ground.clone() }),
+        )
+        .serve(
             Resource::namespaced("ConfigMap", "configmaps")
                 .short_name("cm")
                 .version(Version::stored("v1"))
@@ -56,6 +64,12 @@ fn configuration(group: Group, settings: &Settings) -> Group {
         .serve(
             Resource::namespaced("ServiceAccount", "serviceaccounts")
                 .short_name("sa")
+                .subresource(Subresource::not_here(
+                    "token",
+                    "authentication.k8s.io/v1",
+                    "TokenRequest",
+                    "tokens of service accounts are not issued yet",
+                ))
                 .version(Version::stored("v1"))
                 .returns_deleted()
                 .strategy(service_account::ServiceAccount),

@@ -41,6 +41,10 @@ fn versions(object: &Object) -> Cell {
 }
 
 impl Strategy for StorageVersion {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         status::clear(object);
     }
@@ -51,10 +55,6 @@ impl Strategy for StorageVersion {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 
     fn name_rule(&self) -> NameRule {

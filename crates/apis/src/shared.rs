@@ -8,6 +8,7 @@ pub(crate) mod default_columns;
 pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod name_warning;
+pub(crate) mod node_labels;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
 pub(crate) mod service_reference;

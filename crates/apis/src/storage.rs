@@ -3,12 +3,12 @@
 mod csi_driver;
 mod storage_class;
 
-use keelson_object::{Cell, Object};
-use keelson_registry::{Column, Group, Resource, Version};
+use keelson_object::{Cell, Object, Path};
+use keelson_registry::{Column, Group, Resource, Strategy, Version};
 
 use crate::catalog::Settings;
 use crate::shared::default_columns::default_columns;
-use crate::shared::{cells, status};
+use crate::shared::{cells, node_labels, status};
 
 pub(crate) fn group(settings: &Settings) -> Group {
     Group::new("storage.k8s.io")
@@ -31,7 +31,8 @@ pub(crate) fn group(settings: &Settings) -> Group {
             Resource::namespaced("CSIStorageCapacity", "csistoragecapacities")
                 .columns(default_columns())
                 .version(Version::stored("v1"))
-                .conditional_update(),
+                .conditional_update()
+                .strategy(CsiStorageCapacity),
         )
         .serve(
             Resource::cluster("StorageClass", "storageclasses")
@@ -58,6 +59,15 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .version(Version::served("v1beta1"))
                 .returns_deleted(),
         )
+}
+
+struct CsiStorageCapacity;
+
+impl Strategy for CsiStorageCapacity {
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let topology = object.fields.map("nodeTopology");
+        topology.map(|it| node_labels::selector_warnings(it, &Path::root("nodeTopology"))).unwrap_or_default()
+    }
 }
 
 fn attachment_columns() -> [Column; 6] {

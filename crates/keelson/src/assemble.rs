@@ -58,14 +58,12 @@ impl Assembly {
             api_audiences: config.authentication.api_audiences.clone(),
         };
         let authorizer = access.authorizer.clone();
-        let catalog = CatalogHandle::new(catalog::load(groups(config, access)?, &ground).await?);
+        let catalog = CatalogHandle::new(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         let namespaces_made = Arc::new(AtomicBool::new(false));
         start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
-        let mut documents = openapi::Settings::new(&Version::KUBERNETES);
-        documents.features.cbor = cbor(config);
-        let openapi = OpenApi::new(documents, catalog.clone(), clock.clone());
+        let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
@@ -132,10 +130,15 @@ impl Storage {
 }
 
 /// The built-in groups, as far as the operator wants them.
-fn groups(config: &Config, access: keelson_apis::Access) -> Result<Vec<Group>, Error> {
+fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
     let features =
         config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect();
-    let settings = keelson_apis::Settings { event_ttl: config.event_ttl, features, access };
+    let settings = keelson_apis::Settings {
+        event_ttl: config.event_ttl,
+        features,
+        access,
+        ground: Some(ground.clone()),
+    };
     let mut groups = keelson_apis::groups(&settings);
     let enablement = Enablement::read(&config.runtime_config, &groups);
     let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
@@ -179,6 +182,15 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
+}
+
+fn openapi_settings(config: &Config) -> openapi::Settings {
+    let mut settings = openapi::Settings::new(&Version::KUBERNETES);
+    if !config.feature_gates.is_on("OpenAPIEnums") {
+        settings.features.enums = openapi::Enums::Hidden;
+    }
+    settings.features.cbor = cbor(config);
+    settings
 }
 
 /// Whether CBOR is offered.

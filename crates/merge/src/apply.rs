@@ -24,6 +24,7 @@ mod merge;
 mod named;
 mod place;
 mod remove;
+mod scale;
 mod update;
 mod upgrade;
 mod validate;
@@ -33,8 +34,9 @@ pub use conflict::{Cause, Conflict, Conflicts};
 pub use element::Element;
 pub use field_set::FieldSet;
 pub use filter::Filter;
-pub use managers::{Id, Managed, Managers, Operation};
+pub use managers::{Id, Managed, Managers, Operation, differ_in_times_only};
 pub use remove::extract;
+pub use scale::{ReplicasPaths, managers_of_scale, managers_of_scaled};
 
 use std::sync::LazyLock;
 
@@ -66,8 +68,8 @@ pub struct Tracker<'t> {
     pub versions: &'t dyn Versions,
     /// How the annotation of client-side apply is read and written.
     pub json: Json,
-    /// The time of the request; `None` where upstream notes none.
-    pub now: Option<Time>,
+    /// The time of the request.
+    pub now: Time,
 }
 
 /// What the versions of a kind look like.
@@ -155,7 +157,7 @@ impl Tracker<'_> {
     pub fn update(&self, live: Option<Value>, new: &mut Value, manager: &str) -> Result<(), Refusal> {
         let mut live = live.unwrap_or_else(|| self.empty());
         let (there, given) = (take_managed_fields(&mut live), take_managed_fields(new));
-        let mut managers = self.managers_of_update(there.as_ref(), given.as_ref());
+        let mut managers = self.managers_of_update(there, given);
         let is_created = uid(&live).is_empty();
         if managers.is_empty() && !is_created {
             // Nothing was ever applied, and nobody followed from the start: that begins with the first apply.
@@ -182,28 +184,24 @@ impl Tracker<'_> {
     ) -> Result<Value, Refusal> {
         let mut live = live.unwrap_or_else(|| self.empty());
         let there = take_managed_fields(&mut live);
-        let managers = Managers::from_entries(entries(there.as_ref()))
+        let managers = Managers::from_entries(entries(there))
             .map_err(|error| Refusal::Internal(format!("failed to decode managed fields: {error}")))?;
         let given = gvk_of(patch);
         if given != self.gvk(self.api_version) {
             return Err(Refusal::BadRequest(format!("invalid object type: {given}")));
         }
-        let by = (manager, force);
-        let (mut object, managers) = match self.attempt(&live, patch, managers.clone(), by) {
-            Err(Refusal::Conflicts(conflicts)) if manager == KUBECTL => {
+        let again = (manager == KUBECTL && force == Force::No).then(|| managers.clone());
+        let (object, managers) = match (self.attempt(&live, patch, managers, (manager, force)), again) {
+            (Err(Refusal::Conflicts(conflicts)), Some(managers)) => {
                 match self.conflicts_beyond_annotation(&live, &conflicts) {
                     None => return Err(Refusal::Conflicts(conflicts)),
                     Some(rest) if !rest.0.is_empty() => return Err(Refusal::Conflicts(rest)),
                     Some(_) => self.attempt(&live, patch, managers, (manager, Force::Yes))?,
                 }
             }
-            done => done?,
+            (done, _) => done?,
         };
-        let object = match &mut object {
-            Some(object) => std::mem::take(object),
-            None => live,
-        };
-        let mut object = object;
+        let mut object = object.unwrap_or(live);
         if manager == KUBECTL {
             self.keep_annotation(&mut object, patch);
         }
@@ -237,7 +235,7 @@ impl Tracker<'_> {
         if object.is_some()
             && let Some(managed) = managers.get_mut(&id)
         {
-            managed.time = self.now;
+            managed.time = Some(self.now);
         }
         Ok((object, managers))
     }
@@ -245,17 +243,17 @@ impl Tracker<'_> {
     /// The managers that a write starts from. A client may set them; one that does not know them loses nothing.
     ///
     /// Upstream: apimachinery/pkg/util/managedfields/internal/fieldmanager.go, decodeLiveOrNew (v1.36.4).
-    fn managers_of_update(&self, live: Option<&Value>, new: Option<&Value>) -> Managers {
-        let of_live = || Managers::from_entries(entries(live)).unwrap_or_default();
+    fn managers_of_update(&self, live: Option<Value>, new: Option<Value>) -> Managers {
+        let of_live = |live| Managers::from_entries(entries(live)).unwrap_or_default();
         if !self.subresource.is_empty() {
-            return of_live();
+            return of_live(live);
         }
-        if is_reset(new) {
+        if is_reset(new.as_ref()) {
             return Managers::default();
         }
         match Managers::from_entries(entries(new)) {
             Ok(managers) if !managers.is_empty() => managers,
-            _ => of_live(),
+            _ => of_live(live),
         }
     }
 
@@ -337,8 +335,8 @@ fn is_reset(entries: Option<&Value>) -> bool {
     }
 }
 
-fn entries(managed_fields: Option<&Value>) -> &[Value] {
-    managed_fields.and_then(Value::as_list).unwrap_or_default()
+fn entries(managed_fields: Option<Value>) -> Vec<Value> {
+    if let Some(Value::List(entries)) = managed_fields { entries } else { Vec::new() }
 }
 
 fn uid(object: &Value) -> &str {

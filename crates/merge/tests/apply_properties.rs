@@ -99,7 +99,7 @@ fn apply(live: Option<&Value>, patch: &Value, by: &str, force: Force) -> Result<
         reset: &[],
         versions: &OneVersion { api_version: "v1", types: Types::Known(&schema) },
         json: Json { read: |_| None, write: |_| String::new() },
-        now: Some(Time::from_unix(1)),
+        now: Time::from_unix(1),
     };
     let mut object = tracker.apply(live.cloned(), patch, by, force)?;
     schema.conform(&mut object).unwrap();

@@ -111,8 +111,8 @@ impl fmt::Debug for Catalog {
 pub async fn load(groups: Vec<Group>, ground: &Ground) -> Result<Catalog> {
     let start = |resource: Resource| async move {
         Ok::<_, Error>(match &resource {
-            Resource { answers: Some(_), .. } => Loaded::Live(Live::answered(resource)),
-            Resource { stands_for: Some(_), .. } => Loaded::Face(Box::new(resource)),
+            it if !it.is_stored() => Loaded::Live(Live::without_objects(resource)),
+            it if it.stands_for.is_some() => Loaded::Face(Box::new(resource)),
             _ => Loaded::Live(Live::start(resource, ground).await?),
         })
     };

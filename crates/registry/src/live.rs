@@ -76,7 +76,7 @@ impl Live {
     }
 
     /// A resource of which nothing is stored.
-    pub fn answered(resource: Resource) -> Arc<Live> {
+    pub fn without_objects(resource: Resource) -> Arc<Live> {
         Arc::new(Live { resource, objects: None })
     }
 

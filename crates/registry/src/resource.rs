@@ -13,6 +13,7 @@ use keelson_schema::Schema;
 use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
+use crate::report::Report;
 use crate::strategy::{Plain, Strategy};
 use crate::subresource::Subresource;
 
@@ -231,6 +232,8 @@ pub struct Resource {
     pub announced: Option<SmolStr>,
     /// Who answers, if nothing is stored.
     pub answers: Option<Arc<dyn Answer>>,
+    /// Who knows the objects, if nothing is stored.
+    pub reports: Option<Arc<dyn Report>>,
     /// What users are told who rely on an effect that is not there yet.
     pub without_effect: Option<&'static str>,
     /// What is special about the kind.
@@ -275,6 +278,7 @@ impl Resource {
             stands_for: None,
             announced: None,
             answers: None,
+            reports: None,
             without_effect: None,
             strategy: Arc::new(Plain),
         }
@@ -354,6 +358,18 @@ impl Resource {
     pub fn answered(mut self, answer: impl Answer) -> Resource {
         self.answers = Some(Arc::new(answer));
         self.verbs(&[Verb::Create])
+    }
+
+    /// Nothing is stored: the objects are found out when somebody asks.
+    #[must_use]
+    pub fn reported(mut self, report: impl Report) -> Resource {
+        self.reports = Some(Arc::new(report));
+        self.verbs(&[Verb::Get, Verb::List])
+    }
+
+    /// Whether there are objects in the store.
+    pub fn is_stored(&self) -> bool {
+        self.answers.is_none() && self.reports.is_none()
     }
 
     /// Whoever writes such an object is warned that nothing acts on it yet.

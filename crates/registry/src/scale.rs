@@ -3,18 +3,15 @@
 //! Upstream: pkg/registry/apps/deployment/storage/storage.go, scaleFromDeployment and scaleUpdatedObjectInfo (v1.36.4).
 
 use keelson_object::selector::label::Selector;
-use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, SmolStr, Value};
+use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, Value};
 
 use crate::error::{Error, Result};
-use crate::resource::{Resource, Scale, Version};
+use crate::resource::Scale;
 
 /// The kind and version in which scales are spoken of.
 pub const KIND: &str = "Scale";
 /// See [`KIND`].
 pub const API_VERSION: &str = "autoscaling/v1";
-
-/// What of the metadata of a scale concerns the object behind it: which one is meant.
-const WHICH: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
 
 /// The scale of `object`.
 pub fn of(object: &Object, at: &Scale) -> Object {
@@ -40,29 +37,6 @@ pub fn of(object: &Object, at: &Scale) -> Object {
     fields.push_new("spec", spec);
     fields.push_new("status", status);
     Object { kind: KIND.into(), api_version: API_VERSION.into(), meta, fields }
-}
-
-/// What applying `scale` means for the object behind it: a patch with its name and the number of replicas.
-pub fn patch(scale: &Value, at: &Scale, version: &Version, resource: &Resource) -> Value {
-    let mut object = Map::new();
-    object.push_new("apiVersion", version.api_version.as_str());
-    object.push_new("kind", resource.kind.as_str());
-    let scale = scale.as_map();
-    if let Some(metadata) = scale.and_then(|it| it.map("metadata")) {
-        let kept = |(key, _): &(&SmolStr, &Value)| WHICH.contains(&key.as_str());
-        let metadata: Map =
-            metadata.iter().filter(kept).map(|(key, value)| (key.clone(), value.clone())).collect();
-        object.push_new("metadata", metadata);
-    }
-    if let Some(replicas) = scale.and_then(|it| it.at("spec.replicas")) {
-        let (parents, field) = at.replicas.rsplit_once('.').unwrap_or(("", at.replicas));
-        let mut map = &mut object;
-        for parent in parents.split('.').filter(|it| !it.is_empty()) {
-            map = map.map_mut(parent);
-        }
-        map.set(field, replicas.clone());
-    }
-    Value::Map(object)
 }
 
 /// `old` with the number that `scale` asks for.

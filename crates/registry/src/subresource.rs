@@ -55,6 +55,8 @@ pub enum Deed {
     Action(Arc<dyn Action>),
     /// A stream to where the object runs.
     Connect,
+    /// Something that others do and we do not yet, and why.
+    NotHere(&'static str),
 }
 
 /// What is asked of an action.
@@ -95,6 +97,12 @@ impl Subresource {
         verbs: &'static [&'static str],
     ) -> Subresource {
         Subresource { name, kind: Some(foreign(api_version, kind)), verbs, deed: Deed::Connect }
+    }
+
+    /// Something that is known, and refused with the reason.
+    pub fn not_here(name: &'static str, api_version: &str, kind: &str, why: &'static str) -> Subresource {
+        let kind = Some(foreign(api_version, kind));
+        Subresource { name, kind, verbs: &["create"], deed: Deed::NotHere(why) }
     }
 
     /// Other verbs.

@@ -74,7 +74,8 @@ pub(crate) async fn route(
 async fn below(call: &Call<'_>, subresource: &Subresource, body: RequestBody) -> Result<Response> {
     match (&subresource.deed, &subresource.kind) {
         (Deed::Action(action), Some(kind)) => handler::action::act(call, kind, action, body).await,
-        _ => handler::connect::connect(call, subresource.name).await,
+        (Deed::NotHere(why), _) => handler::connect::refuse(call, subresource.name, why).await,
+        _ => handler::connect::refuse(call, subresource.name, handler::connect::NO_NODES).await,
     }
 }
 
@@ -222,7 +223,7 @@ fn subresource(found: &Found, info: &RequestInfo, method: &Method) -> Result<Ope
     let (deed, verbs) = (&all[at].deed, all[at].verbs);
     let has = |verb: &str| verbs.contains(&verb);
     match (deed, method) {
-        (Deed::Connect, _) if has(connect_verb(method)) => Ok(Operation::Connect(at)),
+        (Deed::Connect | Deed::NotHere(_), _) if has(connect_verb(method)) => Ok(Operation::Connect(at)),
         (Deed::Part | Deed::Action(_), _) if !rest.is_empty() => Err(Error::NoSuchResource),
         (Deed::Part, &Method::GET) if has("get") => Ok(Operation::Get),
         (Deed::Part, &Method::PUT) if has("update") => Ok(Operation::Update(Part::Named(all[at].name))),

@@ -30,6 +30,10 @@ fn param_kind(object: &Object) -> Cell {
 }
 
 impl Strategy for Policy {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/admissionregistration/v1/defaults.go, SetDefaults_ValidatingAdmissionPolicySpec,
     /// SetDefaults_MutatingAdmissionPolicySpec (v1.36.4).
     fn default(&self, object: &mut Object) {
@@ -51,10 +55,6 @@ impl Strategy for Policy {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

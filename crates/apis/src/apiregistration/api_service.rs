@@ -42,6 +42,10 @@ fn available(object: &Object) -> Cell {
 }
 
 impl Strategy for ApiService {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn default(&self, object: &mut Object) {
         if let Some(spec) = part(&mut object.fields, "spec") {
             service_reference::default(spec);
@@ -62,10 +66,6 @@ impl Strategy for ApiService {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 
     /// Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go, ValidateAPIService (v1.36.4).

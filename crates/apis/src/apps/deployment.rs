@@ -34,6 +34,11 @@ fn ready_of_desired(object: &Object) -> Cell {
 }
 
 impl Strategy for Deployment {
+    /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Status).then_some(&["spec", "metadata.labels"])
+    }
+
     /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_Deployment (v1.36.4).
     fn default(&self, object: &mut Object) {
         let spec = object.fields.map_mut("spec");
@@ -67,11 +72,6 @@ impl Strategy for Deployment {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::take(object, old);
         object.meta.labels = old.meta.labels.clone();
-    }
-
-    /// Upstream: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy.GetResetFields (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        (part == Part::Status).then_some(&["spec", "metadata.labels"])
     }
 
     fn warnings(&self, object: &Object) -> Vec<String> {

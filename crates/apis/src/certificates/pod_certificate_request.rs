@@ -35,6 +35,11 @@ fn annotations(object: &Object) -> Cell {
 }
 
 impl Strategy for PodCertificateRequest {
+    /// Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go, which resets nothing (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Main).then_some(&[])
+    }
+
     /// Upstream: pkg/apis/certificates/v1beta1/zz_generated.defaults.go, SetObjectDefaults_PodCertificateRequest
     /// (v1.36.4).
     fn default(&self, object: &mut Object) {
@@ -51,11 +56,6 @@ impl Strategy for PodCertificateRequest {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    /// Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go, GetResetFields: for the status alone (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        (part == Part::Main).then_some(&[])
     }
 }
 

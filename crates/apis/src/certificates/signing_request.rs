@@ -41,6 +41,16 @@ fn requested_duration(object: &Object) -> Cell {
 }
 
 impl Strategy for SigningRequest {
+    /// Upstream: pkg/registry/certificates/certificates/strategy.go, GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        match part {
+            Part::Main => Some(&["spec", "status"]),
+            Part::Status => Some(&["spec", "status.conditions"]),
+            Part::Named("approval") => Some(&["spec", "status.certificate"]),
+            Part::Scale | Part::Named(_) => None,
+        }
+    }
+
     /// The server says who asks.
     ///
     /// Upstream: pkg/registry/certificates/certificates/strategy.go, PrepareForCreate (v1.36.4).
@@ -67,15 +77,6 @@ impl Strategy for SigningRequest {
         conditions::preserve(object, old, "Approved");
         conditions::preserve(object, old, "Denied");
         conditions::stamp(object, old, context.now());
-    }
-
-    /// Upstream: pkg/registry/certificates/certificates/strategy.go, GetResetFields (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        Some(match part {
-            Part::Status => &["spec", "status.conditions"],
-            Part::Named(APPROVAL) => &["spec", "status.certificate"],
-            _ => &["spec", "status"],
-        })
     }
 
     /// An approver changes nothing but conditions.

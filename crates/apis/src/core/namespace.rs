@@ -24,6 +24,11 @@ pub(crate) fn columns() -> [Column; 3] {
 }
 
 impl Strategy for Namespace {
+    /// Upstream: pkg/registry/core/namespace/strategy.go, namespaceFinalizeStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        matches!(part, Part::Named(_)).then_some(&["status"])
+    }
+
     /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Namespace (v1.36.4).
     fn default(&self, object: &mut Object) {
         label(object);
@@ -68,11 +73,6 @@ impl Strategy for Namespace {
                 spec.remove("finalizers");
             }
         }
-    }
-
-    /// Upstream: pkg/registry/core/namespace/strategy.go, namespaceFinalizeStrategy.GetResetFields (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        matches!(part, Part::Named(_)).then_some(&["status"])
     }
 
     /// A generated name is known only now.

@@ -35,7 +35,7 @@ pub(crate) fn subresources(resource: Resource) -> Resource {
         .subresource(Subresource::connect("attach", "v1", "PodAttachOptions", STREAM))
         .subresource(Subresource::action(parts::BINDING, "v1", "Binding", binding::Binding))
         .with_part(parts::EPHEMERAL_CONTAINERS)
-        .subresource(Subresource::action("eviction", "policy/v1", "Eviction", eviction::Eviction))
+        .subresource(Subresource::action(parts::EVICTION, "policy/v1", "Eviction", eviction::Eviction))
         .subresource(Subresource::connect("exec", "v1", "PodExecOptions", STREAM))
         .subresource(Subresource::connect("log", "v1", "Pod", &["get"]))
         .subresource(Subresource::connect("portforward", "v1", "PodPortForwardOptions", STREAM))
@@ -65,6 +65,12 @@ pub(crate) fn selectable(resource: Resource) -> Resource {
 }
 
 impl Strategy for Pod {
+    /// Upstream: pkg/registry/core/pod/strategy.go, podStatusStrategy.GetResetFields (v1.36.4).
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        let fields = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
+        matches!(part, Part::Status).then_some(fields)
+    }
+
     fn default(&self, object: &mut Object) {
         defaults::fill(object);
     }
@@ -103,11 +109,6 @@ impl Strategy for Pod {
         object.fields = old.fields.clone();
         object.fields.set("status", status);
         object.meta.owner_references = old.meta.owner_references.clone();
-    }
-
-    /// Upstream: pkg/registry/core/pod/strategy.go, podStatusStrategy.GetResetFields (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        (part == Part::Status).then_some(&["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"])
     }
 
     fn prepare_part_update(&self, _: &Context, part: &'static str, object: &mut Object, old: &Object) {

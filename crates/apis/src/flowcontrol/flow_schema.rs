@@ -39,6 +39,10 @@ fn missing(object: &Object) -> Cell {
 }
 
 impl Strategy for FlowSchema {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/flowcontrol/v1/defaults.go, SetDefaults_FlowSchemaSpec (v1.36.4).
     fn default(&self, object: &mut Object) {
         fill(object.fields.map_mut("spec"), "matchingPrecedence", 1000);
@@ -54,10 +58,6 @@ impl Strategy for FlowSchema {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 }
 

@@ -36,6 +36,10 @@ fn number(map: Option<&Map>, field: &str) -> Cell {
 }
 
 impl Strategy for PriorityLevel {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/flowcontrol/v1/defaults.go, SetDefaults_LimitedPriorityLevelConfiguration,
     /// SetDefaults_ExemptPriorityLevelConfiguration, SetDefaults_QueuingConfiguration (v1.36.4).
     fn default(&self, object: &mut Object) {
@@ -65,10 +69,6 @@ impl Strategy for PriorityLevel {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 }
 

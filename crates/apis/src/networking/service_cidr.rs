@@ -31,6 +31,13 @@ fn ranges(object: &Object) -> Cell {
 
 /// Upstream: pkg/registry/networking/servicecidr/strategy.go (v1.36.4).
 impl Strategy for ServiceCidr {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        match part {
+            Part::Main if !self.wipes_status => Some(&[]),
+            _ => status::reset_alone(part),
+        }
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         if self.wipes_status {
             status::clear(object);
@@ -45,13 +52,6 @@ impl Strategy for ServiceCidr {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        match part {
-            Part::Main if !self.wipes_status => Some(&[]),
-            _ => status::reset_alone(part),
-        }
     }
 }
 

@@ -81,6 +81,10 @@ fn state(object: &Object) -> Cell {
 }
 
 impl Strategy for ResourceClaim {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn default(&self, object: &mut Object) {
         part(&mut object.fields, "spec").into_iter().for_each(claim_spec::default);
         let allocation = part(&mut object.fields, "status").and_then(|it| part(it, "allocation"));
@@ -107,10 +111,6 @@ impl Strategy for ResourceClaim {
         if self.has_devices || reported {
             drop_deallocated(object, old);
         }
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {

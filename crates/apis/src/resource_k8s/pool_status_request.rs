@@ -87,6 +87,10 @@ fn completed(object: &Object) -> Cell {
 }
 
 impl Strategy for ResourcePoolStatusRequest {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     /// Upstream: pkg/apis/resource/v1alpha3/defaults.go, SetDefaults_ResourcePoolStatusRequestSpec (v1.36.4).
     fn default(&self, object: &mut Object) {
         if let Some(spec) = part(&mut object.fields, "spec") {
@@ -104,10 +108,6 @@ impl Strategy for ResourcePoolStatusRequest {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 }
 

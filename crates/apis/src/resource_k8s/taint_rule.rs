@@ -29,6 +29,10 @@ fn added(object: &Object) -> Cell {
 }
 
 impl Strategy for DeviceTaintRule {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        status::reset_alone(part)
+    }
+
     fn prepare_create(&self, context: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
         taint(object).into_iter().for_each(|taint| date(context, taint));
@@ -51,10 +55,6 @@ impl Strategy for DeviceTaintRule {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
     }
 }
 

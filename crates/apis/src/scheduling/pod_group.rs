@@ -73,6 +73,14 @@ fn state(object: &Object) -> Cell {
 }
 
 impl Strategy for PodGroup {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        match part {
+            // The plain store of upstream has forgotten to say so.
+            Part::Main => Some(&[]),
+            _ => status::reset_alone(part),
+        }
+    }
+
     /// Upstream: pkg/apis/scheduling/v1alpha2/zz_generated.defaults.go, SetObjectDefaults_PodGroup (v1.36.4).
     fn default(&self, object: &mut Object) {
         object.fields.map_mut("spec").default_to("disruptionMode", DISRUPTION_MODE);
@@ -100,14 +108,6 @@ impl Strategy for PodGroup {
         // Only claims in the spec keep them; that they were in the status before does not.
         let spec_alone = [("spec".into(), old.fields.get("spec").cloned().unwrap_or_default())];
         self.off_in_status.drop_new(&mut object.fields, Some(&spec_alone.into_iter().collect()));
-    }
-
-    /// Upstream: pkg/registry/scheduling/podgroup/storage/storage.go, NewREST: the plain store has no ResetFieldsStrategy (v1.36.4).
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        match part {
-            Part::Main => Some(&[]),
-            _ => status::reset_alone(part),
-        }
     }
 }
 

@@ -8,6 +8,10 @@ use keelson_registry::{Context, Strategy};
 pub(crate) struct Apart;
 
 impl Strategy for Apart {
+    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
+        reset_alone(part)
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         clear(object);
     }
@@ -18,10 +22,6 @@ impl Strategy for Apart {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         alone(object, old);
-    }
-
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        reset_alone(part)
     }
 }
 
@@ -56,11 +56,9 @@ pub(crate) fn alone(object: &mut Object, old: &Object) {
     meta.owner_references = there.owner_references.clone();
 }
 
-/// What is told of owners where the status is written [`alone`].
-///
-/// Upstream: pkg/registry/**/strategy.go, GetResetFields (v1.36.4).
+/// What nobody comes to own through a status that is written [`alone`].
 pub(crate) fn reset_alone(part: Part) -> Option<&'static [&'static str]> {
-    (part == Part::Status).then_some(&["metadata", "spec"])
+    matches!(part, Part::Status).then_some(&["metadata", "spec"])
 }
 
 #[cfg(test)]

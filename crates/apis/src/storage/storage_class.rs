@@ -1,9 +1,10 @@
 //! StorageClass: a kind of storage that volumes are made from.
 
-use keelson_object::{Cell, Object};
+use keelson_object::{Cell, Object, Path};
 use keelson_registry::{Column, Strategy};
 
 use crate::shared::cells;
+use crate::shared::node_labels::outdated;
 
 /// Which class is taken when a claim names none, in the words of today and of yesterday.
 const IS_DEFAULT: [&str; 2] =
@@ -30,11 +31,26 @@ impl Strategy for StorageClass {
         object.fields.default_to("reclaimPolicy", "Delete");
         object.fields.default_to("volumeBindingMode", "Immediate");
     }
+
+    /// Upstream: pkg/api/storage/util.go, GetWarningsForStorageClass (v1.36.4).
+    fn warnings(&self, object: &Object) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (i, topology) in object.fields.maps("allowedTopologies").enumerate() {
+            for (j, expression) in topology.maps("matchLabelExpressions").enumerate() {
+                let at =
+                    Path::root("allowedTopologies").index(i).key("matchLabelExpressions").index(j).key("key");
+                let advice = expression.str("key").and_then(outdated);
+                warnings.extend(advice.map(|advice| format!("{}: {advice}", at.as_str())));
+            }
+        }
+        warnings
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use keelson_object::Cell;
+    use keelson_registry::Strategy;
 
     use super::{StorageClass, columns};
     use crate::shared::testing::decoded;
@@ -58,5 +74,15 @@ mod tests {
             ["a (default)", "p", "Retain", "WaitForFirstConsumer"],
             true,
         );
+    }
+
+    #[test]
+    fn outdated_labels_of_nodes_are_told() {
+        let text = r#"{"provisioner": "p", "allowedTopologies": [{"matchLabelExpressions":
+            [{"key": "z", "values": ["a"]}, {"key": "beta.kubernetes.io/arch", "values": ["a"]}]}]}"#;
+        let object = decoded(&StorageClass, "storage.k8s.io/v1 StorageClass", text);
+        let expected = "allowedTopologies[0].matchLabelExpressions[1].key: deprecated since v1.14; \
+            use \"kubernetes.io/arch\" instead";
+        assert_eq!(StorageClass.warnings(&object), [expected]);
     }
 }

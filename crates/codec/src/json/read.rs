@@ -52,8 +52,7 @@ pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Er
         return Ok((SmolStr::new(text), stop + 1));
     }
     // What is not UTF-8 is found text by text: checking all of `data` for one of them does not pay.
-    let mut reader = Reader { data, at, ..Reader::new(&[]) };
-    reader.whole = None;
+    let mut reader = Reader { data, at, whole: None, ..Reader::new(&[]) };
     let text = reader.text().map_err(|error| *error)?;
     Ok((text, reader.at))
 }

@@ -51,12 +51,14 @@ fn items_of(list: List<'_>, items: &[Value]) -> FieldSet {
         }
     }
     let mut set = FieldSet::of(nodes);
-    set.nodes_mut().dedup_by(|later, first| {
-        let is_same = later.element == first.element;
-        if is_same {
-            first.below = FieldSet::new();
-        }
-        is_same
-    });
+    if set.nodes().windows(2).any(|pair| pair[0].element == pair[1].element) {
+        set.nodes_mut().dedup_by(|later, first| {
+            let is_same = later.element == first.element;
+            if is_same {
+                first.below = FieldSet::new();
+            }
+            is_same
+        });
+    }
     set
 }

@@ -81,8 +81,7 @@ impl Level {
 
     /// What two readings of the same pair of values found.
     fn join(self, other: Level) -> Level {
-        let join =
-            |a: Vec<Node>, b: Vec<Node>| std::mem::take(FieldSet::of(a).union(&FieldSet::of(b)).nodes_mut());
+        let join = |a: Vec<Node>, b: Vec<Node>| FieldSet::of(a).union(&FieldSet::of(b)).nodes().to_vec();
         Level {
             removed: join(self.removed, other.removed),
             modified: join(self.modified, other.modified),

@@ -44,9 +44,12 @@ impl Element {
         Ok(Some(match text.as_bytes()[0] {
             b'f' => Element::Field(rest.into()),
             b'v' => Element::Value(json(rest)?),
-            b'k' => match json(rest)? {
-                Value::Map(map) => Element::key(map.into_iter().collect()),
-                other => return Err(format!("expected an object, got {}", other.json_type())),
+            b'k' => match (one_text(rest), rest) {
+                (Some(field), _) => Element::Key(Arc::new([field])),
+                (None, rest) => match json(rest)? {
+                    Value::Map(map) => Element::key(map.into_iter().collect()),
+                    other => return Err(format!("expected an object, got {}", other.json_type())),
+                },
             },
             b'i' => Element::Index(
                 rest.parse().map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", quote(rest)))?,
@@ -55,16 +58,27 @@ impl Element {
         }))
     }
 
+    /// Whether `text`, from which this was read, is the form of `fieldsV1`: of some steps it has more than one.
+    pub(super) fn is_written_as(&self, text: &str) -> bool {
+        match self {
+            Element::Field(_) => true,
+            Element::Key(fields) => match &fields[..] {
+                [(name, Value::String(value))] if is_plain(name) && is_plain(value) => {
+                    // `k:{"`, `":"` and `"}`: spaces would make it longer.
+                    text.len() == name.len() + value.len() + 9
+                }
+                _ => self.to_text() == text,
+            },
+            _ => self.to_text() == text,
+        }
+    }
+
     /// The form of `fieldsV1`.
     pub fn to_text(&self) -> SmolStr {
         let mut text = String::new();
         match self {
-            Element::Field(name) => {
-                // Most names fit into a small string, so this allocates once at most.
-                text.reserve(name.len() + 2);
-                text.push_str("f:");
-                text.push_str(name);
-            }
+            // Most names fit into a small string.
+            Element::Field(name) => return ["f:", name].into_iter().collect(),
             Element::Key(fields) => {
                 text.push_str("k:{");
                 for (at, (name, value)) in fields.iter().enumerate() {
@@ -152,6 +166,17 @@ impl fmt::Display for Element {
 /// A path as upstream's messages print it.
 pub(super) fn display(path: &[Element]) -> String {
     path.iter().map(ToString::to_string).collect()
+}
+
+/// The field of `{"name":"web"}`: what almost every key is. `None` if it is not that simple.
+fn one_text(text: &str) -> Option<(SmolStr, Value)> {
+    let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+    (is_plain(name) && is_plain(value)).then(|| (name.into(), value.into()))
+}
+
+/// Whether JSON writes the text as it is, and reads it so.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|it| matches!(it, b' '..=b'~') && !matches!(it, b'"' | b'\\' | b'<' | b'>' | b'&'))
 }
 
 fn json(text: &str) -> Result<Value, String> {

@@ -19,14 +19,15 @@
 //! Upstream: structured-merge-diff/fieldpath/set.go (v6).
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use keelson_object::{Map, Value};
 
 use super::element::Element;
 
-/// A set of paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSet(Vec<Node>);
+/// A set of paths. Parts of it are shared with the sets that it was made from: copying one costs nothing.
+#[derive(Clone, Debug, Default)]
+pub struct FieldSet(Option<Arc<Vec<Node>>>);
 
 /// A step, whether the path that ends here is in the set, and what is below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(super) struct Node {
 impl FieldSet {
     /// The empty set.
     pub const fn new() -> FieldSet {
-        FieldSet(Vec::new())
+        FieldSet(None)
     }
 
     /// The set of nodes with distinct elements, in any order.
@@ -47,7 +48,11 @@ impl FieldSet {
         if !nodes.is_sorted_by(|a, b| a.element < b.element) {
             nodes.sort_unstable_by(|a, b| a.element.cmp(&b.element));
         }
-        FieldSet(nodes)
+        FieldSet::sorted(nodes)
+    }
+
+    fn sorted(nodes: Vec<Node>) -> FieldSet {
+        FieldSet((!nodes.is_empty()).then(|| Arc::new(nodes)))
     }
 
     /// The set of paths of fields: `metadata.name`.
@@ -61,27 +66,29 @@ impl FieldSet {
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
-        &self.0
+        self.0.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    /// The nodes to edit. They stay sorted and distinct, and none of them stands for nothing.
     pub(super) fn nodes_mut(&mut self) -> &mut Vec<Node> {
-        &mut self.0
+        Arc::make_mut(self.0.get_or_insert_default())
     }
 
     /// Adds a path. The empty path is the whole object, which nobody owns.
     pub fn insert(&mut self, path: &[Element]) {
         let Some((first, rest)) = path.split_first() else { return };
-        let at = match self.0.binary_search_by(|node| node.element.cmp(first)) {
+        let nodes = self.nodes_mut();
+        let at = match nodes.binary_search_by(|node| node.element.cmp(first)) {
             Ok(at) => at,
             Err(at) => {
-                self.0.insert(at, Node { element: first.clone(), is_member: false, below: FieldSet::new() });
+                nodes.insert(at, Node { element: first.clone(), is_member: false, below: FieldSet::new() });
                 at
             }
         };
         if rest.is_empty() {
-            self.0[at].is_member = true;
+            nodes[at].is_member = true;
         } else {
-            self.0[at].below.insert(rest);
+            nodes[at].below.insert(rest);
         }
     }
 
@@ -96,16 +103,17 @@ impl FieldSet {
 
     /// Whether there is nothing in the set.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.nodes().is_empty()
     }
 
     /// How many paths are in the set.
     pub fn len(&self) -> usize {
-        self.0.iter().map(|node| usize::from(node.is_member) + node.below.len()).sum()
+        self.nodes().iter().map(|node| usize::from(node.is_member) + node.below.len()).sum()
     }
 
     pub(super) fn node(&self, element: &Element) -> Option<&Node> {
-        self.0.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.0[at])
+        let nodes = self.nodes();
+        nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &nodes[at])
     }
 
     /// The node of a field.
@@ -114,11 +122,15 @@ impl FieldSet {
             Element::Field(field) => field.as_str().cmp(name),
             _ => Ordering::Greater,
         };
-        self.0.binary_search_by(order).ok().map(|at| &self.0[at])
+        let nodes = self.nodes();
+        nodes.binary_search_by(order).ok().map(|at| &nodes[at])
     }
 
     /// What is in either set.
     pub fn union(&self, other: &FieldSet) -> FieldSet {
+        if self.is_empty() || other.is_empty() {
+            return if self.is_empty() { other.clone() } else { self.clone() };
+        }
         self.join(other, |pair| {
             Some(match pair {
                 Pair::Left(node) | Pair::Right(node) => node.clone(),
@@ -133,6 +145,9 @@ impl FieldSet {
 
     /// What is in both sets.
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        if self.is_empty() || other.is_empty() {
+            return FieldSet::new();
+        }
         self.join(other, |pair| match pair {
             Pair::Left(_) | Pair::Right(_) => None,
             Pair::Both(a, b) => node(a, a.is_member && b.is_member, a.below.intersection(&b.below)),
@@ -141,6 +156,9 @@ impl FieldSet {
 
     /// What is in this set and not in the other. What is below a path of the other set stays.
     pub fn difference(&self, other: &FieldSet) -> FieldSet {
+        if self.is_empty() || other.is_empty() {
+            return self.clone();
+        }
         self.join(other, |pair| match pair {
             Pair::Left(node) => Some(node.clone()),
             Pair::Right(_) => None,
@@ -150,6 +168,9 @@ impl FieldSet {
 
     /// What is in this set and neither in the other nor below one of its paths.
     pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
+        if self.is_empty() || other.is_empty() {
+            return self.clone();
+        }
         self.join(other, |pair| match pair {
             Pair::Left(node) => Some(node.clone()),
             Pair::Right(_) => None,
@@ -160,8 +181,8 @@ impl FieldSet {
 
     /// Whether every path of this set is in the other.
     pub fn is_subset(&self, other: &FieldSet) -> bool {
-        let mut theirs = other.0.iter();
-        self.0.iter().all(|node| {
+        let mut theirs = other.nodes().iter();
+        self.nodes().iter().all(|node| {
             let found = theirs.find(|it| it.element >= node.element);
             found.is_some_and(|it| {
                 it.element == node.element
@@ -174,7 +195,7 @@ impl FieldSet {
     /// The paths with nothing below.
     pub fn leaves(&self) -> FieldSet {
         let leaf = |it: &Node| node(it, it.is_member && it.below.is_empty(), it.below.leaves());
-        FieldSet(self.0.iter().filter_map(leaf).collect())
+        FieldSet::sorted(self.nodes().iter().filter_map(leaf).collect())
     }
 
     /// All paths; those that end at a level come before those that go on.
@@ -185,10 +206,10 @@ impl FieldSet {
     }
 
     fn collect(&self, prefix: &mut Vec<Element>, into: &mut Vec<Vec<Element>>) {
-        for node in self.0.iter().filter(|it| it.is_member) {
+        for node in self.nodes().iter().filter(|it| it.is_member) {
             into.push(prefix.iter().cloned().chain([node.element.clone()]).collect());
         }
-        for node in &self.0 {
+        for node in self.nodes() {
             prefix.push(node.element.clone());
             node.below.collect(prefix, into);
             prefix.pop();
@@ -202,17 +223,26 @@ impl FieldSet {
         Ok(read(value)?.0)
     }
 
+    /// Whether this is the other set and was not made anew.
+    pub(super) fn is_shared_with(&self, other: &FieldSet) -> bool {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Writes `fieldsV1`.
     pub fn to_value(&self) -> Value {
-        let mut map = Map::with_capacity(self.0.len());
+        let mut map = Map::with_capacity(self.nodes().len());
         self.write(&mut map);
         Value::Map(map)
     }
 
     fn write(&self, map: &mut Map) {
-        for node in &self.0 {
+        for node in self.nodes() {
             let own = node.is_member && !node.below.is_empty();
-            let mut below = Map::with_capacity(node.below.0.len() + usize::from(own));
+            let mut below = Map::with_capacity(node.below.nodes().len() + usize::from(own));
             if own {
                 below.push_new(".", Map::new());
             }
@@ -222,7 +252,7 @@ impl FieldSet {
     }
 
     fn join(&self, other: &FieldSet, mut choose: impl FnMut(Pair<'_>) -> Option<Node>) -> FieldSet {
-        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let (mut left, mut right) = (self.nodes().iter().peekable(), other.nodes().iter().peekable());
         let mut nodes = Vec::new();
         loop {
             let pair = match (left.peek(), right.peek()) {
@@ -233,7 +263,7 @@ impl FieldSet {
                 },
                 (Some(a), None) => Pair::Left(a),
                 (None, Some(b)) => Pair::Right(b),
-                (None, None) => return FieldSet(nodes),
+                (None, None) => return FieldSet::sorted(nodes),
             };
             if !matches!(pair, Pair::Right(_)) {
                 left.next();
@@ -246,6 +276,14 @@ impl FieldSet {
     }
 }
 
+impl PartialEq for FieldSet {
+    fn eq(&self, other: &FieldSet) -> bool {
+        self.nodes() == other.nodes()
+    }
+}
+
+impl Eq for FieldSet {}
+
 enum Pair<'n> {
     Left(&'n Node),
     Right(&'n Node),
@@ -257,36 +295,67 @@ fn node(like: &Node, is_member: bool, below: FieldSet) -> Option<Node> {
     (is_member || !below.is_empty()).then(|| Node { element: like.element.clone(), is_member, below })
 }
 
+/// Whether a set was read in the form in which it would be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    AsWritten,
+    Other,
+}
+
+/// Reads `fieldsV1`.
+pub(super) fn read(value: &Value) -> Result<(FieldSet, Form), String> {
+    let mut form = Form::AsWritten;
+    let (set, _) = below(value, &mut form)?;
+    Ok((set, form))
+}
+
 /// The set below, and whether what is above is a member itself.
-fn read(value: &Value) -> Result<(FieldSet, bool), String> {
+fn below(value: &Value, form: &mut Form) -> Result<(FieldSet, bool), String> {
     let map = match value {
         Value::Map(map) => map,
-        Value::Null => return Ok((FieldSet::new(), true)),
+        Value::Null => {
+            *form = Form::Other;
+            return Ok((FieldSet::new(), true));
+        }
         other => return Err(format!("expected an object of fields, got {}", other.json_type())),
     };
     let mut is_member = false;
     let mut nodes: Vec<Node> = Vec::with_capacity(map.len());
-    for (key, value) in map.iter() {
+    for (at, (key, value)) in map.iter().enumerate() {
         if key == "." {
             is_member = true;
+            if at > 0 || map.len() == 1 || value.as_map().is_none_or(|it| !it.is_empty()) {
+                *form = Form::Other;
+            }
             continue;
         }
         let element = Element::parse(key).map_err(|error| format!("parsing key as path element: {error}"))?;
-        let Some(element) = element else { continue };
-        let (below, own) = read(value)?;
+        let Some(element) = element else {
+            *form = Form::Other;
+            continue;
+        };
+        if *form == Form::AsWritten && !element.is_written_as(key) {
+            *form = Form::Other;
+        }
+        if nodes.last().is_some_and(|it| it.element >= element) {
+            *form = Form::Other;
+        }
+        let (below, own) = below(value, form)?;
         nodes.push(Node { element, is_member: own, below });
     }
     let is_member = is_member || nodes.is_empty();
     let mut set = FieldSet::of(nodes);
     // The same step written in two ways: `v:1` and `v:1.0`.
-    set.0.dedup_by(|later, first| {
-        let is_same = later.element == first.element;
-        if is_same {
-            first.is_member |= later.is_member;
-            first.below = first.below.union(&later.below);
-        }
-        is_same
-    });
+    if *form == Form::Other && set.nodes().windows(2).any(|pair| pair[0].element == pair[1].element) {
+        set.nodes_mut().dedup_by(|later, first| {
+            let is_same = later.element == first.element;
+            if is_same {
+                first.is_member |= later.is_member;
+                first.below = first.below.union(&later.below);
+            }
+            is_same
+        });
+    }
     Ok((set, is_member))
 }
 

@@ -4,7 +4,7 @@ use keelson_object::scalar::{Time, quote};
 use keelson_object::{Map, SmolStr, Value};
 
 use super::Refusal;
-use super::field_set::FieldSet;
+use super::field_set::{self, FieldSet, Form};
 use super::values;
 
 /// More managers that update than this are not told apart: the oldest become one.
@@ -82,6 +82,8 @@ pub struct Managed {
     pub time: Option<Time>,
     /// Which fields.
     pub fields: FieldSet,
+    /// What was read, in the form in which it would be written: it is written again if the fields are still the same.
+    pub(super) read: Option<(FieldSet, Value)>,
 }
 
 /// All managers of an object.
@@ -92,10 +94,10 @@ impl Managers {
     /// Reads `managedFields`.
     ///
     /// Upstream: apimachinery/pkg/util/managedfields/internal/managedfields.go, DecodeManagedFields (v1.36.4).
-    pub fn from_entries(entries: &[Value]) -> Result<Managers, Refusal> {
+    pub fn from_entries(entries: Vec<Value>) -> Result<Managers, Refusal> {
         let mut managers = Managers(Vec::with_capacity(entries.len()));
-        for (at, entry) in entries.iter().enumerate() {
-            let managed = read(at, entry.as_map()).map_err(Refusal::Internal)?;
+        for (at, entry) in entries.into_iter().enumerate() {
+            let managed = read(at, entry).map_err(Refusal::Internal)?;
             match managers.get_mut(&managed.id) {
                 Some(earlier) => *earlier = managed,
                 None => managers.0.push(managed),
@@ -114,7 +116,7 @@ impl Managers {
                 |it: &Managed| [it.id.name.clone(), it.api_version.clone(), it.id.subresource.clone()];
             key(a).cmp(&key(b)).then_with(|| names(a).cmp(&names(b)))
         });
-        self.0.iter().map(write).collect()
+        self.0.into_iter().map(write).collect()
     }
 
     /// What a manager owns.
@@ -185,18 +187,36 @@ impl Managers {
     }
 }
 
+/// Whether two lists of `managedFields` differ in nothing but times, and do differ.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/fieldmanager/equality.go, IgnoreManagedFieldsTimestampsTransformer
+/// (v1.36.4).
+pub fn differ_in_times_only(old: &[Value], new: &[Value]) -> bool {
+    let is_same = |old: &Value, new: &Value| match (old, new) {
+        (Value::Map(old), Value::Map(new)) => {
+            let mut keys = old.iter().chain(new.iter()).map(|(key, _)| key).filter(|it| *it != "time");
+            keys.all(|key| old.get(key) == new.get(key))
+        }
+        _ => old == new,
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new)) && old != new
+}
+
 fn seconds(time: Option<Time>) -> i64 {
     time.map_or(0, Time::unix)
 }
 
-fn read(at: usize, entry: Option<&Map>) -> Result<Managed, String> {
-    const NONE: &Map = &Map::new();
-    let entry = entry.unwrap_or(NONE);
-    let text = |key: &str| SmolStr::new(entry.str(key).unwrap_or_default());
+fn read(at: usize, entry: Value) -> Result<Managed, String> {
+    let Value::Map(mut entry) = entry else { return Err("operation must be `Apply` or `Update`".to_owned()) };
     let operation = match entry.str("operation") {
         Some("Apply") => Operation::Apply,
         Some("Update") => Operation::Update,
         _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+    };
+    let written = entry.remove("fieldsV1").filter(|it| !it.is_null());
+    let text = |key: &str| match entry.get(key) {
+        Some(Value::String(text)) => text.clone(),
+        _ => SmolStr::default(),
     };
     let api_version = text("apiVersion");
     if api_version.is_empty() {
@@ -207,8 +227,10 @@ fn read(at: usize, entry: Option<&Map>) -> Result<Managed, String> {
         "" => return Err(format!("missing fieldsType in managed fields entry {at}")),
         other => return Err(format!("invalid fieldsType {} in managed fields entry {at}", quote(other))),
     }
-    let fields = entry.get("fieldsV1").filter(|it| !it.is_null()).map(FieldSet::from_value);
-    let fields = fields.transpose().map_err(|error| format!("error decoding set: {error}"))?;
+    let (fields, form) = match &written {
+        Some(written) => field_set::read(written).map_err(|error| format!("error decoding set: {error}"))?,
+        None => (FieldSet::new(), Form::Other),
+    };
     Ok(Managed {
         id: Id {
             name: text("manager"),
@@ -218,25 +240,57 @@ fn read(at: usize, entry: Option<&Map>) -> Result<Managed, String> {
         },
         api_version,
         time: entry.str("time").and_then(|it| Time::parse(it).ok()),
-        fields: fields.unwrap_or_default(),
+        read: written.filter(|_| form == Form::AsWritten).map(|written| (fields.clone(), written)),
+        fields,
     })
 }
 
-fn write(managed: &Managed) -> Value {
+fn write(managed: Managed) -> Value {
     let mut entry = Map::with_capacity(7);
     let mut put = |key: &'static str, value: Value| entry.push_new(SmolStr::new_static(key), value);
     if !managed.id.name.is_empty() {
-        put("manager", managed.id.name.clone().into());
+        put("manager", managed.id.name.into());
     }
     put("operation", managed.id.operation.name().into());
-    put("apiVersion", managed.api_version.clone().into());
+    put("apiVersion", managed.api_version.into());
     if let Some(time) = managed.time {
         put("time", time.to_string().into());
     }
     put("fieldsType", "FieldsV1".into());
-    put("fieldsV1", managed.fields.to_value());
+    put(
+        "fieldsV1",
+        match managed.read {
+            Some((fields, written)) if fields.is_shared_with(&managed.fields) => written,
+            _ => managed.fields.to_value(),
+        },
+    );
     if !managed.id.subresource.is_empty() {
-        put("subresource", managed.id.subresource.clone().into());
+        put("subresource", managed.id.subresource.into());
     }
     Value::Map(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differ_in_times_only;
+    use keelson_codec::json;
+    use keelson_object::Value;
+
+    #[test]
+    fn times_alone_are_no_difference() {
+        let entries = |text: &str| match json::read(text.as_bytes()).unwrap().value {
+            Value::List(entries) => entries,
+            other => panic!("{other:?}"),
+        };
+        let check = |old: &str, new: &str, expected: bool| {
+            assert_eq!(differ_in_times_only(&entries(old), &entries(new)), expected, "{old} {new}");
+        };
+        check("[]", "[]", false);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"a","time":"1"}]"#, false);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"a","time":"2"}]"#, true);
+        check(r#"[{"manager":"a"}]"#, r#"[{"manager":"a","time":"2"}]"#, true);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"b","time":"2"}]"#, false);
+        check(r#"[{"manager":"a","time":"1"}]"#, r#"[{"manager":"a","time":"2","subresource":"s"}]"#, false);
+        check(r#"[{"manager":"a","time":"1"}]"#, "[]", false);
+    }
 }

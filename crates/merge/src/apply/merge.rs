@@ -81,6 +81,11 @@ impl Positions {
 }
 
 fn merge_items(list: List<'_>, live: &[Value], patch: &[Value]) -> Vec<Value> {
+    if live.len() == patch.len() && live.iter().zip(patch).all(|(live, patch)| list.is_same_item(live, patch))
+    {
+        // The patch has no duplicates, so this is all that there is to find out.
+        return live.iter().zip(patch).map(|(live, patch)| merge(list.item(), live, patch)).collect();
+    }
     let (live, patch) = (steps(list, live), steps(list, patch));
     let (in_live, in_patch) = (Positions::of(&live), Positions::of(&patch));
     // For each item of the patch, where it is there already; for each that is there, where the patch has it.

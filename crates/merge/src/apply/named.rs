@@ -25,27 +25,53 @@ pub(super) fn with_named(place: Place<'_>, set: &FieldSet) -> FieldSet {
 ///
 /// Upstream: structured-merge-diff/typed/reconcile_schema.go (v6).
 pub(super) fn reconcile(place: Place<'_>, set: &mut FieldSet) {
-    if matches!(place.face(None), Face::Map(of) if of.is_deduced()) {
+    if !needs_reconciling(place, set) {
         return;
     }
     for node in set.nodes_mut() {
-        if node.below.is_empty() {
-            // A leaf; what it stands for may have fields today, but they are not in this set.
-            continue;
-        }
         let below = step(place, &node.element);
-        let is_whole = match below.face(None) {
-            Face::List(list) => list.is_atomic(),
-            Face::Map(of) => of.is_atomic,
-            Face::Scalar(_) | Face::Nothing => continue,
-        };
-        if is_whole {
-            node.is_member = true;
-            node.below = FieldSet::new();
-        } else {
-            reconcile(below, &mut node.below);
+        match owned_as(below, node) {
+            Owned::InParts => reconcile(below, &mut node.below),
+            Owned::Whole => {
+                node.is_member = true;
+                node.below = FieldSet::new();
+            }
+            Owned::AsItIs => {}
         }
     }
+}
+
+/// Almost always not, and then the set stays shared.
+fn needs_reconciling(place: Place<'_>, set: &FieldSet) -> bool {
+    if matches!(place.face(None), Face::Map(of) if of.is_deduced()) {
+        return false;
+    }
+    set.nodes().iter().filter(|it| !it.below.is_empty()).any(|node| {
+        let below = step(place, &node.element);
+        match owned_as(below, node) {
+            Owned::InParts => needs_reconciling(below, &node.below),
+            Owned::Whole => true,
+            Owned::AsItIs => false,
+        }
+    })
+}
+
+enum Owned {
+    InParts,
+    Whole,
+    AsItIs,
+}
+
+/// How the schema wants a node to be owned.
+fn owned_as(place: Place<'_>, node: &Node) -> Owned {
+    let is_whole = match place.face(None) {
+        // Of a leaf there are no parts.
+        _ if node.below.is_empty() => return Owned::AsItIs,
+        Face::List(list) => list.is_atomic(),
+        Face::Map(of) => of.is_atomic,
+        Face::Scalar(_) | Face::Nothing => return Owned::AsItIs,
+    };
+    if is_whole { Owned::Whole } else { Owned::InParts }
 }
 
 /// Where a step leads.

@@ -5,10 +5,13 @@
 //!
 //! Upstream: kube-openapi/pkg/schemaconv/{smd,openapi}.go, structured-merge-diff/typed/helpers.go (v1.36.4, v6).
 
-use keelson_object::{SmolStr, Value};
+use std::sync::Arc;
+
+use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::{Field, ListType, Schema, Shape, Struct, Type};
 
 use super::element::Element;
+use super::values::same;
 
 /// What may be at a path.
 #[derive(Clone, Copy)]
@@ -139,33 +142,67 @@ impl<'s> List<'s> {
     ///
     /// Upstream: structured-merge-diff/typed/helpers.go, listItemToPathElement (v6).
     pub(super) fn element(self, item: &Value) -> Result<Element, String> {
-        let wrong = |text: &str| Err(text.to_owned());
+        self.check(item)?;
         match (self.items, item) {
-            (Items::Atomic, _) => wrong("invalid indexing of non-associative list"),
-            (Items::Set, Value::Map(_)) => {
-                wrong("associative list without keys has an element that's a map type")
+            (Items::Keys([key]), Value::Map(map)) => {
+                let value = self.key(map, key).unwrap_or_default();
+                Ok(Element::Key(Arc::new([(key.clone(), value)])))
             }
-            (Items::Set, Value::List(_)) => wrong("not supported: associative list with lists as elements"),
-            (Items::Set, Value::Null) => {
-                wrong("associative list without keys has an element that's an explicit null")
-            }
-            (Items::Set, scalar) => Ok(Element::Value(scalar.clone())),
-            (Items::Keys(_), Value::Null) => wrong("associative list with keys may not have a null element"),
             (Items::Keys(keys), Value::Map(map)) => {
-                let value = |key: &SmolStr| map.get(key).cloned().or_else(|| self.default(key));
-                let found: Vec<_> = keys.iter().filter_map(|key| Some((key.clone(), value(key)?))).collect();
-                if found.is_empty() {
-                    let keys: Vec<_> = keys.iter().map(|it| keelson_object::scalar::quote(it)).collect();
-                    return Err(format!(
-                        "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
-                         default values for any key fields)",
-                        keys.join(" ")
-                    ));
-                }
-                Ok(Element::key(found))
+                let found = keys.iter().filter_map(|key| Some((key.clone(), self.key(map, key)?)));
+                Ok(Element::key(found.collect()))
             }
-            (Items::Keys(_), _) => wrong("associative list with keys may not have non-map elements"),
+            (_, scalar) => Ok(Element::Value(scalar.clone())),
         }
+    }
+
+    /// Whether an item has a step to it; an error says why not.
+    pub(super) fn check(self, item: &Value) -> Result<(), String> {
+        let problem = match (self.items, item) {
+            (Items::Atomic, _) => "invalid indexing of non-associative list",
+            (Items::Set, Value::Map(_)) => "associative list without keys has an element that's a map type",
+            (Items::Set, Value::List(_)) => "not supported: associative list with lists as elements",
+            (Items::Set, Value::Null) => {
+                "associative list without keys has an element that's an explicit null"
+            }
+            (Items::Set, _) => return Ok(()),
+            (Items::Keys(keys), Value::Map(map)) => {
+                if keys.iter().any(|key| map.contains(key) || self.default(key).is_some()) {
+                    return Ok(());
+                }
+                let keys: Vec<_> = keys.iter().map(|it| keelson_object::scalar::quote(it)).collect();
+                return Err(format!(
+                    "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
+                     default values for any key fields)",
+                    keys.join(" ")
+                ));
+            }
+            (Items::Keys(_), Value::Null) => "associative list with keys may not have a null element",
+            (Items::Keys(_), _) => "associative list with keys may not have non-map elements",
+        };
+        Err(problem.to_owned())
+    }
+
+    /// Whether two items, which have a step, have the same.
+    pub(super) fn is_same_item(self, a: &Value, b: &Value) -> bool {
+        match (self.items, a, b) {
+            (Items::Keys(keys), Value::Map(a), Value::Map(b)) => keys.iter().all(|key| {
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => same(a, b),
+                    (None, None) => true,
+                    // One of them has the default, or not.
+                    _ => match (self.key(a, key), self.key(b, key)) {
+                        (Some(a), Some(b)) => same(&a, &b),
+                        (a, b) => a.is_none() && b.is_none(),
+                    },
+                }
+            }),
+            _ => same(a, b),
+        }
+    }
+
+    fn key(self, map: &Map, key: &str) -> Option<Value> {
+        map.get(key).cloned().or_else(|| self.default(key))
     }
 
     /// The default of a key field: the one that the schema names, else the zero that Go writes.

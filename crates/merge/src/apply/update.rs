@@ -20,7 +20,6 @@ use super::values::same;
 use super::{ConvertError, Force, Refusal, Tracker, Types};
 
 /// An object in one version.
-#[derive(Clone)]
 struct Versioned<'v> {
     value: Cow<'v, Value>,
     version: SmolStr,
@@ -49,13 +48,19 @@ impl Tracker<'_> {
         if fields.is_empty() {
             return Ok(());
         }
-        let time = self.now;
+        let time = Some(self.now);
         match managers.get_mut(&id) {
             Some(managed) => {
                 managed.fields = fields.union(&managed.fields);
                 managed.time = time;
             }
-            None => managers.0.push(Managed { id, api_version: self.api_version.into(), time, fields }),
+            None => managers.0.push(Managed {
+                id,
+                api_version: self.api_version.into(),
+                time,
+                fields,
+                read: None,
+            }),
         }
         Ok(())
     }
@@ -76,7 +81,7 @@ impl Tracker<'_> {
         let api_version = SmolStr::from(self.api_version);
         let last = managers.remove(id);
         let time = last.as_ref().and_then(|it| it.time);
-        managers.0.push(Managed { id: id.clone(), api_version, time, fields });
+        managers.0.push(Managed { id: id.clone(), api_version, time, fields, read: None });
         let new = match &last {
             Some(last) => self.prune(merged, managers, id, last)?,
             None => merged,
@@ -84,8 +89,15 @@ impl Tracker<'_> {
         self.settle((live, &new), managers, Some(id), force)?;
         if let Some(managed) = managers.get_mut(id) {
             managed.fields = managed.fields.difference(super::unowned());
-            if managed.fields.is_empty() {
-                managers.remove(id);
+            match last {
+                Some(last) if last.fields == managed.fields => {
+                    managed.fields = last.fields;
+                    managed.read = last.read;
+                }
+                _ if managed.fields.is_empty() => {
+                    managers.remove(id);
+                }
+                _ => {}
             }
         }
         Ok((!same(live, &new)).then_some(new))
@@ -114,10 +126,8 @@ impl Tracker<'_> {
             }
             let conflict = managed.fields.intersection(&changes[at].touched);
             if force == Force::No {
-                let conflict = |path| Conflict { manager: managed.id.clone(), path };
-                conflicts.extend(
-                    managed.fields.intersection(&changes[at].touched).paths().into_iter().map(conflict),
-                );
+                let conflicting = |path| Conflict { manager: managed.id.clone(), path };
+                conflicts.extend(conflict.paths().into_iter().map(conflicting));
             }
             taken.push((managed.id.clone(), conflict, at));
         }
@@ -147,14 +157,11 @@ impl Tracker<'_> {
         if let Some(at) = changes.iter().position(|it| it.version == *version) {
             return Ok(Some(at));
         }
-        let Some(old) =
-            self.converted(&self.versioned(objects.0), version, "failed to convert old object")?
-        else {
+        let (old, new) = (self.versioned(objects.0), self.versioned(objects.1));
+        let Some(old) = self.converted(&old, version, "failed to convert old object")? else {
             return Ok(None);
         };
-        let Some(new) =
-            self.converted(&self.versioned(objects.1), version, "failed to convert new object")?
-        else {
+        let Some(new) = self.converted(&new, version, "failed to convert new object")? else {
             return Ok(None);
         };
         changes.push(self.change(version, &old.value, &new.value)?);
@@ -182,9 +189,9 @@ impl Tracker<'_> {
     /// Forgets managers of versions that are no longer there, and follows changes of the schema.
     fn reconcile(&self, live: &Value, managers: &mut Managers) -> Result<(), Refusal> {
         let mut is_gone = Vec::new();
+        let live = self.versioned(live);
         for managed in &mut managers.0 {
-            let there =
-                self.converted(&self.versioned(live), &managed.api_version, "failed to convert live object")?;
+            let there = self.converted(&live, &managed.api_version, "failed to convert live object")?;
             is_gone.push(there.is_none());
             if there.is_some() {
                 reconcile(self.place(&managed.api_version)?, &mut managed.fields);
@@ -204,27 +211,30 @@ impl Tracker<'_> {
             return Ok(merged);
         }
         let version = &last.api_version;
-        let merged = self.versioned_owned(merged);
         let what = "failed to prune fields: failed to convert merged object to last applied version";
-        let Some(converted) = self.converted(&merged, version, what)? else {
-            return Ok(merged.value.into_owned());
+        let result = {
+            let merged = self.versioned(&merged);
+            match self.converted(&merged, version, what)? {
+                Some(converted) => {
+                    let place = self.place(version)?;
+                    let last_fields = with_named(place, &last.fields);
+                    let value = Cow::Owned(remove(place, &converted.value, &last_fields));
+                    let pruned = Versioned { value, version: version.clone() };
+                    let pruned = self.add_back_owned(&converted, pruned, managers)?;
+                    let result = self.add_back_dangling(&converted, &pruned, &last_fields)?;
+                    let back = self.converted(&result, self.api_version, "failed to prune fields")?;
+                    back.map(|it| it.value.into_owned())
+                }
+                None => None,
+            }
         };
-        let place = self.place(version)?;
-        let last_fields = with_named(place, &last.fields);
-        let pruned = Versioned {
-            value: Cow::Owned(remove(place, &converted.value, &last_fields)),
-            version: version.clone(),
-        };
-        let pruned = self.add_back_owned(&converted, pruned, managers)?;
-        let result = self.add_back_dangling(&converted, &pruned, &last_fields)?;
-        let back = self.converted(&result, self.api_version, "failed to prune fields")?;
-        Ok(back.unwrap_or(result).value.into_owned())
+        Ok(result.unwrap_or(merged))
     }
 
     /// Adds back what any manager owns, the one that applies among them.
     fn add_back_owned<'v>(
         &self,
-        merged: &Versioned<'v>,
+        merged: &Versioned<'_>,
         mut pruned: Versioned<'v>,
         managers: &Managers,
     ) -> Result<Versioned<'v>, Refusal> {
@@ -237,19 +247,17 @@ impl Tracker<'_> {
         }
         // What is owned in the version at hand comes first: other versions may need it to be converted at all.
         owned.sort_by_key(|(version, _)| **version != merged.version);
-        let mut merged = merged.clone();
         for (version, fields) in owned {
             let what = format!(
                 "failed to prune fields: failed add back owned items: failed to convert object at version {version}"
             );
-            let Some(there) = self.converted(&merged, version, &what)? else { continue };
+            let Some(there) = self.converted(merged, version, &what)? else { continue };
             let Some(rest) = self.converted(&pruned, version, &what)? else { continue };
             let place = self.place(version)?;
             let all = with_named(place, &field_set(place, &there.value));
             let kept = with_named(place, &field_set(place, &rest.value)).union(&with_named(place, &fields));
             let value = Cow::Owned(remove(place, &there.value, &all.difference(&kept)));
             pruned = Versioned { value, version: version.clone() };
-            merged = there.into_owned_value();
         }
         Ok(pruned)
     }
@@ -257,14 +265,14 @@ impl Tracker<'_> {
     /// Adds back what the manager had not applied the last time: it is not its to remove.
     fn add_back_dangling<'v>(
         &self,
-        merged: &Versioned<'v>,
+        merged: &'v Versioned<'_>,
         pruned: &Versioned<'_>,
         last: &FieldSet,
     ) -> Result<Versioned<'v>, Refusal> {
         let what = "failed to prune fields: failed add back dangling items: failed to convert pruned object to last \
                     applied version";
         let Some(pruned) = self.converted(pruned, &merged.version, what)? else {
-            return Ok(merged.clone());
+            return Ok(merged.borrowed());
         };
         let place = self.place(&merged.version)?;
         let rest = with_named(place, &field_set(place, &pruned.value));
@@ -278,19 +286,15 @@ impl Tracker<'_> {
         Versioned { value: Cow::Borrowed(value), version: self.api_version.into() }
     }
 
-    fn versioned_owned(&self, value: Value) -> Versioned<'static> {
-        Versioned { value: Cow::Owned(value), version: self.api_version.into() }
-    }
-
     /// The object in another version; `None` if there is no such version.
     fn converted<'v>(
         &self,
-        object: &Versioned<'v>,
+        object: &'v Versioned<'_>,
         version: &str,
         what: &str,
     ) -> Result<Option<Versioned<'v>>, Refusal> {
         if object.version == version {
-            return Ok(Some(object.clone()));
+            return Ok(Some(object.borrowed()));
         }
         let value = match self.versions.convert(&object.value, version) {
             Ok(value) => value,
@@ -314,8 +318,8 @@ impl Tracker<'_> {
 }
 
 impl Versioned<'_> {
-    fn into_owned_value<'v>(self) -> Versioned<'v> {
-        Versioned { value: Cow::Owned(self.value.into_owned()), version: self.version }
+    fn borrowed(&self) -> Versioned<'_> {
+        Versioned { value: Cow::Borrowed(&self.value), version: self.version.clone() }
     }
 }
 

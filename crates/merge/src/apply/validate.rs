@@ -16,7 +16,7 @@ pub(super) enum Duplicates {
 }
 
 /// Checks `value`; the text of the error names every problem.
-pub(super) fn validate(place: Place<'_>, value: &Value, duplicates: Duplicates) -> Result<(), String> {
+pub(super) fn validate<'v>(place: Place<'v>, value: &'v Value, duplicates: Duplicates) -> Result<(), String> {
     let mut walk = Walk { duplicates, path: Vec::new(), problems: Vec::new() };
     walk.value(place, value);
     match &walk.problems[..] {
@@ -35,11 +35,12 @@ struct Walk<'v> {
 /// The path is only put into words for an error.
 enum Step<'v> {
     Field(&'v str),
-    Item(Element),
+    At(usize),
+    Item(List<'v>, &'v Value),
 }
 
 impl<'v> Walk<'v> {
-    fn value(&mut self, place: Place<'_>, value: &'v Value) {
+    fn value(&mut self, place: Place<'v>, value: &'v Value) {
         match (place.face(Some(value)), value) {
             // Whatever is there is right.
             _ if matches!(place, Place::Deduced | Place::Whole) => {}
@@ -59,30 +60,35 @@ impl<'v> Walk<'v> {
         }
     }
 
-    fn items(&mut self, list: List<'_>, items: &'v [Value]) {
+    fn items(&mut self, list: List<'v>, items: &'v [Value]) {
         let mut seen: Vec<Element> = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let element = if list.is_atomic() {
-                Element::Index(i64::try_from(at).unwrap_or(i64::MAX))
+            if list.is_atomic() {
+                self.path.push(Step::At(at));
             } else {
-                match list.element(item) {
-                    Ok(element) => element,
-                    Err(error) => return self.problem(&format!("element {at}: {error}")),
+                if let Err(error) = list.check(item) {
+                    return self.problem(&format!("element {at}: {error}"));
                 }
-            };
-            if self.duplicates == Duplicates::Refused && !list.is_atomic() {
-                match seen.binary_search(&element) {
-                    Ok(_) => self.problem(&format!("duplicate entries for key {element}")),
-                    Err(position) => seen.insert(position, element.clone()),
-                }
+                self.see(list, item, &mut seen);
+                self.path.push(Step::Item(list, item));
             }
-            self.path.push(Step::Item(element));
             self.value(list.item(), item);
             self.path.pop();
         }
     }
 
-    fn fields(&mut self, fields: Fields<'_>, map: &'v Map) {
+    fn see(&mut self, list: List<'v>, item: &'v Value, seen: &mut Vec<Element>) {
+        if self.duplicates == Duplicates::Allowed {
+            return;
+        }
+        let Ok(element) = list.element(item) else { return };
+        match seen.binary_search(&element) {
+            Ok(_) => self.problem(&format!("duplicate entries for key {element}")),
+            Err(position) => seen.insert(position, element),
+        }
+    }
+
+    fn fields(&mut self, fields: Fields<'v>, map: &'v Map) {
         for (key, value) in map.iter() {
             self.path.push(Step::Field(key));
             let place = fields.field(key);
@@ -107,7 +113,10 @@ impl<'v> Walk<'v> {
                     path.push('.');
                     path.push_str(name);
                 }
-                Step::Item(element) => path.push_str(&element.to_string()),
+                Step::At(at) => path.push_str(&format!("[{at}]")),
+                Step::Item(list, item) => {
+                    path.push_str(&list.element(item).map(|it| it.to_string()).unwrap_or_default());
+                }
             }
         }
         let colon = if path.is_empty() { "" } else { ": " };

@@ -5,9 +5,11 @@
 
 use keelson_codec::json;
 use keelson_merge::apply::{
-    Conflicts, ConvertError, FieldSet, Filter, Force, Json, Refusal, Tracker, Types, Versions,
+    ConvertError, FieldSet, Filter, Force, Json, OneVersion, Refusal, Tracker, Types, Versions,
+    differ_in_times_only, managers_of_scale, managers_of_scaled,
 };
 use keelson_object::{Object, SmolStr, Value};
+use keelson_schema::Schema;
 use keelson_status::{Cause, Status};
 use tracing::debug;
 
@@ -16,7 +18,7 @@ use crate::convert;
 use crate::error::{Error, Result};
 use crate::live::Live;
 use crate::options::{FieldValidation, Part};
-use crate::resource::{Resource, Version};
+use crate::resource::{Resource, Scale, Version};
 use crate::scale;
 
 /// What is applied, and by whom.
@@ -36,10 +38,18 @@ pub struct Apply<'a> {
 /// Mistakes in what is known of managers do not keep anybody from writing: then nothing is known any more.
 pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Object, old: Option<&Object>) {
     let kind = Kind::new(live, context, part);
-    let before = old.map(|old| kind.spoken(old.clone()));
+    if let (Part::Scale, Some(at), Some(old)) = (part, &live.resource.scale, old) {
+        let followed = Scaled::new(&kind, at, context).follow(object, old);
+        object.meta.managed_fields = followed.unwrap_or_else(|error| {
+            debug!(%error, "managed fields are dropped");
+            Vec::new()
+        });
+        return;
+    }
+    let before = old.map(|old| kind.spoken(old));
     let mut filled = object.clone();
     live.resource.strategy.fill_owned(&mut filled);
-    let mut after = kind.spoken(filled);
+    let mut after = kind.spoken(&filled);
     if let Err(error) = kind.tracker(context).update(before, &mut after, &context.field_manager) {
         debug!(%error, "managed fields are dropped");
     }
@@ -55,15 +65,19 @@ pub(crate) fn apply(
     apply: &Apply<'_>,
 ) -> Result<Value> {
     let kind = Kind::new(live, context, part);
-    let before = old.map(|old| kind.spoken(old.clone()));
+    if let (Part::Scale, Some(at), Some(old)) = (part, &live.resource.scale, old) {
+        return Scaled::new(&kind, at, context).apply(old, apply);
+    }
+    let before = old.map(|old| kind.spoken(old));
     let applied = kind.tracker(context).apply(before, apply.patch, &context.field_manager, apply.force);
-    applied.map_err(|refusal| match refusal {
+    applied.map_err(refused)
+}
+
+fn refused(refusal: Refusal) -> Error {
+    match refusal {
         Refusal::BadRequest(message) => Error::BadRequest(message),
         Refusal::Internal(message) => Error::Unclassified(message),
-        Refusal::Conflicts(mut conflicts) => {
-            if part == Part::Scale {
-                tell_in_scales(&mut conflicts);
-            }
+        Refusal::Conflicts(conflicts) => {
             let cause = |it: keelson_merge::apply::Cause| Cause {
                 reason: "FieldManagerConflict".into(),
                 message: it.message,
@@ -72,17 +86,22 @@ pub(crate) fn apply(
             let causes = conflicts.causes().into_iter().map(cause).collect();
             Error::Rejected(Box::new(Status::apply_conflict(causes, &conflicts.to_string())))
         }
-    })
+    }
 }
 
-/// Whoever updates replicas is told of as if it had updated scales, in whatever version it did so.
+/// Puts the old times back where nothing but them is new: whoever applies the same again has written nothing.
 ///
-/// Upstream: apimachinery/pkg/util/managedfields/scalehandler.go, ToSubresource (v1.36.4).
-fn tell_in_scales(conflicts: &mut Conflicts) {
-    for conflict in &mut conflicts.0 {
-        if !conflict.manager.api_version.is_empty() {
-            conflict.manager.api_version = SmolStr::new_static(scale::API_VERSION);
-        }
+/// Only now can that be said, because defaults and normal forms hide what a client wrote otherwise.
+pub(crate) fn keep_times(object: &mut Object, old: &Object) {
+    if !differ_in_times_only(&old.meta.managed_fields, &object.meta.managed_fields) {
+        return;
+    }
+    let new = std::mem::replace(&mut object.meta.managed_fields, old.meta.managed_fields.clone());
+    let revision = std::mem::replace(&mut object.meta.resource_version, old.meta.resource_version.clone());
+    let is_same = object == old;
+    object.meta.resource_version = revision;
+    if !is_same {
+        object.meta.managed_fields = new;
     }
 }
 
@@ -120,6 +139,76 @@ pub(crate) fn managed_fields(value: &mut Value) -> Vec<Value> {
     }
 }
 
+/// A write to the scale of an object: it is followed as a write to an object of its own kind.
+struct Scaled<'k> {
+    kind: &'k Kind<'k>,
+    at: &'k Scale,
+    context: &'k Context,
+    schema: Option<Schema>,
+}
+
+impl<'k> Scaled<'k> {
+    fn new(kind: &'k Kind<'k>, at: &'k Scale, context: &'k Context) -> Scaled<'k> {
+        let schema = Schema::builtin("autoscaling", "v1", scale::KIND);
+        Scaled { kind, at, context, schema }
+    }
+
+    fn follow(&self, object: &Object, old: &Object) -> std::result::Result<Vec<Value>, Refusal> {
+        let before = self.scale(old)?;
+        let mut after = scale::of(object, self.at).into_value();
+        self.tracker(&self.versions()).update(Some(before), &mut after, &self.context.field_manager)?;
+        self.managers(old, &mut after)
+    }
+
+    fn apply(&self, old: &Object, apply: &Apply<'_>) -> Result<Value> {
+        let before = self.scale(old).map_err(refused)?;
+        let versions = self.versions();
+        let tracker = self.tracker(&versions);
+        let mut scale = tracker
+            .apply(Some(before), apply.patch, &self.context.field_manager, apply.force)
+            .map_err(refused)?;
+        let entries = self.managers(old, &mut scale).map_err(refused)?;
+        if let Some(schema) = &self.schema {
+            schema.conform(&mut scale).map_err(|error| Error::BadRequest(error.to_string()))?;
+        }
+        let scale = Object::from_value(scale).map_err(|error| Error::BadRequest(error.to_string()))?;
+        let mut object = scale::apply(old, &scale, self.at)?;
+        object.meta.managed_fields = entries;
+        Ok(self.kind.spoken(&object))
+    }
+
+    fn scale(&self, object: &Object) -> std::result::Result<Value, Refusal> {
+        let mut scale = scale::of(object, self.at);
+        scale.meta.managed_fields = managers_of_scale(&object.meta.managed_fields, &self.paths())?;
+        Ok(scale.into_value())
+    }
+
+    fn managers(&self, old: &Object, scale: &mut Value) -> std::result::Result<Vec<Value>, Refusal> {
+        let entries = managed_fields(scale);
+        managers_of_scaled(&old.meta.managed_fields, &entries, &self.kind.version.api_version, &self.paths())
+    }
+
+    fn paths(&self) -> Vec<(&str, &str)> {
+        let versions = &self.kind.live.resource.versions;
+        versions.iter().map(|it| (it.api_version.as_str(), self.at.replicas)).collect()
+    }
+
+    fn versions(&self) -> OneVersion<'_> {
+        let types = self.schema.as_ref().map_or(Types::Deduced, Types::Known);
+        OneVersion { api_version: scale::API_VERSION, types }
+    }
+
+    fn tracker<'t>(&'t self, versions: &'t OneVersion<'t>) -> Tracker<'t> {
+        Tracker {
+            api_version: scale::API_VERSION,
+            kind: scale::KIND,
+            reset: &[],
+            versions,
+            ..self.kind.tracker(self.context)
+        }
+    }
+}
+
 /// A kind as one request speaks of it.
 struct Kind<'l> {
     live: &'l Live,
@@ -144,14 +233,13 @@ impl<'l> Kind<'l> {
             reset: &self.reset,
             versions: self,
             json: Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text },
-            // Upstream looks for the time of whoever scales among the managers that were there before.
-            now: (self.subresource != Part::Scale.name()).then(|| context.now()),
+            now: context.now(),
         }
     }
 
     /// A stored object in the version of the request.
-    fn spoken(&self, object: Object) -> Value {
-        self.live.in_version(self.version, object).into_value()
+    fn spoken(&self, object: &Object) -> Value {
+        self.live.in_version(self.version, object.clone()).into_value()
     }
 }
 

@@ -9,9 +9,14 @@ use keelson_watch_cache::BLOCK_TIMEOUT;
 use crate::error::Result;
 use crate::live::{Live, Place};
 use crate::options::Freshness;
+use crate::report;
 
 /// The object at `place`.
 pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Frozen>> {
+    if let Some(report) = &live.resource.reports {
+        let mut objects = report::objects(report).await?.into_iter();
+        return objects.find(|it| it.index().name == place.name).ok_or_else(|| live.not_found(&place.name));
+    }
     let cache = live.cache()?;
     let snapshot = match freshness {
         Freshness::Latest => cache.fresh().await?,

@@ -11,6 +11,7 @@ use super::select::Matcher;
 use crate::error::{Error, Result};
 use crate::live::{Live, Objects};
 use crate::options::{Freshness, ListOptions};
+use crate::report;
 use crate::resource::Scope;
 
 /// A page of a list.
@@ -28,6 +29,11 @@ pub struct Listing {
 /// The objects of `namespace` (empty for all) that `options` selects.
 pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result<Listing> {
     let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
+    if let Some(report) = &live.resource.reports {
+        let mut items = report::objects(report).await?;
+        items.retain(|it| matcher.matches(it));
+        return Ok(Listing { items, revision: 0, continue_token: String::new(), remaining: None });
+    }
     let token =
         if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
     let freshness = match &token {

@@ -199,6 +199,7 @@ pub(super) fn ready(
     refuse_if_any(resource, &object.meta.name, errors)?;
     resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);
+    field_managers::keep_times(object, old);
     Ok(())
 }
 

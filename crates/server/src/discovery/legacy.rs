@@ -118,7 +118,7 @@ fn entry(resource: &Resource) -> String {
     if !resource.categories.is_empty() {
         let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
     }
-    if resource.answers.is_none() {
+    if resource.is_stored() {
         let announced = resource.announced.as_ref().map(|version| format!("{}/{version}", resource.group));
         let stored = announced.as_deref().unwrap_or(&resource.stored_version().api_version);
         let hash = storage_version_hash(stored, &resource.kind);

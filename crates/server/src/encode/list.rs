@@ -35,6 +35,9 @@ pub(crate) enum Item {
 
 /// `"metadata":{"resourceVersion":"7",…}`
 pub(crate) fn write_list_meta(out: &mut BytesMut, meta: &ListMeta) {
+    if meta.revision == 0 {
+        return out.extend_from_slice(b"\"metadata\":{}");
+    }
     let mut number = itoa::Buffer::new();
     out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
     out.extend_from_slice(number.format(meta.revision).as_bytes());

@@ -57,18 +57,22 @@ async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Res
 }
 
 /// What a client applies; JSON is YAML as well.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject (v1.36.4).
 pub(super) fn read_applied(body: &Bytes) -> Result<yaml::Document> {
-    let wrong = |why: String| Error::BadRequest(format!("error decoding YAML: {why}"));
-    let document =
-        yaml::read(body).map_err(|error| wrong(format!("error converting YAML to JSON: {error}")))?;
-    match &document.value {
-        Value::Map(_) | Value::Null => Ok(document),
-        other => Err(wrong(format!(
-            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type \
-             map[string]interface {{}}",
-            other.json_type()
-        ))),
+    let refuse = |problem: String| Err(Error::BadRequest(problem));
+    let document = match yaml::read(body) {
+        Ok(document) => document,
+        Err(error) => return refuse(format!("error decoding YAML: error converting YAML to JSON: {error}")),
+    };
+    if !matches!(document.value, Value::Map(_) | Value::Null) {
+        let found = document.value.json_type();
+        return refuse(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+             value of type map[string]interface {{}}"
+        ));
     }
+    Ok(document)
 }
 
 /// What kind of patch a body is.

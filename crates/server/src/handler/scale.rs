@@ -60,16 +60,14 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     write_back(call, &context, at, output, edit).await
 }
 
-/// What is applied to a scale is applied to the one field of the object behind it.
 async fn apply(call: &Call<'_>, at: &Scale, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
     let wanted = patch::read_applied(body)?;
     let complaint = wanted.strict_problem();
     let context = call.context(params.dry_run, &params.field_manager);
     let (place, version) = (call.place(), call.found.version());
-    let patch = scale::patch(&wanted.value, at, version, &call.found.live.resource);
     let apply = Apply {
-        patch: &patch,
+        patch: &wanted.value,
         force: params.force,
         complaint: complaint.as_deref(),
         validation: params.validation,

@@ -125,7 +125,10 @@ impl<'i> Installer<'i, '_> {
             }
         }
         if self.resource.supports(Verb::Delete) {
-            let answer = if self.resource.returns_deleted {
+            // Upstream's documents do not know it of resources whose storage is hidden behind something of its own,
+            // which hides the deletion of collections too.
+            let is_told = self.resource.supports(Verb::DeleteCollection);
+            let answer = if self.resource.returns_deleted && is_told {
                 self.model.clone()
             } else {
                 self.components.meta("Status").into()
@@ -165,7 +168,7 @@ impl<'i> Installer<'i, '_> {
                     .filter(|it| one.verbs.contains(&it.as_str()))
                     .for_each(|it| self.item_verb(it));
             }
-            (Deed::Action(_), foreign) => {
+            (Deed::Action(_) | Deed::NotHere(_), foreign) => {
                 if let Some(ForeignKind { group, version, kind }) = foreign {
                     self.speaks(group, version, kind);
                 }

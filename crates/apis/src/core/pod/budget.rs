@@ -12,6 +12,9 @@ use keelson_status::{Cause, Status};
 pub(super) const GROUP: &str = "policy";
 pub(super) const PLURAL: &str = "poddisruptionbudgets";
 
+/// Budgets are changed by the server itself, whoever evicts.
+const SERVER: &str = "kube-apiserver";
+
 /// What clients of an eviction look for.
 const CAUSE: &str = "DisruptionBudget";
 
@@ -93,6 +96,10 @@ fn refused(message: String, retry_after: u32) -> Error {
 /// Upstream: pkg/registry/core/pod/storage/eviction.go, checkAndDecrement (v1.36.4).
 pub(super) async fn spend(live: &Live, context: &Context, pod: &Object, name: &str) -> Result<()> {
     let place = Place::new(pod.meta.namespace.clone(), name);
+    let mut own = Context::new(context.user.clone(), context.clock.clone());
+    own.dry_run = context.dry_run;
+    own.field_manager = SERVER.into();
+    let context = &own;
     operation::patch(live, context, &place, Part::Status, |old| {
         check(old)?;
         let mut budget = old.clone();

@@ -12,6 +12,7 @@ use keelson_registry::{Context, DryRun, Error, Result, operation};
 
 use super::budget::{self, Budget};
 use super::conditions::{self, Condition};
+use super::parts;
 
 /// POST to the eviction of a pod.
 pub(crate) struct Eviction;
@@ -101,7 +102,7 @@ impl Evicting<'_> {
         let (live, place) = (self.call.live, self.call.place);
         let mut options = options.clone();
         if self.context.dry_run == DryRun::Off {
-            let told = operation::patch(live, self.context, place, Part::Status, |old| {
+            let told = operation::patch(live, self.context, place, Part::Named(parts::EVICTION), |old| {
                 check_preconditions(&options.preconditions, old)?;
                 let mut pod = old.clone();
                 conditions::tell(pod.fields.map_mut("status"), TARGETED, self.context.now());

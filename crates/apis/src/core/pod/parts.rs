@@ -10,6 +10,7 @@ use crate::shared::pod_template;
 pub(super) const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
 pub(super) const RESIZE: &str = "resize";
 pub(super) const BINDING: &str = "binding";
+pub(super) const EVICTION: &str = "eviction";
 
 /// Pods that a node made on its own have this; nobody else can change them.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -22,8 +23,11 @@ pub(super) fn prepare(part: &str, object: &mut Object, old: &Object) {
     match part {
         EPHEMERAL_CONTAINERS => keep_all_but_ephemeral_containers(object, old),
         RESIZE => keep_all_but_sizes(object, old),
-        // Whoever binds a pod starts from what is there.
-        BINDING => return,
+        // Whoever binds or evicts a pod starts from what is there, and owns nothing of it.
+        BINDING | EVICTION => {
+            object.meta.managed_fields = old.meta.managed_fields.clone();
+            return;
+        }
         _ => object.fields = old.fields.clone(),
     }
     generation::advance(object, old, &["spec"]);
@@ -94,9 +98,9 @@ pub(super) fn check(part: &str, object: &Object, old: &Object, errors: &mut Fiel
     }
 }
 
-/// Upstream reports this at a path that has no name.
+/// Upstream reports this at a path whose only element has no name.
 fn refuse(errors: &mut FieldErrors, why: &str) {
-    errors.forbidden(&Path::root(""), why);
+    errors.forbidden(&Path::root("[]"), why);
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodEphemeralContainersUpdate (v1.36.4).
@@ -206,4 +210,150 @@ fn only_cpu_and_memory_differ(container: &Map, old: &Map) -> bool {
         container
     };
     rest(container) == rest(old)
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::{FieldErrors, Object};
+    use keelson_registry::Strategy as _;
+
+    use super::{BINDING, EPHEMERAL_CONTAINERS, MIRROR, RESIZE};
+    use crate::core::pod::Pod;
+    use crate::shared::pod_template::Gates;
+    use crate::shared::testing::{context, created, decoded, text, tree};
+
+    const OLD: &str = r#"{"metadata": {"name": "a"}, "spec": {"containers": [
+        {"name": "a", "image": "i:1", "resources": {"requests": {"cpu": "1", "x.y/z": "1"}, "limits": {"x.y/z": "1"}}},
+        {"name": "b", "image": "i:1"}]}}"#;
+
+    fn pod() -> Pod {
+        Pod(Gates::default())
+    }
+
+    fn old() -> Object {
+        created(&pod(), "v1 Pod", OLD)
+    }
+
+    /// What becomes of `old` when somebody puts `new` to its part, and what is wrong with that.
+    fn put(part: &'static str, old: &Object, new: &str) -> (Object, Vec<String>) {
+        let mut object = decoded(&pod(), "v1 Pod", new);
+        object.meta.generation = old.meta.generation;
+        pod().prepare_part_update(&context(), part, &mut object, old);
+        let mut errors = FieldErrors::default();
+        pod().validate_part_update(part, &object, old, &mut errors);
+        (object, errors.iter().map(|error| format!("{error}")).collect())
+    }
+
+    fn spec(containers: &str) -> String {
+        format!(
+            r#"{{"metadata": {{"name": "a", "labels": {{"x": "y"}}}}, "spec": {{"nodeName": "n", {containers}}}}}"#
+        )
+    }
+
+    #[test]
+    fn ephemeral_containers_are_added_and_nothing_else_changes() {
+        let new = spec(r#""containers": [], "ephemeralContainers": [{"name": "e", "image": "i:1"}]"#);
+        let (object, errors) = put(EPHEMERAL_CONTAINERS, &old(), &new);
+        assert_eq!(errors, [""; 0]);
+        assert_eq!(object.meta.generation, 2);
+        assert!(object.meta.labels.is_empty());
+        let (mut found, expected) = (object.fields.clone(), old().fields);
+        let added = found.map_mut("spec").remove("ephemeralContainers").unwrap_or_default();
+        assert_eq!(found, expected);
+        assert_eq!(added.as_list().map(<[_]>::len), Some(1), "{}", text(&added));
+    }
+
+    #[test]
+    fn ephemeral_containers_stay_as_they_are() {
+        let ephemeral =
+            |image: &str| spec(&format!(r#""ephemeralContainers": [{{"name": "e", "image": "{image}"}}]"#));
+        let (with, _) = put(EPHEMERAL_CONTAINERS, &old(), &ephemeral("i:1"));
+        let errors = |new: &str| put(EPHEMERAL_CONTAINERS, &with, new).1;
+        let start = "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be";
+        assert_eq!(errors(&ephemeral("i:1")), [""; 0]);
+        assert_eq!(errors(&ephemeral("i:2")), [format!("{start} changed\n")]);
+        assert_eq!(errors(&spec(r#""ephemeralContainers": []"#)), [format!("{start} removed\n")]);
+    }
+
+    fn check_resize(containers: &str, expected: &[&str]) {
+        let new = spec(&format!(r#""containers": {containers}"#));
+        assert_eq!(put(RESIZE, &old(), &new).1, expected, "{containers}");
+    }
+
+    #[test]
+    fn only_sizes_are_resized() {
+        let new = spec(
+            r#""containers": [{"name": "a", "image": "other:2", "resources": {"requests": {"cpu": "2", "x.y/z": "1"},
+                "limits": {"x.y/z": "1"}}}, {"name": "b", "image": "other:2"}]"#,
+        );
+        let (object, errors) = put(RESIZE, &old(), &new);
+        assert_eq!(errors, [""; 0]);
+        let spec = object.fields.map("spec").cloned().unwrap_or_default();
+        let first = spec.maps("containers").next().cloned().unwrap_or_default();
+        assert_eq!(first.str("image"), Some("i:1"));
+        assert_eq!(first.at("resources.requests.cpu"), Some(&"2".into()));
+        assert_eq!((spec.str("nodeName"), object.meta.generation), (None, 2));
+    }
+
+    #[test]
+    fn containers_stay_the_same_ones_in_the_same_order() {
+        let a = r#"{"name": "a", "image": "i:1", "resources": {"requests": {"cpu": "1", "x.y/z": "1"},
+            "limits": {"x.y/z": "1"}}}"#;
+        check_resize(
+            &format!("[{a}]"),
+            &["spec.containers: Forbidden: containers may not be added or removed on resize"],
+        );
+        check_resize(
+            &format!(r#"[{a}, {{"name": "c", "image": "i:1"}}]"#),
+            &["spec.containers[1].name: Forbidden: containers may not be renamed or reordered on resize"],
+        );
+    }
+
+    #[test]
+    fn only_cpu_and_memory_can_be_resized_and_not_taken_away() {
+        check_resize(
+            r#"[{"name": "a", "image": "i:1", "resources": {"requests": {"cpu": "1", "x.y/z": "2"}, "limits": {"x.y/z": "2"}}},
+                {"name": "b", "image": "i:1"}]"#,
+            &["spec: Forbidden: only cpu and memory resources are mutable"],
+        );
+        check_resize(
+            r#"[{"name": "a", "image": "i:1", "resources": {"requests": {"memory": "1Gi", "x.y/z": "1"},
+                "limits": {"x.y/z": "1"}}}, {"name": "b", "image": "i:1"}]"#,
+            &["spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"],
+        );
+    }
+
+    #[test]
+    fn the_class_of_a_pod_does_not_change_with_its_size() {
+        check_resize(
+            r#"[{"name": "a", "image": "i:1", "resources": {"requests": {"x.y/z": "1"}, "limits": {"x.y/z": "1"}}},
+                {"name": "b", "image": "i:1"}]"#,
+            &[
+                "spec: Invalid value: \"Burstable\": Pod QOS Class may not change as a result of resizing",
+                "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+            ],
+        );
+    }
+
+    #[test]
+    fn pods_of_nodes_themselves_have_no_parts_that_change() {
+        let mut mirror = old();
+        mirror.meta.annotations.set(MIRROR, "x");
+        for (part, expected) in [
+            (EPHEMERAL_CONTAINERS, "[]: Forbidden: static pods do not support ephemeral containers"),
+            (RESIZE, "[]: Forbidden: static pods cannot be resized"),
+        ] {
+            assert_eq!(put(part, &mirror, OLD).1, [expected]);
+        }
+    }
+
+    #[test]
+    fn who_binds_owns_nothing() {
+        let mut old = old();
+        old.meta.managed_fields = vec![tree(r#"{"manager": "m"}"#)];
+        let (object, errors) = put(BINDING, &old, &spec(r#""containers": []"#));
+        assert_eq!(errors, [""; 0]);
+        assert_eq!(object.meta.managed_fields, old.meta.managed_fields);
+        assert_eq!(object.fields.at("spec.nodeName"), Some(&"n".into()));
+    }
 }

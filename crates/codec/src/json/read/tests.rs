@@ -168,7 +168,7 @@ fn duplicates_are_found_in_maps_of_every_size_and_order() {
                 let text = format!("{{{},\"new\":1,\"{again}\":2,\"newer\":3}}", members.join(","));
                 let Document { value, duplicates } = read(text.as_bytes()).unwrap();
                 let map = value.as_map().unwrap();
-                assert_eq!(duplicates, [again.clone()], "{text}");
+                assert_eq!(duplicates, std::slice::from_ref(again), "{text}");
                 assert_eq!(
                     (map.len(), map.int(again), map.int("newer")),
                     (size + 2, Some(2), Some(3)),

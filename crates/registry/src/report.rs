@@ -1,0 +1,24 @@
+//! Report: a resource whose objects are found out when somebody asks, such as how the parts of a cluster are.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use keelson_codec::stored;
+use keelson_object::{Frozen, Object};
+
+use crate::error::{Error, Result};
+
+/// Who knows the objects of a resource of which nothing is stored.
+pub trait Report: Send + Sync + 'static {
+    /// The objects as they are now, in the order of their names.
+    fn report(&self) -> BoxFuture<'_, Vec<Object>>;
+}
+
+/// What a report says, as if it had been stored.
+pub(crate) async fn objects(report: &Arc<dyn Report>) -> Result<Vec<Arc<Frozen>>> {
+    let freeze = |object: &Object| {
+        let frozen = stored::decode(&stored::encode(object), 0, &[]);
+        frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+    };
+    report.report().await.iter().map(freeze).collect()
+}
