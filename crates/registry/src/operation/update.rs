@@ -8,6 +8,7 @@ use keelson_object::{FieldErrors, Frozen, Object};
 use crate::commit::{self, Current, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
@@ -33,10 +34,11 @@ pub async fn update(
     context: &Context,
     place: &Place,
     part: Part,
-    object: Object,
+    mut object: Object,
 ) -> Result<Updated> {
     check_address(place, &object)?;
-    let rewrite = |_: Option<&Object>| Ok(object.clone());
+    owners::once(context, &mut object.meta, Seen::InRequest);
+    let rewrite = |old: Option<&Object>| check_uid(live, place, &object, old).map(|()| object.clone());
     change(live, context, place, part, rewrite).await
 }
 
@@ -49,7 +51,12 @@ pub async fn patch(
     mut edit: impl FnMut(&Object) -> Result<Object>,
 ) -> Result<Updated> {
     let rewrite = |old: Option<&Object>| match old {
-        Some(old) => edit(old).and_then(|object| check_address(place, &object).map(|()| object)),
+        Some(old) => {
+            let mut object = edit(old)?;
+            check_address(place, &object)?;
+            owners::once(context, &mut object.meta, Seen::InResult);
+            Ok(object)
+        }
         None => Err(live.not_found(&place.name)),
     };
     change(live, context, place, part, rewrite).await
@@ -71,6 +78,7 @@ async fn change(
         }
         None if live.resource.create_on_update && part == Part::Main => {
             let mut object = rewrite(None)?;
+            object.meta.resource_version = Default::default();
             create::ready(live, context, &place.namespace, &mut object, Owners::Followed)?;
             Ok(Step::Put(Cow::Owned(object)))
         }
@@ -80,10 +88,13 @@ async fn change(
     Ok(Updated { object: outcome.object, created: outcome.created })
 }
 
-/// A body without a name gets that of the address; any other must agree with it.
+/// What a body says of its place must agree with the address.
 pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     if object.meta.name.is_empty() {
-        return Err(Error::BadRequest("name must be provided".to_owned()));
+        return Err(Error::BadRequest(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            place.name
+        )));
     }
     if object.meta.name != place.name {
         return Err(Error::BadRequest(format!(
@@ -103,6 +114,23 @@ pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     Ok(())
 }
 
+/// Whoever names a uid means that object and no other, not even a new one.
+///
+/// Upstream: apiserver/pkg/storage/interfaces.go, Preconditions.Check, and errors.go, StorageError (v1.36.4).
+fn check_uid(live: &Live, place: &Place, object: &Object, old: Option<&Object>) -> Result<()> {
+    let there = old.map(|old| old.meta.uid.as_str()).unwrap_or_default();
+    let meant = &object.meta.uid;
+    if meant.is_empty() || meant == there || (old.is_none() && !live.resource.create_on_update) {
+        return Ok(());
+    }
+    let key = live.key(place)?;
+    let reason = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+         failed: UID in precondition: {meant}, UID in object meta: {there}"
+    );
+    Err(live.conflict(&place.name, reason))
+}
+
 /// Optimistic concurrency: what was read must be what is there.
 pub(super) fn check_version(
     live: &Live,
@@ -111,13 +139,6 @@ pub(super) fn check_version(
     object: &mut Object,
 ) -> Result<()> {
     let (meta, there) = (&mut object.meta, &current.object.meta);
-    if !meta.uid.is_empty() && meta.uid != there.uid {
-        let reason = format!(
-            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-            meta.uid, there.uid
-        );
-        return Err(live.conflict(&place.name, reason));
-    }
     if meta.resource_version.is_empty() || meta.resource_version == "0" {
         if !live.resource.unconditional_update {
             let mut errors = FieldErrors::default();
@@ -133,9 +154,9 @@ pub(super) fn check_version(
         return Ok(());
     }
     if meta.resource_version.parse::<u64>().is_err() {
-        return Err(Error::BadRequest(format!(
-            "Invalid value: {:?}: strconv.ParseUint: parsing {:?}: invalid syntax",
-            meta.resource_version, meta.resource_version
+        return Err(Error::Unclassified(format!(
+            "strconv.ParseUint: parsing {:?}: invalid syntax",
+            meta.resource_version
         )));
     }
     if meta.resource_version != there.resource_version {
@@ -172,6 +193,9 @@ pub(super) fn ready(
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, strategy.name_rule(), &mut errors);
     meta_rules::check_update(&object.meta, &old.meta, &mut errors);
+    if resource.owned_finalizers {
+        meta_rules::check_finalizer_owners(&object.meta, &mut errors);
+    }
     match part {
         Part::Main | Part::Scale => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),
