@@ -39,7 +39,7 @@ impl Token {
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| {
             let at = match error {
-                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
                 DecodeError::InvalidPadding => text.find('=').unwrap_or(text.len()),
                 DecodeError::InvalidLength(length) => length,
             };
