@@ -5,4 +5,5 @@ pub mod finalizers;
 pub mod generation;
 pub mod meta_rules;
 pub mod naming;
+pub mod owners;
 pub mod system_fields;

@@ -186,8 +186,15 @@ fn operation(found: &Found, info: &RequestInfo, place: Address, method: &Method)
     if info.verb == "proxy" {
         return Err(Error::NoSuchResource);
     }
+    // Whoever may watch was granted a watch: the old address of one must not do anything else.
+    if info.verb == "watch" {
+        return match (place, method) {
+            (Address::Collection | Address::Item, &Method::GET) => Ok(Operation::Watch),
+            (Address::Collection | Address::Item, _) => Err(Error::MethodNotAllowed),
+            _ => Err(Error::NoSuchResource),
+        };
+    }
     match (place, method) {
-        (Address::Collection | Address::Item, &Method::GET) if info.verb == "watch" => Ok(Operation::Watch),
         (Address::Collection, &Method::GET) => Ok(Operation::List),
         (Address::Collection, &Method::POST) if !is_everywhere => Ok(Operation::Create),
         (Address::Collection, &Method::DELETE) if !is_everywhere => Ok(Operation::DeleteCollection),

@@ -126,14 +126,18 @@ fn check_annotations(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
 fn check_owners(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
     let mut controller: Option<String> = None;
     for owner in &meta.owner_references {
-        let version = owner.api_version.rsplit('/').next().unwrap_or_default();
-        if version.is_empty() {
+        let parts: Vec<&str> = owner.api_version.split('/').collect();
+        // More than one slash is neither a group nor a version.
+        if parts.len() > 2 || parts.last().is_none_or(|version| version.is_empty()) {
             errors.invalid(&at.key("apiVersion"), owner.api_version.as_str(), "version must not be empty");
         }
         for (field, text) in [("kind", &owner.kind), ("name", &owner.name), ("uid", &owner.uid)] {
             if text.is_empty() {
                 errors.invalid(&at.key(field), "", "must not be empty");
             }
+        }
+        if owner.api_version == "v1" && owner.kind == "Event" {
+            errors.invalid(at, &owner.to_value(), "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner.controller == Some(true) {
             let this = format!("{}/{}", owner.kind, owner.name);

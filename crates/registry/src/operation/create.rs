@@ -8,12 +8,19 @@ use keelson_object::{FieldErrors, Frozen, Object, Value};
 use crate::commit::{self, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
 
 /// Makes `object` in `namespace` (empty for cluster-scoped resources).
-pub async fn create(live: &Live, context: &Context, namespace: &str, object: Object) -> Result<Arc<Frozen>> {
+pub async fn create(
+    live: &Live,
+    context: &Context,
+    namespace: &str,
+    mut object: Object,
+) -> Result<Arc<Frozen>> {
+    owners::once(context, &mut object.meta, Seen::InRequest);
     if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
         return create_with_generated_name(live, context, namespace, object).await;
     }
@@ -45,7 +52,8 @@ async fn create_named(
     namespace: &str,
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
-    if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
+    // What is no number counts for nothing.
+    if object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0) {
         return Err(Error::Unclassified(
             "resourceVersion should not be set on objects to be created".to_owned(),
         ));

@@ -1,9 +1,5 @@
 //! Removes every object that a list would show.
 
-use std::sync::Arc;
-
-use keelson_object::Frozen;
-
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::live::{Live, Place};
@@ -11,7 +7,7 @@ use crate::operation::delete::delete;
 use crate::operation::list::{Listing, list};
 use crate::options::{DeleteOptions, ListOptions};
 
-/// Deletes what `options` selects in `namespace` and gives what it was.
+/// Deletes what `options` selects in `namespace` and gives it as it was before.
 ///
 /// Not atomic: an error may leave some objects deleted.
 pub async fn delete_collection(
@@ -21,17 +17,14 @@ pub async fn delete_collection(
     options: &ListOptions,
     how: &DeleteOptions,
 ) -> Result<Listing> {
-    let mut listing = list(live, namespace, options).await?;
-    let mut deleted: Vec<Arc<Frozen>> = Vec::with_capacity(listing.items.len());
+    let listing = list(live, namespace, options).await?;
     for item in &listing.items {
         let index = item.index();
         let place = Place::new(index.namespace.clone(), index.name.clone());
         match delete(live, context, &place, how).await {
-            Ok(done) => deleted.push(done.object),
-            Err(Error::NotFound { .. }) => {}
+            Ok(_) | Err(Error::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    listing.items = deleted;
     Ok(listing)
 }

@@ -185,7 +185,21 @@ impl Walk<'_> {
     }
 }
 
-/// The largest key before `start`, so that a list "after" it begins with `start`.
+/// A key after which a list begins with `start`.
+///
+/// `a\0` is the first after `a`. A start that a client made up is itself the first: what comes after the text before
+/// it that has every character there is, `a` is after `` ` `` and then the largest of all characters.
 fn before(prefix: &Key, start: &str) -> Key {
-    Key::from(format!("{prefix}{}", start.strip_suffix('\0').unwrap_or(start)))
+    if let Some(last) = start.strip_suffix('\0') {
+        return Key::from(format!("{prefix}{last}"));
+    }
+    let mut rest = start.chars();
+    match rest.next_back() {
+        None => prefix.clone(),
+        Some(last) => {
+            let smaller = (0..u32::from(last)).rev().find_map(char::from_u32);
+            let smaller = smaller.map(|it| format!("{it}{}", char::MAX)).unwrap_or_default();
+            Key::from(format!("{prefix}{}{smaller}", rest.as_str()))
+        }
+    }
 }

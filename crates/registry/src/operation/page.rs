@@ -1,5 +1,6 @@
 //! The continue token: upstream's format, so that a client may carry one from server to server.
 
+use base64::DecodeError;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use keelson_codec::json;
@@ -36,9 +37,33 @@ impl Token {
         let invalid = |detail: &str| {
             Error::BadRequest(format!("invalid continue token: continue key is not valid{detail}"))
         };
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| invalid(&format!(": {error}")))?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| {
+            let at = match error {
+                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
+                DecodeError::InvalidPadding => text.find('=').unwrap_or(text.len()),
+                DecodeError::InvalidLength(length) => length,
+            };
+            invalid(&format!(": illegal base64 data at input byte {at}"))
+        })?;
         let document = json::read(&bytes).map_err(|error| invalid(&format!(": {error}")))?;
-        let map = document.value.as_map().ok_or_else(|| invalid(""))?;
+        let wrong = |value: &Value, place: &str| {
+            invalid(&format!(": json: cannot unmarshal {} into Go {place}", value.json_type()))
+        };
+        let none = Map::new();
+        let map = match &document.value {
+            Value::Map(map) => map,
+            Value::Null => &none,
+            other => return Err(wrong(other, "value of type storage.continueToken")),
+        };
+        let field = |key: &str, kind: &str, fits: fn(&Value) -> bool| match map.get(key) {
+            Some(value) if !value.is_null() && !fits(value) => {
+                Err(wrong(value, &format!("struct field continueToken.{key} of type {kind}")))
+            }
+            _ => Ok(()),
+        };
+        field("v", "string", |value| value.as_str().is_some())?;
+        field("rv", "int64", |value| value.as_int().is_some())?;
+        field("start", "string", |value| value.as_str().is_some())?;
         let version = map.str("v").unwrap_or_default();
         if version != "meta.k8s.io/v1" {
             return Err(invalid(&format!(": server does not recognize this encoded version {version}")));
@@ -52,7 +77,7 @@ impl Token {
             return Err(invalid(": encoded start key empty (version meta.k8s.io/v1)"));
         }
         let relative = start.strip_prefix('/').unwrap_or(start);
-        if relative.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        if !relative.is_empty() && relative.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(invalid(&format!(": {start}")));
         }
         Ok(Token { revision, start: relative.to_owned() })

@@ -8,6 +8,7 @@ use keelson_object::{FieldErrors, Frozen, Object};
 use crate::commit::{self, Current, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
@@ -33,12 +34,11 @@ pub async fn update(
     context: &Context,
     place: &Place,
     part: Part,
-    object: Object,
+    mut object: Object,
 ) -> Result<Updated> {
     check_address(place, &object)?;
-    let rewrite = |old: Option<&Object>| {
-        old.map_or(Ok(()), |old| check_uid(live, place, &object, old)).map(|()| object.clone())
-    };
+    owners::once(context, &mut object.meta, Seen::InRequest);
+    let rewrite = |old: Option<&Object>| check_uid(live, place, &object, old).map(|()| object.clone());
     change(live, context, place, part, rewrite).await
 }
 
@@ -52,11 +52,12 @@ pub async fn patch(
 ) -> Result<Updated> {
     let rewrite = |old: Option<&Object>| match old {
         Some(old) => {
-            let object = edit(old)?;
+            let mut object = edit(old)?;
             check_address(place, &object)?;
+            owners::once(context, &mut object.meta, Seen::InResult);
             // A scale says which object is meant, as a whole new object does; in other patches a uid is a change.
             if part == Part::Scale {
-                check_uid(live, place, &object, old)?;
+                check_uid(live, place, &object, Some(old))?;
             }
             Ok(object)
         }
@@ -81,6 +82,7 @@ async fn change(
         }
         None if live.resource.create_on_update && part == Part::Main => {
             let mut object = rewrite(None)?;
+            object.meta.resource_version = Default::default();
             create::ready(live, context, &place.namespace, &mut object, Owners::Followed)?;
             Ok(Step::Put(Cow::Owned(object)))
         }
@@ -90,12 +92,12 @@ async fn change(
     Ok(Updated { object: outcome.object, created: outcome.created })
 }
 
-/// A body without a name gets that of the address; any other must agree with it.
+/// What a body says of its place must agree with the address.
 pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     if object.meta.name.is_empty() {
-        let name = &place.name;
         return Err(Error::BadRequest(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            place.name
         )));
     }
     if object.meta.name != place.name {
@@ -116,14 +118,20 @@ pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     Ok(())
 }
 
-/// What is replaced must be what the client means.
-fn check_uid(live: &Live, place: &Place, object: &Object, old: &Object) -> Result<()> {
-    let (meta, there) = (&object.meta, &old.meta);
-    if meta.uid.is_empty() || meta.uid == there.uid {
+/// Whoever names a uid means that object and no other, not even a new one.
+///
+/// Upstream: apiserver/pkg/storage/interfaces.go, Preconditions.Check, and errors.go, StorageError (v1.36.4).
+fn check_uid(live: &Live, place: &Place, object: &Object, old: Option<&Object>) -> Result<()> {
+    let there = old.map(|old| old.meta.uid.as_str()).unwrap_or_default();
+    let meant = &object.meta.uid;
+    if meant.is_empty() || meant == there || (old.is_none() && !live.resource.create_on_update) {
         return Ok(());
     }
-    let reason =
-        format!("Precondition failed: UID in precondition: {}, UID in object meta: {}", meta.uid, there.uid);
+    let key = live.key(place)?;
+    let reason = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+         failed: UID in precondition: {meant}, UID in object meta: {there}"
+    );
     Err(live.conflict(&place.name, reason))
 }
 
@@ -150,9 +158,9 @@ pub(super) fn check_version(
         return Ok(());
     }
     if meta.resource_version.parse::<u64>().is_err() {
-        return Err(Error::BadRequest(format!(
-            "Invalid value: {:?}: strconv.ParseUint: parsing {:?}: invalid syntax",
-            meta.resource_version, meta.resource_version
+        return Err(Error::Unclassified(format!(
+            "strconv.ParseUint: parsing {:?}: invalid syntax",
+            meta.resource_version
         )));
     }
     if meta.resource_version != there.resource_version {
@@ -191,6 +199,9 @@ pub(super) fn ready(
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, strategy.name_rule(), &mut errors);
     meta_rules::check_update(&object.meta, &old.meta, &mut errors);
+    if resource.owned_finalizers {
+        meta_rules::check_finalizer_owners(&object.meta, &mut errors);
+    }
     match part {
         Part::Main | Part::Scale => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),

@@ -35,28 +35,31 @@ struct Raw {
 
 /// The options of a delete without a body.
 pub(crate) fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
+    let text = |key| query.get(key).filter(|it| !it.is_empty()).map(SmolStr::new);
     judge(Raw {
         grace_seconds: number(query, "gracePeriodSeconds")?,
         orphan_dependents: query.switch("orphanDependents"),
         propagation: query.get("propagationPolicy").map(str::to_owned),
         dry_run: query.all("dryRun").map(str::to_owned).collect(),
-        preconditions: Preconditions::default(),
+        preconditions: Preconditions { uid: text("uid"), resource_version: text("resourceVersion") },
     })
 }
 
 /// The options of a delete with a body; the query then counts for nothing.
 pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
-    let wrong = |field: &str, value: &Value, wanted: &str| {
-        Error::BadRequest(format!(
-            "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {wanted}",
-            value.json_type()
-        ))
-    };
-    let Some(map) = body.as_map() else {
-        return Err(wrong("", body, "v1.DeleteOptions"));
+    let mut raw = Raw::default();
+    let map = match body {
+        Value::Null => return judge(raw),
+        Value::Map(map) => map,
+        other => {
+            return Err(no_kind(format!(
+                "cannot unmarshal {} into Go value of type struct {{ APIVersion string \
+                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+                other.json_type()
+            )));
+        }
     };
     check_kind(map)?;
-    let mut raw = Raw::default();
     for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
         match key.as_str() {
             "gracePeriodSeconds" => {
@@ -79,9 +82,13 @@ pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
             "preconditions" => {
                 let conditions = value.as_map().ok_or_else(|| wrong(key, value, "v1.Preconditions"))?;
                 raw.preconditions = Preconditions {
-                    uid: conditions.str("uid").map(SmolStr::new),
-                    resource_version: conditions.str("resourceVersion").map(SmolStr::new),
+                    uid: condition(conditions, "uid", "types.UID")?,
+                    resource_version: condition(conditions, "resourceVersion", "string")?,
                 };
+            }
+            // Upstream's gate for it is off: it is read and counts for nothing.
+            "ignoreStoreReadErrorWithClusterBreakingPotential" => {
+                value.as_bool().ok_or_else(|| wrong(key, value, "bool"))?;
             }
             _ => {}
         }
@@ -89,14 +96,60 @@ pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
     judge(raw)
 }
 
+/// A field of the wrong type, as Go puts it.
+fn wrong(field: &str, value: &Value, wanted: &str) -> Error {
+    // A number that is of the right type but does not fit is shown.
+    let shown = match value {
+        Value::Float(_) if wanted == "int64" => {
+            format!(" {}", String::from_utf8_lossy(&keelson_codec::json::to_bytes(value)))
+        }
+        _ => String::new(),
+    };
+    let holder = if field.contains('.') { "Preconditions" } else { "DeleteOptions" };
+    Error::BadRequest(format!(
+        "json: cannot unmarshal {}{shown} into Go struct field {holder}.{field} of type {wanted}",
+        value.json_type()
+    ))
+}
+
+fn condition(conditions: &Map, key: &str, wanted: &str) -> Result<Option<SmolStr>> {
+    match conditions.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let text = value.as_str().ok_or_else(|| wrong(&format!("preconditions.{key}"), value, wanted))?;
+            Ok(Some(SmolStr::new(text)))
+        }
+    }
+}
+
+fn no_kind(problem: String) -> Error {
+    Error::BadRequest(format!("couldn't get version/kind; json parse error: json: {problem}"))
+}
+
 /// Old clients send the options in the group of the resource; the kind is what matters.
 fn check_kind(map: &Map) -> Result<()> {
-    let kind = map.str("kind").unwrap_or_default();
+    let text = |key| match map.get(key) {
+        None | Some(Value::Null) => Ok(""),
+        Some(value) => value.as_str().ok_or_else(|| {
+            no_kind(format!(
+                "cannot unmarshal {} into Go struct field .{key} of type string",
+                value.json_type()
+            ))
+        }),
+    };
+    let (version, kind) = (text("apiVersion")?, text("kind")?);
+    if version.matches('/').count() > 1 {
+        return Err(Error::BadRequest(format!("unexpected GroupVersion string: {version}")));
+    }
     if kind.is_empty() || kind == "DeleteOptions" {
         return Ok(());
     }
-    let version = map.str("apiVersion").unwrap_or_default();
-    Err(Error::BadRequest(format!("no kind {} is registered for version {}", quote(kind), quote(version))))
+    let version = if version.is_empty() { "meta.k8s.io/v1" } else { version };
+    Err(Error::BadRequest(format!(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        quote(kind),
+        quote(version)
+    )))
 }
 
 fn judge(raw: Raw) -> Result<DeleteParams> {
@@ -159,6 +212,7 @@ mod tests {
         check_query("", "None None None Off");
         check_query("gracePeriodSeconds=5&propagationPolicy=Foreground", "Some(5) Some(Foreground) None Off");
         check_query("orphanDependents=true&dryRun=All", "None Some(Orphan) None All");
+        check_query("uid=a", "None None Some(\"a\") Off");
         check_query("gracePeriodSeconds=x", "strconv.ParseInt: parsing \"x\": invalid syntax");
         check_query(
             "propagationPolicy=Foo",
@@ -183,6 +237,27 @@ mod tests {
             r#"{"gracePeriodSeconds":"x"}"#,
             "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
         );
-        check_body(r#"{"kind":"Foo","apiVersion":"v1"}"#, "no kind \"Foo\" is registered for version \"v1\"");
+        check_body("null", "None None None Off");
+        for (body, expected) in [
+            (
+                r#"{"kind":"Foo","apiVersion":"v1"}"#,
+                r#"no kind "Foo" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#,
+            ),
+            (r#"{"apiVersion":"a/b/c"}"#, "unexpected GroupVersion string: a/b/c"),
+            (
+                r#"{"gracePeriodSeconds":1.5}"#,
+                "json: cannot unmarshal number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+            ),
+            (
+                r#"{"preconditions":{"uid":1}}"#,
+                "json: cannot unmarshal number into Go struct field Preconditions.preconditions.uid of type types.UID",
+            ),
+            (
+                r#"{"kind":5}"#,
+                "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",
+            ),
+        ] {
+            check_body(body, expected);
+        }
     }
 }

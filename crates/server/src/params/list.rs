@@ -31,11 +31,12 @@ pub(crate) fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
     refuse_if_any("ListOptions", list_errors(&raw))?;
     let revision = revision(raw.revision)
         .map_err(|text| Error::BadRequest(format!("invalid resource version: {text}")))?;
+    let freshness = freshness(&raw, revision)?;
     Ok(ListOptions {
-        freshness: freshness(&raw, revision)?,
+        freshness,
         selection: with_name(raw.selection, name)?,
-        // A negative limit is none.
-        limit: u64::try_from(raw.limit).unwrap_or(0),
+        // A negative limit is none. What is at hand comes in one piece, as from upstream's cache.
+        limit: if freshness == Freshness::Any { 0 } else { u64::try_from(raw.limit).unwrap_or(0) },
         continue_token: raw.continue_token.to_owned(),
     })
 }
@@ -214,7 +215,7 @@ mod tests {
     fn lists_are_as_fresh_as_asked() {
         check_list("", "Latest limit=0 continue=");
         check_list("resourceVersion=0", "Any limit=0 continue=");
-        check_list("resourceVersion=0&limit=500", "Any limit=500 continue=");
+        check_list("resourceVersion=0&limit=500", "Any limit=0 continue=");
         check_list("resourceVersion=7", "AtLeast(7) limit=0 continue=");
         check_list("resourceVersion=7&limit=5", "Exactly(7) limit=5 continue=");
         check_list(
