@@ -55,7 +55,6 @@ async fn diff_and_a_dry_run_show_the_change_and_do_nothing() {
         let said = kubectl.run(&format!("diff {server_side} -f {file}")).await;
         assert!(!said.success, "a difference ends with 1: {said:?}");
         assert!(said.stdout.contains("-  a: \"1\"\n+  a: \"9\"\n"), "{said:?}");
-        assert!(!said.stdout.contains("\"2\""), "{said:?}");
     }
     assert_eq!(
         kubectl.ok(&format!("apply --dry-run=server -f {file}")).await,
@@ -145,7 +144,7 @@ async fn every_type_of_patch_is_taken() {
     kubectl.ok(&format!("create -f {file}")).await;
     let check = async |patch: &str, read: &str, expected: &str| {
         let said = kubectl.ok(&format!("patch deployment web {patch}")).await;
-        assert!(said.starts_with("deployment.apps/web patched"), "{said}");
+        assert!(said.ends_with("/web patched\n"), "{said}");
         assert_eq!(kubectl.ok(&format!("get deployment web -o jsonpath={read}")).await, expected, "{patch}");
     };
     let container = r#"{"name":"web","env":[{"name":"A","value":"b"}]}"#;

@@ -31,7 +31,7 @@ async fn nodes_are_tainted_cordoned_and_drained() {
 #[tokio::test]
 async fn certificates_are_approved_and_denied() {
     let Some(kubectl) = Kubectl::for_test("certificates_are_approved_and_denied").await else { return };
-    for name in ["yes", "no"] {
+    for name in ["good", "bad"] {
         let text = format!(
             "apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
@@ -44,13 +44,13 @@ spec: {{request: {REQUEST}, signerName: kubernetes.io/kube-apiserver-client, usa
         assert_eq!(rows(&kubectl.ok(&format!("get csr {name}")).await)[0].last(), Some(&"Pending"));
     }
     let kind = "certificatesigningrequest.certificates.k8s.io";
-    assert_eq!(kubectl.ok("certificate approve yes").await, format!("{kind}/yes approved\n"));
-    assert_eq!(kubectl.ok("certificate deny no").await, format!("{kind}/no denied\n"));
-    assert_eq!(rows(&kubectl.ok("get csr yes").await)[0].last(), Some(&"Approved"));
-    assert_eq!(rows(&kubectl.ok("get csr no").await)[0].last(), Some(&"Denied"));
-    let said = kubectl.fails("certificate deny yes").await;
-    assert_eq!(said, "error: certificate signing request \"yes\" is already Approved\n");
-    let text = kubectl.ok("describe csr yes").await;
+    assert_eq!(kubectl.ok("certificate approve good").await, format!("{kind}/good approved\n"));
+    assert_eq!(kubectl.ok("certificate deny bad").await, format!("{kind}/bad denied\n"));
+    assert_eq!(rows(&kubectl.ok("get csr good").await)[0].last(), Some(&"Approved"));
+    assert_eq!(rows(&kubectl.ok("get csr bad").await)[0].last(), Some(&"Denied"));
+    let said = kubectl.fails("certificate deny good").await;
+    assert_eq!(said, "error: certificate signing request \"good\" is already Approved\n");
+    let text = kubectl.ok("describe csr good").await;
     assert!(text.contains("Common Name:    u") && text.contains("Organization:   g"), "{text}");
 }
 
@@ -70,7 +70,7 @@ type: Normal
 count: 3
 firstTimestamp: '2026-01-01T00:00:00Z'
 lastTimestamp: '2026-01-01T00:00:00Z'
-source: {{component: kubelet, host: n}}
+source: {{component: kubelet, host: node}}
 "
     );
     let file = kubectl.manifest("event.yaml", &event);
@@ -168,4 +168,20 @@ async fn api_resources_are_filtered_and_widened() {
     assert_eq!(rows(&table)[2], ["deployments", "deploy", "apps/v1", "true", "Deployment", verbs, "all"]);
     let text = kubectl.ok("api-resources --namespaced=false -o name").await;
     assert!(text.lines().any(|line| line == "nodes") && !text.lines().any(|line| line == "pods"), "{text}");
+}
+
+#[tokio::test]
+async fn users_of_deprecated_kinds_are_warned() {
+    let Some(kubectl) = Kubectl::for_test("users_of_deprecated_kinds_are_warned").await else { return };
+    let check = async |kind: &str, expected: &str| {
+        let said = kubectl.run(&format!("get {kind}")).await;
+        assert_eq!(
+            said.stderr.lines().find(|line| line.starts_with("Warning")).unwrap_or_default(),
+            expected
+        );
+    };
+    let endpoints = "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+    check("endpoints", endpoints).await;
+    check("componentstatuses", "Warning: v1 ComponentStatus is deprecated in v1.19+").await;
+    check("endpointslices", "").await;
 }

@@ -113,9 +113,15 @@ async fn roles_and_bindings_are_generated() {
     assert!(text.contains("  ServiceAccount  robot  ns\n"), "{text}");
     let text = kubectl.ok("describe clusterrole gen-u").await;
     assert!(text.contains("[/logs]            []              [get]\n"), "{text}");
-    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: again}
-rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]\n";
-    let file = kubectl.manifest("role.yaml", role);
+    let role = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: again, namespace: {}}}
+rules: [{{apiGroups: [''], resources: [pods], verbs: [get]}}]
+",
+        kubectl.place().namespace
+    );
+    let file = kubectl.manifest("role.yaml", &role);
     let text = kubectl.ok(&format!("auth reconcile -f {file}")).await;
     assert!(text.contains("reconciliation required create"), "{text}");
     let text = kubectl.ok(&format!("auth reconcile -f {file}")).await;
