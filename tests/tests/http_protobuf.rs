@@ -30,7 +30,14 @@ async fn check(place: &Place, path: &str, conversion: &str) {
         item.remove("kind");
         item.remove("apiVersion");
     }
-    assert_eq!(read(&answer.body), expected, "{path}");
+    let mut found = read(&answer.body);
+    if expected.get("items").is_some() {
+        // Others write to this server, and a list has the revision of the whole store.
+        for list in [&mut found, &mut expected] {
+            list["metadata"]["resourceVersion"].take();
+        }
+    }
+    assert_eq!(found, expected, "{path}");
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! The list of groups: one line each.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_registry::Group;
 use keelson_registry::live::Ground;
+use parking_lot::Mutex;
 
 use crate::access::Access;
 
@@ -19,12 +21,20 @@ pub struct Settings {
     pub access: Access,
     /// Where objects are kept, for those who report how that is.
     pub ground: Option<Ground>,
+    /// The features that something asked for.
+    pub asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Settings {
-    /// Whether a feature is on.
+    /// Whether a feature is on. Who asks makes it a feature that switches something.
     pub fn is_on(&self, feature: &str) -> bool {
+        self.asked.lock().insert(feature.to_owned());
         self.features.contains(feature)
+    }
+
+    /// The features that something asked for.
+    pub fn asked(&self) -> BTreeSet<String> {
+        self.asked.lock().clone()
     }
 }
 
@@ -35,6 +45,7 @@ impl Default for Settings {
             features: BTreeSet::new(),
             access: Access::default(),
             ground: None,
+            asked: Arc::default(),
         }
     }
 }
@@ -104,6 +115,8 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
 
 #[cfg(test)]
 mod tests {
+    use keelson_registry::options::Part;
+
     use super::{Settings, groups};
 
     #[test]
@@ -119,6 +132,56 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// Upstream: pkg/registry/**/strategy.go and the stores that name them, GetResetFields (v1.36.4).
+    #[test]
+    fn owners_are_told_without_what_a_status_does_not_write() {
+        let beside_spec = |kind: &str| match kind {
+            "APIService"
+            | "DeviceTaintRule"
+            | "FlowSchema"
+            | "PodGroup"
+            | "PriorityLevelConfiguration"
+            | "ResourceClaim"
+            | "ResourcePoolStatusRequest"
+            | "ServiceCIDR"
+            | "StorageVersion"
+            | "StorageVersionMigration"
+            | "ValidatingAdmissionPolicy"
+            | "VolumeAttachment" => &["metadata"][..],
+            "CertificateSigningRequest" => &["status.conditions"],
+            "Deployment" => &["metadata.labels"],
+            "Pod" => &["metadata.deletionTimestamp", "metadata.ownerReferences"],
+            _ => &[],
+        };
+        let everything = groups(&Settings::default());
+        let with_status = everything.iter().flat_map(|it| &it.resources).filter(|it| it.has_status);
+        for resource in with_status {
+            let fields = resource.strategy.reset_fields(Part::Status).unwrap_or(&["spec"]);
+            let mut expected = vec!["spec"];
+            expected.extend(beside_spec(&resource.kind));
+            let mut fields = fields.to_vec();
+            fields.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(fields, expected, "{}", resource.kind);
+        }
+    }
+
+    #[test]
+    fn owners_are_told_without_what_a_plain_write_does_not_write() {
+        let everything = groups(&Settings::default());
+        let with_status = everything.iter().flat_map(|it| &it.resources).filter(|it| it.has_status);
+        for resource in with_status {
+            let expected: &[&str] = match resource.kind.as_str() {
+                "CertificateSigningRequest" => &["spec", "status"],
+                // Those of service ranges are a feature, and no feature is on here.
+                "PodCertificateRequest" | "PodGroup" | "ServiceCIDR" => &[],
+                _ => &["status"],
+            };
+            let fields = resource.strategy.reset_fields(Part::Main).unwrap_or(&["status"]);
+            assert_eq!(fields, expected, "{}", resource.kind);
         }
     }
 

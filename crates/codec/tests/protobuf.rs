@@ -1,12 +1,12 @@
 //! Every kind with every field filled, as upstream writes it in protobuf and in JSON.
 
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use keelson_codec::protobuf::{Envelope, List, decode, encode, encode_object, metadata_only};
 use keelson_codec::{json, protobuf};
 use keelson_object::{ApiVersion, Object, Value};
 use keelson_schema::Schema;
+use keelson_testkit::yardstick;
 use proptest::prelude::*;
 
 struct Sample {
@@ -139,7 +139,7 @@ fn thinned(value: &Value, picks: &mut impl Iterator<Item = u8>) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if yardstick().is_some() { 400 } else { 1 }))]
+    #![proptest_config(ProptestConfig::with_cases(if samples().is_empty() { 1 } else { 400 }))]
 
     #[test]
     fn damaged_samples_do_not_panic(
@@ -188,50 +188,22 @@ proptest! {
 fn samples() -> &'static [Sample] {
     static SAMPLES: OnceLock<Vec<Sample>> = OnceLock::new();
     SAMPLES.get_or_init(|| {
-        let Some(folder) = yardstick() else {
-            report_skipped();
-            return Vec::new();
-        };
-        let entries = std::fs::read_dir(folder.join("samples")).expect("the folder of samples");
-        let paths = entries.map(|entry| entry.expect("an entry").path());
-        let mut samples: Vec<Sample> =
-            paths.filter(|path| path.extension().is_some_and(|it| it == "pb")).map(|it| read(&it)).collect();
-        samples.sort_by(|a, b| a.name.cmp(&b.name));
+        let Some(folder) = yardstick::folder("codec protobuf") else { return Vec::new() };
+        let samples: Vec<Sample> = yardstick::samples(&folder).iter().map(read).collect();
         assert!(samples.len() >= 185, "only {} samples", samples.len());
         samples
     })
 }
 
-fn read(path: &std::path::Path) -> Sample {
-    let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-    let (rest, kind) = name.rsplit_once('.').expect("a kind");
-    let (group, version) = rest.rsplit_once('.').expect("a version");
-    let group = if group == "core" { "" } else { group };
+fn read(sample: &yardstick::Sample) -> Sample {
+    let name = sample.name.clone();
+    let schema = Schema::builtin(&sample.group, &sample.version, &sample.kind);
     Sample {
-        api_version: ApiVersion::new(group, version).to_string(),
-        kind: kind.to_owned(),
-        schema: Schema::builtin(group, version, kind).unwrap_or_else(|| panic!("{name} is not built in")),
-        protobuf: std::fs::read(path).expect("the sample"),
-        tree: json::read(&std::fs::read(path.with_extension("json")).expect("its JSON")).expect("JSON").value,
+        api_version: sample.api_version(),
+        kind: sample.kind.clone(),
+        schema: schema.unwrap_or_else(|| panic!("{name} is not built in")),
+        protobuf: sample.bytes("pb"),
+        tree: json::read(&sample.bytes("json")).expect("JSON").value,
         name,
-    }
-}
-
-/// The folder of upstream's published data.
-fn yardstick() -> Option<PathBuf> {
-    std::env::var_os("KEELSON_YARDSTICKS").map(PathBuf::from)
-}
-
-/// A line in the report of skipped tests.
-fn report_skipped() {
-    if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
-        use std::io::Write as _;
-        let mut report = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(report)
-            .expect("the report of skipped tests");
-        writeln!(report, "codec protobuf yardstick: KEELSON_YARDSTICKS is not set")
-            .expect("a line in the report");
     }
 }

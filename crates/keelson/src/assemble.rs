@@ -20,6 +20,7 @@ use keelson_store::{Layout, MemoryStore, Store};
 use keelson_store_mvcc::{MvccStore, Options};
 use regex::Regex;
 use tokio::net::TcpListener;
+use tracing::warn;
 
 use crate::access::{Authn, authorizer};
 use crate::config::{Config, StoreChoice};
@@ -129,6 +130,9 @@ impl Storage {
     }
 }
 
+/// Features that are asked for here.
+const SERVER_FEATURES: [&str; 2] = ["CBORServingAndStorage", "OpenAPIEnums"];
+
 /// The built-in groups, as far as the operator wants them.
 fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
     let features =
@@ -138,11 +142,17 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
         features,
         access,
         ground: Some(ground.clone()),
+        ..keelson_apis::Settings::default()
     };
     let mut groups = keelson_apis::groups(&settings);
     let enablement = Enablement::read(&config.runtime_config, &groups);
     let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
     enablement.apply(&mut groups, |feature| settings.is_on(feature));
+    let asked = settings.asked();
+    let is_idle = |name: &&str| !asked.contains(*name) && !SERVER_FEATURES.contains(name);
+    for name in config.feature_gates.named().filter(is_idle) {
+        warn!("feature gate {name} is accepted but switches nothing yet");
+    }
     Ok(groups)
 }
 

@@ -16,7 +16,7 @@ use keelson_codec::{json, yaml};
 use keelson_merge::apply::{ConvertError, FieldSet, Filter, Force, Json, Refusal, Tracker, Types, Versions};
 use keelson_merge::merge_patch;
 use keelson_object::scalar::Time;
-use keelson_object::{Map, SmolStr, Value};
+use keelson_object::{Map, Object, SmolStr, Value};
 use keelson_schema::Schema;
 
 #[test]
@@ -64,6 +64,9 @@ impl Kind {
     fn conform(&self, object: &mut Value) {
         if let Some(schema) = &self.schema {
             schema.conform(object).unwrap();
+            let mut stored = Object::from_value(std::mem::take(object)).unwrap();
+            schema.arrange(&mut stored);
+            *object = stored.into_value();
         }
     }
 }

@@ -510,6 +510,11 @@ impl Resource {
     /// Brings a valid object to the one form in which it is stored: first as the kind wants it, then as the wire has it.
     pub(crate) fn canonicalize(&self, object: &mut Object) {
         self.strategy.canonicalize(object);
+        self.arrange(object);
+    }
+
+    /// Brings the fields of a stored object to their one form.
+    pub(crate) fn arrange(&self, object: &mut Object) {
         if let Some(schema) = &self.stored_version().schema {
             schema.arrange(object);
         }

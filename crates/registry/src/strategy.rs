@@ -56,6 +56,10 @@ pub trait Strategy: Send + Sync + 'static {
         object.fields = old.fields.clone();
     }
 
+    /// Adds what counts as said by the client although it did not say it: upstream fills it in before it looks who
+    /// owns what. Runs on a copy from which nothing but the owners is taken.
+    fn fill_owned(&self, _object: &mut Object) {}
+
     /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
     /// the usual: the object does not write its status, the status not the spec.
     fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_authn::User;
+use keelson_merge::apply::Force;
 use keelson_object::{FieldErrors, Object, Path, SelectableField};
+use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::live::Ground;
 use keelson_registry::operation::{self, Change};
 use keelson_registry::options::{
-    DeleteOptions, Freshness, ListOptions, Part, Propagation, WatchFrom, WatchOptions,
+    DeleteOptions, FieldValidation, Freshness, ListOptions, Part, Propagation, WatchFrom, WatchOptions,
 };
 use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Strategy, Version};
 use keelson_stdx::clock::{Clock, ManualClock};
@@ -121,6 +123,50 @@ async fn names_are_generated() {
     object.meta.generate_name = "rose-".into();
     let rose = garden.create(object).await.unwrap();
     assert!(rose.meta.name.starts_with("rose-") && rose.meta.name.len() == 10, "{}", rose.meta.name);
+}
+
+#[tokio::test]
+async fn a_uid_is_a_condition_of_a_replacement_and_a_mistake_in_a_patch() {
+    let garden = Garden::new().await;
+    let mut rose = garden.create(flower("rose", 5)).await.unwrap();
+    rose.meta.uid = "another".into();
+    let error = garden.update(rose, Part::Main).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+
+    let edit = |old: &Object| {
+        let mut object = old.clone();
+        object.meta.uid = "another".into();
+        Ok(object)
+    };
+    let place = Place::new("default", "rose");
+    let patched = operation::patch(&garden.live, &garden.context(), &place, Part::Main, edit).await;
+    let Err(Error::Invalid { errors, .. }) = patched else { panic!("nobody changes a uid") };
+    assert_eq!(errors.to_text(), "metadata.uid: Invalid value: \"another\": field is immutable");
+}
+
+#[tokio::test]
+async fn only_strict_clients_hear_that_a_key_of_an_apply_stands_twice() {
+    let garden = Garden::new().await;
+    let place = Place::new("default", "rose");
+    let patch = flower("rose", 5).into_value();
+    for (validation, expected, warnings) in [
+        (
+            FieldValidation::Strict,
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 3: x",
+            &[][..],
+        ),
+        (FieldValidation::Warn, "", &["line 3: x"]),
+        (FieldValidation::Ignore, "", &[]),
+    ] {
+        let mut context = garden.context();
+        context.field_manager = "me".into();
+        let complaint = Some("yaml: unmarshal errors:\n  line 3: x");
+        let apply = Apply { patch: &patch, force: Force::No, complaint, validation };
+        let version = garden.live.resource.stored_version();
+        let done = operation::apply(&garden.live, &context, version, (&place, Part::Main), &apply).await;
+        assert_eq!(done.err().map(|it| it.to_string()).unwrap_or_default(), expected);
+        assert_eq!(context.take_warnings(), warnings);
+    }
 }
 
 #[tokio::test]

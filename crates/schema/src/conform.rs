@@ -144,7 +144,7 @@ impl Walk {
                     self.value(item, one, Some(&Place::under(at, Step::Index(index))))?;
                 }
                 if !ty.is_message {
-                    null_if_empty(value);
+                    self.null_if_empty(value);
                 }
                 Ok(())
             }
@@ -158,7 +158,7 @@ impl Walk {
                 if !is_sorted {
                     map.sort_keys();
                 }
-                null_if_empty(value);
+                self.null_if_empty(value);
                 Ok(())
             }
             (Shape::Struct(_) | Shape::List(_) | Shape::Map(_), wrong) => {
@@ -169,6 +169,14 @@ impl Walk {
             (Shape::Union(union, target), _) => self.union(*union, target.get(), value, at),
             (Shape::RawExtension | Shape::FieldsV1 | Shape::Json | Shape::Any, _) => Ok(()),
             _ => self.scalar(ty, value, at),
+        }
+    }
+
+    /// Lists and maps come back from the store as nil when there is nothing in them. Until then it counts that the
+    /// client said so: it owns what it says.
+    fn null_if_empty(&self, value: &mut Value) {
+        if self.mode != Mode::Checking && value.is_empty() {
+            *value = Value::Null;
         }
     }
 
@@ -279,13 +287,6 @@ impl Walk {
             Some(error) if mode != Mode::Arranging => Err(error),
             _ => Ok(()),
         }
-    }
-}
-
-/// Lists and maps come back from the store as nil when there is nothing in them.
-fn null_if_empty(value: &mut Value) {
-    if value.is_empty() {
-        *value = Value::Null;
     }
 }
 

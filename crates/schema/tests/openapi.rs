@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_schema::openapi::{Components, Enums, Form, Home};
+use keelson_testkit::yardstick;
 
 #[test]
 fn the_schemas_of_every_group_version_are_those_of_v3() {
-    let Some(folder) = yardstick() else { return };
+    let Some(folder) = yardstick::folder("schema openapi") else { return };
     let mut checked = 0;
     for entry in std::fs::read_dir(folder.join("openapi/v3")).expect("the folder of documents") {
         let path = entry.expect("an entry").path();
@@ -30,7 +31,7 @@ fn the_schemas_of_every_group_version_are_those_of_v3() {
 
 #[test]
 fn the_schemas_are_those_of_v2() {
-    let Some(folder) = yardstick() else { return };
+    let Some(folder) = yardstick::folder("schema openapi") else { return };
     let published = document(&folder.join("openapi/swagger.json"));
     let schemas = published.map("definitions").expect("definitions");
     let checked = check(Components::new(Form::V2, Enums::Hidden, None), schemas, "swagger.json");
@@ -41,7 +42,7 @@ fn the_schemas_are_those_of_v2() {
 /// lists, and has a `WatchEvent` of its own.
 #[test]
 fn the_descriptions_are_those_of_upstream() {
-    let Some(folder) = yardstick() else { return };
+    let Some(folder) = yardstick::folder("schema openapi") else { return };
     let published = raw_document(&folder.join("openapi/swagger.json"));
     let schemas = published.map("definitions").expect("definitions");
     let mut components = Components::new(Form::V2, Enums::Hidden, None);
@@ -141,18 +142,4 @@ fn strip(value: &mut Value) {
         Value::List(items) => items.iter_mut().for_each(strip),
         _ => {}
     }
-}
-
-/// The folder of upstream's published data, or a line in the report of skipped tests.
-fn yardstick() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("KEELSON_YARDSTICKS") {
-        return Some(folder.into());
-    }
-    if let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") {
-        use std::io::Write as _;
-        let mut options = std::fs::OpenOptions::new();
-        let mut report = options.create(true).append(true).open(report).expect("the report of skipped tests");
-        writeln!(report, "schema openapi: KEELSON_YARDSTICKS is not set").expect("a line in the report");
-    }
-    None
 }

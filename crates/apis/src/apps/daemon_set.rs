@@ -45,6 +45,11 @@ impl Strategy for DaemonSet {
         pod_template::default(spec.map_mut("template"));
     }
 
+    /// Whoever writes a set owns the count, too: it is there as soon as a set is spoken of in this version.
+    fn fill_owned(&self, object: &mut Object) {
+        set_template_generation(object, template_generation(object));
+    }
+
     /// Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
@@ -127,6 +132,16 @@ mod tests {
         assert_eq!(updated("{}"), (1, "1".to_owned()));
         assert_eq!(updated(r#"{"minReadySeconds": 5}"#), (2, "1".to_owned()));
         assert_eq!(updated(r#"{"template": {"spec": {"hostNetwork": true}}}"#), (2, "2".to_owned()));
+    }
+
+    #[test]
+    fn whoever_writes_a_set_owns_the_annotation() {
+        let mut object = daemon_set("{}");
+        DaemonSet.fill_owned(&mut object);
+        assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("0"));
+        object.meta.annotations.set(TEMPLATE_GENERATION, "7");
+        DaemonSet.fill_owned(&mut object);
+        assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("7"));
     }
 
     #[test]

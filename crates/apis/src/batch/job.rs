@@ -60,6 +60,10 @@ impl Strategy for Job {
         default_pods(spec);
     }
 
+    fn fill_owned(&self, object: &mut Object) {
+        inherit_labels(object);
+    }
+
     /// Upstream: pkg/registry/batch/job/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         let is_labelled = !object.meta.labels.is_empty();

@@ -32,7 +32,10 @@ fn ranges(object: &Object) -> Cell {
 /// Upstream: pkg/registry/networking/servicecidr/strategy.go (v1.36.4).
 impl Strategy for ServiceCidr {
     fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
+        match part {
+            Part::Main if !self.wipes_status => Some(&[]),
+            _ => status::reset_alone(part),
+        }
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {

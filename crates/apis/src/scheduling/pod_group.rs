@@ -74,7 +74,11 @@ fn state(object: &Object) -> Cell {
 
 impl Strategy for PodGroup {
     fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        status::reset_alone(part)
+        match part {
+            // The plain store of upstream has forgotten to say so.
+            Part::Main => Some(&[]),
+            _ => status::reset_alone(part),
+        }
     }
 
     /// Upstream: pkg/apis/scheduling/v1alpha2/zz_generated.defaults.go, SetObjectDefaults_PodGroup (v1.36.4).

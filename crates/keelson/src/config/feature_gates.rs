@@ -1,12 +1,16 @@
 //! Feature gates: what `--feature-gates` switches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::known_gates::KNOWN;
 
 /// Which features are on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FeatureGates(BTreeMap<&'static str, bool>);
+pub struct FeatureGates {
+    states: BTreeMap<&'static str, bool>,
+    /// Those that somebody named.
+    named: BTreeSet<&'static str>,
+}
 
 /// A feature that can be switched.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +63,17 @@ impl FeatureGates {
     /// Whether the feature is on; a feature that does not exist is off.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
-        self.0.get(name).copied().unwrap_or(false)
+        self.states.get(name).copied().unwrap_or(false)
+    }
+
+    /// The features that were named on the command line.
+    pub fn named(&self) -> impl Iterator<Item = &'static str> {
+        self.named.iter().copied()
     }
 
     /// All features, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
-        self.0.iter().map(|(&name, &on)| (name, on))
+        self.states.iter().map(|(&name, &on)| (name, on))
     }
 
     fn over_defaults(wanted: &BTreeMap<&'static str, bool>) -> FeatureGates {
@@ -77,7 +86,10 @@ impl FeatureGates {
             let group = if gate.is_locked { None } else { all_of(gate.stage) };
             wanted.get(gate.name).copied().or(group).unwrap_or(gate.default)
         };
-        FeatureGates(KNOWN.iter().map(|gate| (gate.name, state(gate))).collect())
+        FeatureGates {
+            states: KNOWN.iter().map(|gate| (gate.name, state(gate))).collect(),
+            named: wanted.keys().copied().filter(|name| !matches!(*name, "AllAlpha" | "AllBeta")).collect(),
+        }
     }
 }
 

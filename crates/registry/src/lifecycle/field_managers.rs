@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::convert;
 use crate::error::{Error, Result};
 use crate::live::Live;
-use crate::options::Part;
+use crate::options::{FieldValidation, Part};
 use crate::resource::{Resource, Scale, Version};
 use crate::scale;
 
@@ -27,6 +27,10 @@ pub struct Apply<'a> {
     pub patch: &'a Value,
     /// Whether fields are taken from other managers.
     pub force: Force,
+    /// What a strict reader says about the patch.
+    pub complaint: Option<&'a str>,
+    /// Who listens to that.
+    pub validation: FieldValidation,
 }
 
 /// Follows a write that is no apply: `object` is about to replace `old`, or to be made.
@@ -43,7 +47,9 @@ pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Ob
         return;
     }
     let before = old.map(|old| kind.spoken(old));
-    let mut after = kind.spoken(object);
+    let mut filled = object.clone();
+    live.resource.strategy.fill_owned(&mut filled);
+    let mut after = kind.spoken(&filled);
     if let Err(error) = kind.tracker(context).update(before, &mut after, &context.field_manager) {
         debug!(%error, "managed fields are dropped");
     }
@@ -96,6 +102,25 @@ pub(crate) fn keep_times(object: &mut Object, old: &Object) {
     object.meta.resource_version = revision;
     if !is_same {
         object.meta.managed_fields = new;
+    }
+}
+
+/// Tells about keys that stand twice in the patch: after everything that keeps it from being applied.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject, and rest.go,
+/// parseYAMLWarnings (v1.36.4).
+pub(crate) fn complain(context: &Context, apply: &Apply<'_>) -> Result<()> {
+    let Some(complaint) = apply.complaint else { return Ok(()) };
+    match apply.validation {
+        FieldValidation::Strict => Err(Error::BadRequest(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {complaint}"
+        ))),
+        FieldValidation::Warn => {
+            // The first line is the heading.
+            complaint.lines().skip(1).for_each(|line| context.warn(line.trim()));
+            Ok(())
+        }
+        FieldValidation::Ignore => Ok(()),
     }
 }
 

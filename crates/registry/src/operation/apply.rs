@@ -26,6 +26,7 @@ pub async fn apply(
             return Err(live.not_found(&place.name));
         }
         let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
+        field_managers::complain(context, apply)?;
         let owners = Owners::Known(field_managers::managed_fields(&mut value));
         let draft = Draft { value, origin: Origin::Patch, ..Draft::default() };
         let mut object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;

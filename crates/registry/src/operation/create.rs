@@ -45,6 +45,11 @@ async fn create_named(
     namespace: &str,
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
+    if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
+        return Err(Error::Unclassified(
+            "resourceVersion should not be set on objects to be created".to_owned(),
+        ));
+    }
     ready(live, context, namespace, &mut object, Owners::Followed)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let outcome = commit::apply(live, context, &place, |current| match current {
@@ -78,11 +83,6 @@ pub(super) fn ready(
     owners: Owners,
 ) -> Result<()> {
     let resource = &live.resource;
-    if !object.meta.resource_version.is_empty() && object.meta.resource_version != "0" {
-        return Err(Error::Unclassified(
-            "resourceVersion should not be set on objects to be created".to_owned(),
-        ));
-    }
     object.meta.resource_version = Default::default();
     system_fields::fill(context, &mut object.meta);
     system_fields::settle_namespace(resource, namespace, object)?;
@@ -90,6 +90,8 @@ pub(super) fn ready(
         Owners::Followed => field_managers::follow(live, context, Part::Main, object, None),
         Owners::Known(entries) => object.meta.managed_fields = entries,
     }
+    // Whether something is empty or not there has told who owns it; from here on it is the same.
+    resource.arrange(object);
     resource.strategy.prepare_create(context, object);
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);

@@ -36,7 +36,9 @@ pub async fn update(
     object: Object,
 ) -> Result<Updated> {
     check_address(place, &object)?;
-    let rewrite = |_: Option<&Object>| Ok(object.clone());
+    let rewrite = |old: Option<&Object>| {
+        old.map_or(Ok(()), |old| check_uid(live, place, &object, old)).map(|()| object.clone())
+    };
     change(live, context, place, part, rewrite).await
 }
 
@@ -49,7 +51,15 @@ pub async fn patch(
     mut edit: impl FnMut(&Object) -> Result<Object>,
 ) -> Result<Updated> {
     let rewrite = |old: Option<&Object>| match old {
-        Some(old) => edit(old).and_then(|object| check_address(place, &object).map(|()| object)),
+        Some(old) => {
+            let object = edit(old)?;
+            check_address(place, &object)?;
+            // A scale says which object is meant, as a whole new object does; in other patches a uid is a change.
+            if part == Part::Scale {
+                check_uid(live, place, &object, old)?;
+            }
+            Ok(object)
+        }
         None => Err(live.not_found(&place.name)),
     };
     change(live, context, place, part, rewrite).await
@@ -83,7 +93,10 @@ async fn change(
 /// A body without a name gets that of the address; any other must agree with it.
 pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     if object.meta.name.is_empty() {
-        return Err(Error::BadRequest("name must be provided".to_owned()));
+        let name = &place.name;
+        return Err(Error::BadRequest(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
     }
     if object.meta.name != place.name {
         return Err(Error::BadRequest(format!(
@@ -103,6 +116,17 @@ pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
     Ok(())
 }
 
+/// What is replaced must be what the client means.
+fn check_uid(live: &Live, place: &Place, object: &Object, old: &Object) -> Result<()> {
+    let (meta, there) = (&object.meta, &old.meta);
+    if meta.uid.is_empty() || meta.uid == there.uid {
+        return Ok(());
+    }
+    let reason =
+        format!("Precondition failed: UID in precondition: {}, UID in object meta: {}", meta.uid, there.uid);
+    Err(live.conflict(&place.name, reason))
+}
+
 /// Optimistic concurrency: what was read must be what is there.
 pub(super) fn check_version(
     live: &Live,
@@ -111,13 +135,6 @@ pub(super) fn check_version(
     object: &mut Object,
 ) -> Result<()> {
     let (meta, there) = (&mut object.meta, &current.object.meta);
-    if !meta.uid.is_empty() && meta.uid != there.uid {
-        let reason = format!(
-            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-            meta.uid, there.uid
-        );
-        return Err(live.conflict(&place.name, reason));
-    }
     if meta.resource_version.is_empty() || meta.resource_version == "0" {
         if !live.resource.unconditional_update {
             let mut errors = FieldErrors::default();
@@ -163,6 +180,8 @@ pub(super) fn ready(
         Owners::Followed => field_managers::follow(live, context, part, object, Some(old)),
         Owners::Known(entries) => object.meta.managed_fields = entries,
     }
+    // Whether something is empty or not there has told who owns it; from here on it is the same.
+    resource.arrange(object);
     match part {
         Part::Main | Part::Scale => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),

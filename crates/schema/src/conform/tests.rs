@@ -67,7 +67,7 @@ fn nothing_is_everything_that_go_writes_anyway() {
     check("v1 ConfigMap", "{}", r#"{"metadata":{}}"#);
     check("v1 Service", "{}", r#"{"metadata":{},"spec":{},"status":{"loadBalancer":{}}}"#);
     check("rbac.authorization.k8s.io/v1 Role", "{}", r#"{"metadata":{},"rules":null}"#);
-    check("rbac.authorization.k8s.io/v1 Role", r#"{"rules":[]}"#, r#"{"metadata":{},"rules":null}"#);
+    check("rbac.authorization.k8s.io/v1 Role", r#"{"rules":[]}"#, r#"{"metadata":{},"rules":[]}"#);
     check("apps/v1 ControllerRevision", "{}", r#"{"metadata":{},"data":null,"revision":0}"#);
     check(
         "v1 Event",
@@ -352,6 +352,17 @@ fn a_schema_in_a_schema_without_end_is_refused() {
     };
     assert_eq!(conform(200), Ok(Vec::new()));
     assert_eq!(conform(4000), Err("exceeded max depth".to_owned()));
+}
+
+#[test]
+fn what_is_empty_is_nothing_only_once_it_is_stored() {
+    let schema = schema("rbac.authorization.k8s.io/v1 Role");
+    let mut value = parse(r#"{"metadata":{},"rules":[]}"#);
+    schema.conform(&mut value).unwrap();
+    let mut object = Object::from_value(value).unwrap();
+    assert_eq!(object.fields.get("rules"), Some(&Value::List(Vec::new())));
+    schema.arrange(&mut object);
+    assert_eq!(object.fields.get("rules"), Some(&Value::Null));
 }
 
 #[test]

@@ -39,10 +39,16 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
 
 async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
+    let wanted = read_applied(body)?;
+    let complaint = wanted.strict_problem();
     let context = call.context(params.dry_run, &params.field_manager);
-    let wanted = read_applied(body, &context, params.validation)?;
     let place = call.place();
-    let apply = Apply { patch: &wanted, force: params.force };
+    let apply = Apply {
+        patch: &wanted.value,
+        force: params.force,
+        complaint: complaint.as_deref(),
+        validation: params.validation,
+    };
     let version = call.found.version();
     let work = operation::apply(&call.found.live, &context, version, (&place, part), &apply);
     let updated = call.run(&context, work).await?;
@@ -53,7 +59,7 @@ async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Res
 /// What a client applies; JSON is YAML as well.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject (v1.36.4).
-pub(super) fn read_applied(body: &Bytes, context: &Context, validation: FieldValidation) -> Result<Value> {
+pub(super) fn read_applied(body: &Bytes) -> Result<yaml::Document> {
     let refuse = |problem: String| Err(Error::BadRequest(problem));
     let document = match yaml::read(body) {
         Ok(document) => document,
@@ -66,15 +72,7 @@ pub(super) fn read_applied(body: &Bytes, context: &Context, validation: FieldVal
              value of type map[string]interface {{}}"
         ));
     }
-    let strict = document.strict_problem().map(|it| format!("error converting YAML to JSON: {it}"));
-    match (validation, strict) {
-        (FieldValidation::Strict, Some(problem)) => {
-            return refuse(format!("error strict decoding YAML: {problem}"));
-        }
-        (FieldValidation::Warn, Some(problem)) => context.warn(problem),
-        _ => {}
-    }
-    Ok(document.value)
+    Ok(document)
 }
 
 /// What kind of patch a body is.

@@ -62,10 +62,16 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
 
 async fn apply(call: &Call<'_>, at: &Scale, body: &Bytes, output: Output) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
+    let wanted = patch::read_applied(body)?;
+    let complaint = wanted.strict_problem();
     let context = call.context(params.dry_run, &params.field_manager);
-    let wanted = patch::read_applied(body, &context, params.validation)?;
     let (place, version) = (call.place(), call.found.version());
-    let apply = Apply { patch: &wanted, force: params.force };
+    let apply = Apply {
+        patch: &wanted.value,
+        force: params.force,
+        complaint: complaint.as_deref(),
+        validation: params.validation,
+    };
     let work = operation::apply(&call.found.live, &context, version, (&place, Part::Scale), &apply);
     let updated = call.run(&context, work).await?;
     answer(call, &updated.object, at, output)

@@ -13,6 +13,10 @@ fn rose(petals: i64) -> String {
 /// The text without what differs from run to run.
 fn stable(text: &str) -> String {
     let mut out = text.trim_end().to_owned();
+    while let Some(start) = out.find(",\"managedFields\":[") {
+        let end = start + out[start..].find("}]").unwrap() + 2;
+        out.replace_range(start..end, "");
+    }
     for (key, end) in
         [("\"uid\":\"", '"'), ("\"resourceVersion\":\"", '"'), ("\"creationTimestamp\":\"", '"')]
     {

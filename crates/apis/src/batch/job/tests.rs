@@ -71,6 +71,9 @@ fn a_job_without_labels_has_those_of_its_pods() {
     let spec = r#"{"template": {"metadata": {"labels": {"app": "x", "job-name": "mine"}}}}"#;
     let object = created(job(spec));
     assert_eq!((object.meta.labels.len(), object.meta.labels.get("job-name")), (5, Some("mine")));
+    let mut owned = job(spec);
+    Job.fill_owned(&mut owned);
+    assert_eq!(owned.meta.labels.len(), 2, "what the client said of the pods, and nothing that is generated");
     let mut labelled = job(spec);
     labelled.meta.labels.set("own", "1");
     assert_eq!(created(labelled).meta.labels.len(), 1);
