@@ -59,14 +59,7 @@ impl Kubectl {
 
     /// Runs a command, its arguments separated by spaces, and gives everything it said.
     pub async fn run(&self, arguments: &str) -> Said {
-        let output = timeout(PATIENCE, self.command(arguments).output()).await;
-        let output = output.unwrap_or_else(|_| panic!("kubectl {arguments} does not end"));
-        let output = output.expect("kubectl runs");
-        Said {
-            success: output.status.success(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        finish(&mut self.command(arguments), arguments).await
     }
 
     /// Runs a command that must succeed, and gives its output.
@@ -81,6 +74,20 @@ impl Kubectl {
         let said = self.run(arguments).await;
         assert!(!said.success, "kubectl {arguments}: {said:?}");
         said.stderr
+    }
+
+    /// Runs `kubectl` with arguments that may hold spaces and must succeed, and gives its output.
+    pub async fn ok_args(&self, arguments: &[&str]) -> String {
+        let mut command = self.command("");
+        let said = finish(command.args(arguments), &arguments.join(" ")).await;
+        assert!(said.success, "kubectl {arguments:?}: {said:?}");
+        said.stdout
+    }
+
+    /// Runs a command that opens an editor, which is a shell script that gets the file as `$1`.
+    pub async fn edits(&self, arguments: &str, script: &str) -> Said {
+        let editor = self.manifest("editor.sh", script);
+        finish(self.command(arguments).env("KUBE_EDITOR", format!("sh {editor}")), arguments).await
     }
 
     /// Starts a command that does not end by itself.
@@ -114,6 +121,17 @@ impl Running {
         let line = timeout(PATIENCE, self.lines.next_line()).await;
         let line = line.expect("kubectl prints a line in time").expect("its output can be read");
         line.expect("kubectl goes on")
+    }
+}
+
+async fn finish(command: &mut Command, arguments: &str) -> Said {
+    let output = timeout(PATIENCE, command.output()).await;
+    let output = output.unwrap_or_else(|_| panic!("kubectl {arguments} does not end"));
+    let output = output.expect("kubectl runs");
+    Said {
+        success: output.status.success(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Version {
     pub on_by_default: bool,
     /// The feature without which it is not served.
     pub gate: Option<&'static str>,
+    /// What everybody is told who uses it, as `v1 Endpoints is deprecated in v1.33+`.
+    pub deprecation: Option<&'static str>,
     /// How to get to the stored version and back, where the shape differs.
     pub conversion: Option<Conversion>,
     /// What a table of this version shows, if that is not what tables of the resource show.
@@ -131,6 +133,7 @@ impl Version {
             served: true,
             on_by_default: !name.contains("alpha") && !name.contains("beta"),
             gate: None,
+            deprecation: None,
             conversion: None,
             columns: None,
             schema: None,
@@ -151,6 +154,13 @@ impl Version {
     #[must_use]
     pub fn converts(mut self, conversion: Conversion) -> Version {
         self.conversion = Some(conversion);
+        self
+    }
+
+    /// Whoever uses it is told to leave it.
+    #[must_use]
+    pub fn deprecated(mut self, warning: &'static str) -> Version {
+        self.deprecation = Some(warning);
         self
     }
 

@@ -43,6 +43,7 @@ pub(crate) async fn route(
     };
     let query = Query::of(&parts.uri);
     let series = observe::series(&facts.server.metrics, info, parts, &query);
+    facts.warnings.extend(found.version().deprecation.map(str::to_owned));
     let call = Call { facts, user: granted.user, info, parts, query: &query, found };
     let answered = match operation {
         Operation::Get => handler::get::get(&call).await,
