@@ -17,8 +17,8 @@
 //! ```
 //!
 //! and `spec.wrong` is reported. Fields are in the order of the schema, maps in the order of their keys; what Go
-//! leaves out is left out, what Go writes although nobody set it is written. An empty list that Go would write is
-//! `null`, because that is what it is after it was stored.
+//! leaves out is left out, what Go writes although nobody set it is written. An empty list that Go would write
+//! stays, because who says so owns it; [`Schema::arrange`] makes it `null`, which it is after it was stored.
 
 mod base64;
 mod error;

@@ -108,7 +108,7 @@ fn pointers_keep_what_is_zero() {
     check_spec(
         r#"{"terminationGracePeriodSeconds":0,"activeDeadlineSeconds":null,"priority":0,"hostNetwork":false,
             "securityContext":{},"containers":[]}"#,
-        r#"{"containers":null,"terminationGracePeriodSeconds":0,"securityContext":{},"priority":0}"#,
+        r#"{"containers":[],"terminationGracePeriodSeconds":0,"securityContext":{},"priority":0}"#,
     );
     check_spec(
         r#"{"volumes":[{"emptyDir":{},"name":"v"}],"containers":null}"#,
