@@ -59,11 +59,13 @@ async fn events_are_shown_beside_their_objects() {
     let Some(kubectl) = Kubectl::for_test("events_are_shown_beside_their_objects").await else { return };
     kubectl.ok("run p --image=registry.example/p:1").await;
     let namespace = &kubectl.place().namespace;
+    // `describe` asks for the events of this very pod.
+    let uid = kubectl.ok("get pod p -o jsonpath={.metadata.uid}").await;
     let event = format!(
         "apiVersion: v1
 kind: Event
 metadata: {{name: e}}
-involvedObject: {{kind: Pod, name: p, namespace: {namespace}, apiVersion: v1}}
+involvedObject: {{kind: Pod, name: p, namespace: {namespace}, uid: {uid}, apiVersion: v1}}
 reason: Pulled
 message: image pulled
 type: Normal

@@ -122,10 +122,11 @@ rules: [{{apiGroups: [''], resources: [pods], verbs: [get]}}]
         kubectl.place().namespace
     );
     let file = kubectl.manifest("role.yaml", &role);
-    let text = kubectl.ok(&format!("auth reconcile -f {file}")).await;
-    assert!(text.contains("reconciliation required create"), "{text}");
-    let text = kubectl.ok(&format!("auth reconcile -f {file}")).await;
-    assert!(!text.contains("required"), "{text}");
+    let reconcile = format!("auth reconcile -f {file}");
+    let said = kubectl.run(&reconcile).await;
+    assert!(said.success && said.stderr.contains("reconciliation required create"), "{said:?}");
+    let said = kubectl.run(&reconcile).await;
+    assert!(said.success && !said.stderr.contains("required"), "{said:?}");
 }
 
 #[tokio::test]
