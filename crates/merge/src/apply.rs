@@ -37,6 +37,7 @@ pub use filter::Filter;
 pub use managers::{Id, Managed, Managers, Operation, differ_in_times_only};
 pub use remove::extract;
 pub use scale::{ReplicasPaths, managers_of_scale, managers_of_scaled};
+pub(crate) use values::{go_plain, go_type};
 
 use std::sync::LazyLock;
 

@@ -21,6 +21,9 @@ pub enum Error {
     /// The patch does not fit the object.
     #[error("{0}")]
     DoesNotApply(String),
+    /// Upstream gives up with this text, and its server answers 500.
+    #[error("{0}")]
+    Failed(String),
     /// The patch asks for too much.
     #[error("{0}")]
     TooLarge(String),

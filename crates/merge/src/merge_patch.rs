@@ -1,12 +1,23 @@
 //! JSON merge patch (RFC 7386): what is null goes, what is a map is merged, everything else is replaced.
+//!
+//! Beyond the standard, a list loses the nulls of the maps in it, as in upstream's library, unless it replaces a map.
+//!
+//! Upstream: gopkg.in/evanphx/json-patch.v4/merge.go (v4.13.0).
 
 use keelson_object::{Map, Value};
 
 /// Merges `patch` into `target`.
 pub fn merge(target: &mut Value, patch: Value) {
-    let Value::Map(patch) = patch else {
-        *target = patch;
-        return;
+    let patch = match patch {
+        Value::Map(patch) => patch,
+        Value::List(_) if !matches!(target, Value::Map(_)) => {
+            *target = pruned(patch);
+            return;
+        }
+        other => {
+            *target = other;
+            return;
+        }
     };
     if !matches!(target, Value::Map(_)) {
         *target = Value::Map(Map::new());
@@ -25,6 +36,18 @@ pub fn merge(target: &mut Value, patch: Value) {
                 map.push_new(key, slot);
             }
         }
+    }
+}
+
+/// Without what is null in maps.
+fn pruned(value: Value) -> Value {
+    match value {
+        Value::Map(map) => {
+            let kept = map.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Map(kept.map(|(key, value)| (key, pruned(value))).collect())
+        }
+        Value::List(items) => Value::List(items.into_iter().map(pruned).collect()),
+        other => other,
     }
 }
 

@@ -95,15 +95,16 @@ pub(super) fn in_path(value: &Value) -> String {
 }
 
 /// What Go's `%v` makes of a decoded value.
-pub(super) fn go_plain(value: &Value) -> String {
+pub(crate) fn go_plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.to_string(),
         Value::List(items) => format!("[{}]", items.iter().map(go_plain).collect::<Vec<_>>().join(" ")),
         Value::Map(map) => {
-            let mut pairs: Vec<_> =
-                map.iter().map(|(key, value)| format!("{key}:{}", go_plain(value))).collect();
-            pairs.sort();
+            let mut pairs: Vec<_> = map.iter().collect();
+            pairs.sort_by_key(|(key, _)| *key);
+            let pairs: Vec<_> =
+                pairs.iter().map(|(key, value)| format!("{key}:{}", go_plain(value))).collect();
             format!("map[{}]", pairs.join(" "))
         }
         _ => in_path(value),
@@ -128,7 +129,7 @@ pub(super) fn go_source(value: &Value) -> String {
 }
 
 /// What Go's `%T` makes of a decoded value.
-pub(super) fn go_type(value: &Value) -> &'static str {
+pub(crate) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

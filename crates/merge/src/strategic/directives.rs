@@ -1,12 +1,13 @@
 //! What a patch says about itself.
 
-use keelson_object::{Map, SmolStr, Value};
+use keelson_object::{Map, Value};
 
 use crate::Error;
+use crate::apply::{go_plain, go_type};
 
-pub(super) const SET_ORDER: &str = "$setElementOrder/";
-pub(super) const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
-const PATCH: &str = "$patch";
+pub(super) const SET_ORDER: &str = "$setElementOrder";
+pub(super) const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
+pub(super) const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
 
 /// The value of `$patch`.
@@ -17,47 +18,65 @@ pub(super) enum Directive {
     Merge,
 }
 
-pub(super) fn is_directive(key: &str) -> bool {
-    key == PATCH || key == RETAIN_KEYS || key.starts_with(SET_ORDER) || key.starts_with(DELETE_FROM_LIST)
-}
-
-/// Takes `$patch` out of a patch.
-pub(super) fn take_patch(patch: &mut Map) -> Result<Option<Directive>, Error> {
-    let Some(value) = patch.remove(PATCH) else { return Ok(None) };
+/// The `$patch` of a patch.
+pub(super) fn of(patch: &Map) -> Result<Option<Directive>, Error> {
+    let Some(value) = patch.get(PATCH) else { return Ok(None) };
     match value.as_str() {
         Some("replace") => Ok(Some(Directive::Replace)),
         Some("delete") => Ok(Some(Directive::Delete)),
         Some("merge") => Ok(Some(Directive::Merge)),
-        _ => {
-            Err(Error::Malformed(format!("Unknown patch type found: {}", value.as_str().unwrap_or_default())))
-        }
+        _ => Err(unknown(patch)),
     }
 }
 
-/// Takes the lists under keys with `prefix` out of a patch, by the name of the list that they are about.
-pub(super) fn take_prefixed(patch: &mut Map, prefix: &str) -> Result<Vec<(SmolStr, Vec<Value>)>, Error> {
-    let names: Vec<SmolStr> =
-        patch.iter().filter_map(|(key, _)| key.strip_prefix(prefix)).map(SmolStr::new).collect();
-    let mut found = Vec::with_capacity(names.len());
-    for name in names {
-        match patch.remove(&format!("{prefix}{name}")) {
-            Some(Value::List(items)) => found.push((name, items)),
-            _ => return Err(Error::Malformed(format!("{prefix}{name} must be a list"))),
+/// A `$patch` that makes no sense where it is.
+pub(super) fn unknown(patch: &Map) -> Error {
+    let directive = patch.get(PATCH).map(go_text).unwrap_or_default();
+    Error::Failed(format!("unknown patch type: {directive} in map: {}", plain(patch)))
+}
+
+/// An item of a merged list has no name.
+pub(super) fn no_merge_key(item: &Map, key: &str) -> Error {
+    Error::Failed(format!("map: {} does not contain declared merge key: {key}", plain(item)))
+}
+
+/// A value is of another type than upstream's code asserts.
+pub(super) fn bad_type(expected: &Value, found: &Value) -> Error {
+    let found = if found.is_null() { "%!s(<nil>)" } else { go_type(found) };
+    Error::Failed(format!("expected a {}, but received a {found}", go_type(expected)))
+}
+
+fn plain(map: &Map) -> String {
+    go_plain(&Value::Map(map.clone()))
+}
+
+/// What Go's `%s` makes of a decoded value.
+fn go_text(value: &Value) -> String {
+    match value {
+        Value::Null => "%!s(<nil>)".to_owned(),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
+            format!("%!s({}={})", go_type(value), go_plain(value))
+        }
+        Value::String(text) => text.to_string(),
+        Value::List(items) => format!("[{}]", items.iter().map(go_text).collect::<Vec<_>>().join(" ")),
+        Value::Map(map) => {
+            let mut map: Vec<_> = map.iter().collect();
+            map.sort_by_key(|(key, _)| *key);
+            let pairs: Vec<_> = map.iter().map(|(key, value)| format!("{key}:{}", go_text(value))).collect();
+            format!("map[{}]", pairs.join(" "))
         }
     }
-    Ok(found)
 }
 
 /// Removes from `target` what `$retainKeys` does not name.
 pub(super) fn retain_keys(target: &mut Map, patch: &mut Map) -> Result<(), Error> {
     let Some(value) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
-    let Value::List(keys) = value else {
-        return Err(Error::Malformed("$retainKeys must be a list".to_owned()));
-    };
+    let malformed = || Error::Malformed("invalid patch format of retainKeys".to_owned());
+    let Value::List(keys) = value else { return Err(malformed()) };
     let named = |key: &str| keys.iter().any(|it| it.as_str() == Some(key));
-    let stray = patch.iter().find(|(key, value)| !value.is_null() && !is_directive(key) && !named(key));
-    if stray.is_some() {
-        return Err(Error::Malformed("fields in the patch must be in $retainKeys list".to_owned()));
+    let is_list = |key: &str| key.starts_with(SET_ORDER) || key.starts_with(DELETE_FROM_LIST);
+    if patch.iter().any(|(key, value)| !value.is_null() && !is_list(key) && !named(key)) {
+        return Err(malformed());
     }
     target.retain(|key, _| named(key));
     Ok(())

@@ -112,7 +112,10 @@ fn scalars_are_sets_where_the_schema_says_so() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    refused(r#"{"spec":{"$patch":"dance"}}"#, "Unknown patch type found: dance");
-    refused(r#"{"spec":{"containers":[{"image":"x"}]}}"#, "map: does not contain declared merge key: name");
+    refused(r#"{"spec":{"$patch":"dance"}}"#, "unknown patch type: dance in map: map[$patch:dance]");
+    refused(
+        r#"{"spec":{"containers":[{"image":"x"}]}}"#,
+        "map: map[image:x] does not contain declared merge key: name",
+    );
     refused("[1]", "json: cannot unmarshal array into Go value of type map[string]interface {}");
 }

@@ -178,6 +178,7 @@ fn refusal(error: keelson_merge::Error) -> RegistryError {
             };
             RegistryError::Rejected(Box::new(Status::generic_server_response(&response)))
         }
+        keelson_merge::Error::Failed(problem) => RegistryError::Unclassified(problem),
         keelson_merge::Error::TooLarge(problem) => {
             RegistryError::Rejected(Box::new(Status::request_entity_too_large(&problem)))
         }
