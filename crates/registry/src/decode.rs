@@ -82,7 +82,7 @@ impl Shape<'_> {
             FieldValidation::Strict if !complaints.is_empty() => {
                 return Err(wrong(&format!("strict decoding error: {}", complaints.join(", "))));
             }
-            FieldValidation::Warn => complaints.into_iter().for_each(|complaint| context.warn(complaint)),
+            FieldValidation::Warn => complaints.iter().for_each(|complaint| warn(context, complaint)),
             FieldValidation::Strict | FieldValidation::Ignore => {}
         }
         Object::from_value(value).map_err(|error| wrong(&error))
@@ -101,6 +101,18 @@ impl Shape<'_> {
             "{kind} in version {:?} cannot be handled as a {kind}: {error}",
             self.version
         ))
+    }
+}
+
+/// Warns of what a strict reader complains of: a complaint about YAML is one warning for each of its lines.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/rest.go, parseYAMLWarnings (v1.36.4).
+pub fn warn(context: &Context, complaint: &str) {
+    const SHORT: &str = "yaml: unmarshal errors:\n";
+    let yaml = complaint.strip_prefix("error converting YAML to JSON: ").unwrap_or(complaint);
+    match yaml.strip_prefix(SHORT) {
+        Some(lines) => lines.split('\n').for_each(|line| context.warn(line.trim())),
+        None => context.warn(complaint),
     }
 }
 

@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// How many times the limit is read from a client that sends too much.
 const DRAINED_LIMITS: usize = 4;
+/// How much of a body is read that nobody asked for, as Go's server does.
+const DISCARDED: usize = 256 * 1024;
 
 /// What a client sends.
 #[derive(Debug)]
@@ -55,6 +57,13 @@ impl RequestBody {
             }
         }
         Ok(first.unwrap_or_else(|| all.freeze()))
+    }
+
+    /// Reads what nobody asked for, so that the connection can go on. A long one ends it.
+    pub async fn discard(self) {
+        if let RequestBody::Wire(mut body) = self {
+            drain(&mut body, DISCARDED / DRAINED_LIMITS).await;
+        }
     }
 }
 

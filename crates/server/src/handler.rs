@@ -123,9 +123,8 @@ impl Call<'_> {
             }
             Input::Yaml => {
                 let document = yaml::read(body).map_err(|error| unreadable(&error))?;
-                let duplicates = document.duplicates.iter().map(|it| it.key.trim_matches('"').to_owned());
-                let duplicates = duplicates.collect();
-                Ok(Draft { value: document.value, duplicates, ..Draft::default() })
+                let complaints = document.strict_problem().into_iter().collect();
+                Ok(Draft { value: document.value, complaints, ..Draft::default() })
             }
             Input::Protobuf => {
                 let (version, kind) = (&self.found.version().api_version, &self.found.live.resource.kind);

@@ -39,7 +39,11 @@ pub(crate) async fn route(
         Err(Error::NoSuchPath) if !facts.server.moments.mux_and_discovery_complete.has_happened() => {
             return Err(Error::NotComplete);
         }
-        found => found?,
+        Err(error) => {
+            body.discard().await;
+            return Err(error);
+        }
+        Ok(found) => found,
     };
     let query = Query::of(&parts.uri);
     let series = observe::series(&facts.server.metrics, info, parts, &query);

@@ -108,7 +108,8 @@ impl Form {
 
 /// A patch that has been read; it may be applied more than once.
 pub(super) enum Patch {
-    Json(JsonPatch),
+    /// The patch, and what a strict reader complains of.
+    Json(JsonPatch, Vec<String>),
     Merge(Document),
     Strategic(Document),
 }
@@ -117,7 +118,10 @@ impl Patch {
     pub(super) fn read(form: Form, body: &Bytes) -> Result<Patch> {
         let document = json::read(body).map_err(|error| Error::BadRequest(error.to_string()))?;
         Ok(match form {
-            Form::Json => Patch::Json(JsonPatch::from_value(document.value).map_err(refusal)?),
+            Form::Json => {
+                let complaints = json_patch_complaints(&document);
+                Patch::Json(JsonPatch::from_value(document.value).map_err(refusal)?, complaints)
+            }
             Form::Merge if !matches!(document.value, Value::Map(_)) => {
                 return Err(Error::BadRequest("Invalid JSON Patch".to_owned()));
             }
@@ -135,30 +139,49 @@ impl Patch {
     ) -> keelson_registry::Result<Object> {
         let (resource, version) = (&call.found.live.resource, call.found.version());
         let mut value = call.found.live.in_version(version, old.clone()).into_value();
-        let duplicates = self.merge_into(version.schema.as_ref(), &mut value)?;
-        let draft = Draft { value, duplicates, origin: Origin::Patch, ..Draft::default() };
+        let complaints = self.merge_into(version.schema.as_ref(), &mut value)?;
+        let draft = Draft { value, complaints, origin: Origin::Patch, ..Draft::default() };
         decode::object(context, resource, version, draft, validation)
     }
 
-    /// Paths of keys that stand twice in the patch.
+    /// Changes `value`, and gives what a strict reader complains of in the patch.
     pub(super) fn merge_into(
         &self,
         schema: Option<&Schema>,
         value: &mut Value,
     ) -> keelson_registry::Result<Vec<String>> {
         match self {
-            Patch::Json(patch) => patch.apply(value).map(|()| Vec::new()).map_err(refusal),
+            Patch::Json(patch, complaints) => {
+                patch.apply(value).map(|()| complaints.clone()).map_err(refusal)
+            }
             Patch::Merge(patch) => {
                 merge_patch::merge(value, patch.value.clone());
-                Ok(patch.duplicates.clone())
+                Ok(duplicates(patch))
             }
             Patch::Strategic(patch) => {
                 let missing = || RegistryError::BadRequest("the kind has no schema to merge by".to_owned());
                 strategic::merge(value, patch.value.clone(), schema.ok_or_else(missing)?).map_err(refusal)?;
-                Ok(patch.duplicates.clone())
+                Ok(duplicates(patch))
             }
         }
     }
+}
+
+fn duplicates(document: &Document) -> Vec<String> {
+    document.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect()
+}
+
+/// Upstream: apiserver/pkg/endpoints/handlers/patch.go, jsonPatcher.applyJSPatch (v1.36.4).
+fn json_patch_complaints(document: &Document) -> Vec<String> {
+    const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
+    let operations = document.value.as_list().unwrap_or_default();
+    let unknown = operations.iter().enumerate().flat_map(|(position, operation)| {
+        let keys = operation.as_map().into_iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str());
+        let unknown = keys.filter(|key| !KNOWN.contains(key));
+        unknown.map(move |key| format!("unknown field \"[{position}].{key}\""))
+    });
+    let all = duplicates(document).into_iter().chain(unknown);
+    all.map(|complaint| format!("json patch {complaint}")).collect()
 }
 
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyJSPatch and interpretStrategicMergePatchError (v1.36.4).

@@ -52,8 +52,8 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     let schema = schema();
     let edit = |old: &Object| {
         let mut value = scale::of(old, at).into_value();
-        let duplicates = patch.merge_into(schema.as_ref(), &mut value)?;
-        let draft = Draft { value, duplicates, origin: Origin::Patch, ..Draft::default() };
+        let complaints = patch.merge_into(schema.as_ref(), &mut value)?;
+        let draft = Draft { value, complaints, origin: Origin::Patch, ..Draft::default() };
         let wanted = read(&context, draft, params.validation)?;
         scale::apply(old, &wanted, at)
     };

@@ -52,7 +52,7 @@ pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
         Value::Null => return judge(raw),
         Value::Map(map) => map,
         other => {
-            return Err(no_kind(format!(
+            return Err(no_kind(&format!(
                 "cannot unmarshal {} into Go value of type struct {{ APIVersion string \
                  \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
                 other.json_type()
@@ -122,7 +122,7 @@ fn condition(conditions: &Map, key: &str, wanted: &str) -> Result<Option<SmolStr
     }
 }
 
-fn no_kind(problem: String) -> Error {
+fn no_kind(problem: &str) -> Error {
     Error::BadRequest(format!("couldn't get version/kind; json parse error: json: {problem}"))
 }
 
@@ -131,7 +131,7 @@ fn check_kind(map: &Map) -> Result<()> {
     let text = |key| match map.get(key) {
         None | Some(Value::Null) => Ok(""),
         Some(value) => value.as_str().ok_or_else(|| {
-            no_kind(format!(
+            no_kind(&format!(
                 "cannot unmarshal {} into Go struct field .{key} of type string",
                 value.json_type()
             ))

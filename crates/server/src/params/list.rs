@@ -36,7 +36,7 @@ pub(crate) fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
         freshness,
         selection: with_name(raw.selection, name)?,
         // A negative limit is none. What is at hand comes in one piece, as from upstream's cache.
-        limit: if freshness == Freshness::Any { 0 } else { u64::try_from(raw.limit).unwrap_or(0) },
+        limit: if raw.revision == "0" { 0 } else { u64::try_from(raw.limit).unwrap_or(0) },
         continue_token: raw.continue_token.to_owned(),
     })
 }
@@ -216,6 +216,7 @@ mod tests {
         check_list("", "Latest limit=0 continue=");
         check_list("resourceVersion=0", "Any limit=0 continue=");
         check_list("resourceVersion=0&limit=500", "Any limit=0 continue=");
+        check_list("resourceVersion=00&limit=500", "Any limit=500 continue=");
         check_list("resourceVersion=7", "AtLeast(7) limit=0 continue=");
         check_list("resourceVersion=7&limit=5", "Exactly(7) limit=5 continue=");
         check_list(
