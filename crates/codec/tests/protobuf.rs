@@ -132,6 +132,10 @@ fn thinned(value: &Value, picks: &mut impl Iterator<Item = u8>) -> Value {
         }
         Value::List(items) => {
             let kept: Vec<_> = items.iter().filter(|_| is_kept()).collect();
+            // What is stored does not tell an empty list from none.
+            if kept.is_empty() {
+                return Value::Null;
+            }
             Value::List(kept.into_iter().map(|item| thinned(item, picks)).collect())
         }
         scalar => scalar.clone(),

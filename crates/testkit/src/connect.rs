@@ -127,7 +127,8 @@ impl Connector {
     /// An HTTP/1.1 connection.
     pub async fn http1(&self) -> Result<http1::SendRequest<RequestBody>> {
         let stream = TokioIo::new(self.tls().await?);
-        let (sender, connection) = http1::handshake(stream).await?;
+        // An answer may have many warnings, each a header of its own.
+        let (sender, connection) = http1::Builder::new().max_headers(1000).handshake(stream).await?;
         task::spawn("http1 connection", connection);
         Ok(sender)
     }
