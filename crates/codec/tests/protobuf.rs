@@ -128,14 +128,16 @@ fn thinned(value: &Value, picks: &mut impl Iterator<Item = u8>) -> Value {
     match value {
         Value::Map(map) => {
             let kept: Vec<_> = map.iter().filter(|_| is_kept()).collect();
-            Value::Map(kept.into_iter().map(|(key, value)| (key.clone(), thinned(value, picks))).collect())
+            let mut thin = |value: &Value| match thinned(value, picks) {
+                // What is stored does not tell an empty map or list from none.
+                Value::Map(map) if map.is_empty() => Value::Null,
+                Value::List(items) if items.is_empty() => Value::Null,
+                value => value,
+            };
+            Value::Map(kept.into_iter().map(|(key, value)| (key.clone(), thin(value))).collect())
         }
         Value::List(items) => {
             let kept: Vec<_> = items.iter().filter(|_| is_kept()).collect();
-            // What is stored does not tell an empty list from none.
-            if kept.is_empty() {
-                return Value::Null;
-            }
             Value::List(kept.into_iter().map(|item| thinned(item, picks)).collect())
         }
         scalar => scalar.clone(),
