@@ -1,6 +1,7 @@
 //! From a decoded document to an object of a kind: strictness, shape, defaults.
 
 use keelson_codec::json;
+use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
 
@@ -73,10 +74,10 @@ impl Shape<'_> {
         keep_reset_of_managers(&mut value);
         let patched = (origin == Origin::Patch).then(|| echo(&value));
         let wrong = |error: &dyn std::fmt::Display| self.wrong(patched.as_deref(), error);
-        complaints.extend(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
+        complaints.extend(duplicates.iter().map(|path| format!("duplicate field {}", quote(path))));
         if let Some(schema) = self.schema {
             let unknown = schema.conform(&mut value).map_err(|error| wrong(&error))?;
-            complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+            complaints.extend(unknown.iter().map(|path| format!("unknown field {}", quote(path))));
         }
         match validation {
             FieldValidation::Strict if !complaints.is_empty() => {

@@ -5,6 +5,7 @@ use http::{HeaderMap, StatusCode, header};
 use keelson_codec::json::{self, Document};
 use keelson_codec::yaml;
 use keelson_merge::{JsonPatch, merge_patch, strategic};
+use keelson_object::scalar::quote;
 use keelson_object::{Object, Value};
 use keelson_registry::decode::{Draft, Origin};
 use keelson_registry::lifecycle::field_managers::Apply;
@@ -168,7 +169,7 @@ impl Patch {
 }
 
 fn duplicates(document: &Document) -> Vec<String> {
-    document.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect()
+    document.duplicates.iter().map(|path| format!("duplicate field {}", quote(path))).collect()
 }
 
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, jsonPatcher.applyJSPatch (v1.36.4).
