@@ -7,7 +7,7 @@ use keelson_registry::{Column, Context, Strategy};
 use crate::shared::edit::part;
 use crate::shared::pod_template::{self, Gates};
 use crate::shared::workload_columns::{containers, labels, template_spec};
-use crate::shared::{name_warning, spec_and_status};
+use crate::shared::{name_warning, spec_and_status, workload_rules};
 
 /// Controllers, as far as features are on.
 pub(crate) struct ReplicationController(pub(crate) Gates);
@@ -106,16 +106,7 @@ fn check_template(template: &Map, selector: &Map, at: &Path, errors: &mut FieldE
         let at = at.key("metadata").key("labels");
         errors.invalid(&at, found, "`selector` does not match template `labels`");
     }
-    pod_template::check(template, at, errors);
-    let at = at.key("spec");
-    let policy = template.at("spec.restartPolicy").and_then(Value::as_str).unwrap_or_default();
-    if policy != "Always" {
-        errors.not_supported(&at.key("restartPolicy"), policy, &["Always"]);
-    }
-    if template.at("spec.activeDeadlineSeconds").is_some_and(|it| !it.is_null()) {
-        let detail = "activeDeadlineSeconds in ReplicationController is not Supported";
-        errors.forbidden(&at.key("activeDeadlineSeconds"), detail);
-    }
+    workload_rules::check_lasting(template, "ReplicationController", at, errors);
 }
 
 #[cfg(test)]

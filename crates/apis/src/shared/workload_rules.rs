@@ -40,6 +40,11 @@ fn check_template(template: &Map, selector: &Selector, at: &Path, errors: &mut F
         let at = at.key("metadata").key("labels");
         errors.invalid(&at, labels, "`selector` does not match template `labels`");
     }
+    check_lasting(template, "ReplicaSet", at, errors);
+}
+
+/// Checks the template of pods that a kind replaces for ever: they must not come to an end.
+pub(crate) fn check_lasting(template: &Map, kind: &str, at: &Path, errors: &mut FieldErrors) {
     pod_template::check(template, at, errors);
     let at = at.key("spec");
     let policy = template.at("spec.restartPolicy").and_then(Value::as_str).unwrap_or_default();
@@ -47,7 +52,7 @@ fn check_template(template: &Map, selector: &Selector, at: &Path, errors: &mut F
         errors.not_supported(&at.key("restartPolicy"), policy, &["Always"]);
     }
     if template.at("spec.activeDeadlineSeconds").is_some_and(|it| !it.is_null()) {
-        let detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
         errors.forbidden(&at.key("activeDeadlineSeconds"), detail);
     }
 }
