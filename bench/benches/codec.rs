@@ -30,6 +30,7 @@ fn bodies(criterion: &mut Criterion) {
     group.bench_function("JSON", |bencher| bencher.iter(|| black_box(&forms).from_json()));
     group.bench_function("YAML", |bencher| bencher.iter(|| black_box(&forms).from_yaml()));
     group.bench_function("protobuf", |bencher| bencher.iter(|| black_box(&forms).from_protobuf()));
+    group.bench_function("CBOR", |bencher| bencher.iter(|| black_box(&forms).from_cbor()));
     group.finish();
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Bytes(forms.json.len() as u64));
@@ -38,6 +39,7 @@ fn bodies(criterion: &mut Criterion) {
     group.bench_function("protobuf", |bencher| {
         bencher.iter(|| protobuf::encode(black_box(&forms.tree), "v1", "Pod").expect("it is a pod"));
     });
+    group.bench_function("CBOR", |bencher| bencher.iter(|| forms.to_cbor()));
     group.finish();
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use keelson_codec::{json, protobuf, stored, yaml};
+use keelson_codec::{cbor, json, protobuf, stored, yaml};
 use keelson_object::{Object, Value};
 use keelson_schema::Schema;
 use keelson_stdx::clock::Clock;
@@ -23,6 +23,8 @@ pub struct Forms {
     pub yaml: Bytes,
     /// As protobuf, in its envelope.
     pub protobuf: Bytes,
+    /// As CBOR.
+    pub cbor: Vec<u8>,
     /// As a tree.
     pub tree: Value,
     /// As an object that can be edited.
@@ -33,8 +35,12 @@ impl Forms {
     /// The pod of this crate.
     pub fn of_pod() -> Result<Forms> {
         let tree = Value::Map(pod::tree());
+        let schema = Schema::builtin("", "v1", "Pod").context("pods are built in")?;
+        let mut cbor = Vec::new();
+        cbor::write_as(&tree, schema.root(), &mut cbor);
         Ok(Forms {
-            schema: Schema::builtin("", "v1", "Pod").context("pods are built in")?,
+            cbor,
+            schema,
             json: pod::json(),
             yaml: Bytes::from(yaml::to_text(&tree)),
             protobuf: protobuf::encode(&tree, "v1", "Pod")?,
@@ -56,6 +62,19 @@ impl Forms {
     /// A body of protobuf: the reader gives the form by itself.
     pub fn from_protobuf(&self) -> Value {
         protobuf::decode(&self.protobuf).expect("it is protobuf")
+    }
+
+    /// A body of CBOR, read by its schema and brought to its form.
+    pub fn from_cbor(&self) -> Value {
+        let document = cbor::read_object(&self.cbor, Some(self.schema.root()));
+        self.conform(document.expect("it is CBOR").value)
+    }
+
+    /// The tree as CBOR.
+    pub fn to_cbor(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(8 << 10);
+        cbor::write_as(black_box(&self.tree), self.schema.root(), &mut out);
+        out
     }
 
     fn conform(&self, mut value: Value) -> Value {
@@ -89,7 +108,10 @@ pub fn run() -> Result<Report> {
     );
     report.times("tree to JSON / serde_json", 1.2, time("write JSON")?, time("serde_json writes")?);
     let (json, yaml, protobuf) = (forms.json.len(), forms.yaml.len(), forms.protobuf.len());
-    report.say(format!("a pod of {json} bytes of JSON, {yaml} of YAML, {protobuf} of protobuf"));
+    let cbor = forms.cbor.len();
+    report.say(format!(
+        "a pod of {json} bytes of JSON, {yaml} of YAML, {protobuf} of protobuf, {cbor} of CBOR"
+    ));
     for ((name, _), time) in subjects.iter().zip(&times) {
         report.say(format!("{name}: {:.1} µs", time.as_secs_f64() * 1e6));
     }
@@ -109,6 +131,7 @@ fn subjects<'f>(forms: &'f Forms, foreign: &'f serde_json::Value) -> Vec<Subject
         subject("decode JSON", || forms.from_json()),
         subject("decode YAML", || forms.from_yaml()),
         subject("decode protobuf", || forms.from_protobuf()),
+        subject("decode CBOR", || forms.from_cbor()),
         subject("clone the tree", || forms.tree.clone()),
         subject("clone and arrange", || {
             let mut object = object.clone();
@@ -119,6 +142,7 @@ fn subjects<'f>(forms: &'f Forms, foreign: &'f serde_json::Value) -> Vec<Subject
         subject("write JSON", || json::to_bytes(black_box(&forms.tree))),
         subject("write YAML", || yaml::to_text(black_box(&forms.tree))),
         subject("write protobuf", || protobuf::encode(black_box(&forms.tree), "v1", "Pod").expect("a pod")),
+        subject("write CBOR", || forms.to_cbor()),
         subject("encode for the store", || stored::encode(black_box(object))),
     ]
 }
@@ -149,5 +173,6 @@ mod tests {
         assert_eq!(forms.from_json(), forms.tree);
         assert_eq!(forms.from_yaml(), forms.tree);
         assert_eq!(forms.from_protobuf(), forms.tree);
+        assert_eq!(forms.from_cbor(), forms.tree);
     }
 }

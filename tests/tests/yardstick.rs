@@ -56,7 +56,21 @@ fn every_sample_goes_through_every_encoding_unchanged() {
     }
     let kinds: BTreeSet<&str> = samples.iter().map(|it| &*it.kind).collect();
     report.lines.push(format!("{:<28} {}", "kinds", kinds.len()));
+    let fields: usize = samples
+        .iter()
+        .map(|it| fields(&serde_json::from_slice(&it.bytes("json")).expect("a sample is JSON")))
+        .sum();
+    report.lines.push(format!("{:<28} {fields}", "fields that samples fill"));
     report.finish();
+}
+
+/// How many fields a document fills.
+fn fields(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => map.len() + map.values().map(fields).sum::<usize>(),
+        Value::Array(items) => items.iter().map(fields).sum(),
+        _ => 0,
+    }
 }
 
 fn same(what: &str, ours: &[u8], theirs: &[u8]) -> Result<(), String> {
