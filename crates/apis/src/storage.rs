@@ -64,7 +64,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
 struct CsiStorageCapacity;
 
 impl Strategy for CsiStorageCapacity {
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let topology = object.fields.map("nodeTopology");
         topology.map(|it| node_labels::selector_warnings(it, &Path::root("nodeTopology"))).unwrap_or_default()
     }

@@ -124,6 +124,19 @@ impl Shown for bool {
     }
 }
 
+impl Shown for f64 {
+    fn shown(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Shown for () {
+    /// What is not there.
+    fn shown(self) -> String {
+        String::from("null")
+    }
+}
+
 impl Shown for &Value {
     fn shown(self) -> String {
         let mut text = String::new();
@@ -255,6 +268,38 @@ impl FieldErrors {
     /// A reference to something that is not there.
     pub fn not_found(&mut self, at: &Path, value: impl Shown) {
         self.add(FieldErrorKind::NotFound, at, value.shown(), String::new());
+    }
+
+    /// A value of the wrong type.
+    pub fn type_invalid(&mut self, at: &Path, value: impl Shown, detail: impl Into<String>) {
+        self.add(FieldErrorKind::TypeInvalid, at, value.shown(), detail.into());
+    }
+
+    /// Something that we failed to check.
+    pub fn internal(&mut self, at: &Path, detail: impl Into<String>) {
+        self.add(FieldErrorKind::Internal, at, String::new(), detail.into());
+    }
+
+    /// A value that is shown as `shown`: where upstream prints a form of its own.
+    pub fn invalid_as(&mut self, at: &Path, shown: String, detail: impl Into<String>) {
+        self.add(FieldErrorKind::Invalid, at, shown, detail.into());
+    }
+
+    /// All of `messages` about one value.
+    pub fn invalid_each<M: Into<String>>(
+        &mut self,
+        at: &Path,
+        value: &str,
+        messages: impl IntoIterator<Item = M>,
+    ) {
+        messages.into_iter().for_each(|message| self.invalid(at, value, message));
+    }
+
+    /// A number that must be above nought.
+    pub fn positive(&mut self, at: &Path, number: i64) {
+        if number <= 0 {
+            self.invalid(at, number, "must be greater than 0");
+        }
     }
 
     /// A number that must not be negative.

@@ -496,8 +496,8 @@ impl Resource {
     }
 
     /// What a client should know about an object that is accepted.
-    pub(crate) fn warnings(&self, object: &Object) -> Vec<String> {
-        let mut warnings = self.strategy.warnings(object);
+    pub(crate) fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let mut warnings = self.strategy.warnings(object, old);
         warnings.extend(self.without_effect.map(|what| format!("stored without effect: {what}")));
         warnings
     }

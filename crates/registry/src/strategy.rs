@@ -94,8 +94,8 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
-    /// What the client should know about an object that is accepted.
-    fn warnings(&self, _object: &Object) -> Vec<String> {
+    /// What the client should know about an object that is accepted; `old` is what it replaces.
+    fn warnings(&self, _object: &Object, _old: Option<&Object>) -> Vec<String> {
         Vec::new()
     }
 

@@ -57,7 +57,7 @@ impl Strategy for Policy {
         status::alone(object, old);
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         matching::name_warnings(object)
     }
 }

@@ -79,7 +79,7 @@ impl Strategy for PolicyBinding {
         generation::advance(object, old, &["spec"]);
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         matching::name_warnings(object)
     }
 }

@@ -40,7 +40,7 @@ impl Strategy for Webhooks {
         generation::advance(object, old, &["webhooks"]);
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         matching::name_warnings(object)
     }
 }

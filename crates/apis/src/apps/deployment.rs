@@ -74,7 +74,7 @@ impl Strategy for Deployment {
         object.meta.labels = old.meta.labels.clone();
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         name_warning::on_create(object)
     }
 

@@ -35,7 +35,7 @@ impl Strategy for ReplicaSet {
         spec_and_status::prepare_update(object, old);
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         name_warning::on_create(object)
     }
 

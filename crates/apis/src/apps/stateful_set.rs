@@ -60,7 +60,7 @@ impl Strategy for StatefulSet {
         spec_and_status::prepare_update(object, old);
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         if number(object, "spec.revisionHistoryLimit") >= 0 {
             return Vec::new();
         }

@@ -83,7 +83,7 @@ impl Strategy for CronJob {
         spec_and_status::prepare_update(object, old);
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let mut warnings = name_warning::on_create(object);
         let spec = object.fields.at("spec.jobTemplate.spec").and_then(Value::as_map);
         warnings.extend(spec.and_then(|spec: &Map| job::too_many_indexes(spec, "spec.jobTemplate.spec")));

@@ -98,7 +98,7 @@ impl Strategy for Job {
         options.propagation.is_none().then_some(PODS_STAY)
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let mut warnings = name_warning::on_create(object);
         warnings.extend(object.fields.map("spec").and_then(|spec| too_many_indexes(spec, "spec")));
         warnings

@@ -72,7 +72,7 @@ impl Strategy for Node {
     }
 
     /// Upstream: pkg/registry/core/node/strategy.go, nodeWarnings (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let said = |path| object.fields.at(path).is_some_and(|it| !it.is_empty());
         let mut warnings = Vec::new();
         if said("spec.configSource") {

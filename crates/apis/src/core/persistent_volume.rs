@@ -120,7 +120,7 @@ impl Strategy for PersistentVolume {
     }
 
     /// Upstream: pkg/api/persistentvolume/util.go, warningsForPersistentVolumeSpecAndMeta (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let mut warnings = Vec::new();
         for (key, text) in OLD_ANNOTATIONS {
             if object.meta.annotations.get(key).is_some() {
@@ -233,7 +233,7 @@ mod tests {
         let mut object =
             volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
         object.meta.annotations.set(super::CLASS_ANNOTATION, "x");
-        let warnings = PersistentVolume.warnings(&object);
+        let warnings = PersistentVolume.warnings(&object, None);
         let fields: Vec<&str> = warnings.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();
         assert_eq!(
             fields,

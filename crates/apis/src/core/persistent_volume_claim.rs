@@ -55,7 +55,7 @@ impl Strategy for PersistentVolumeClaim {
     }
 
     /// Upstream: pkg/api/persistentvolumeclaim/util.go, GetWarningsForPersistentVolumeClaim (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let mut warnings = Vec::new();
         if object.meta.annotations.get(CLASS_ANNOTATION).is_some() {
             warnings.push(format!(
@@ -192,7 +192,7 @@ mod tests {
     fn parts_of_bytes_are_warned_of() {
         let object = claim(r#"{"resources": {"requests": {"storage": "1500m"}}}"#);
         assert_eq!(
-            PersistentVolumeClaim.warnings(&object),
+            PersistentVolumeClaim.warnings(&object, None),
             [
                 "spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer"
             ]

@@ -64,7 +64,7 @@ impl Strategy for ReplicationController {
         Propagation::Orphan
     }
 
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         name_warning::on_create(object)
     }
 

@@ -75,7 +75,7 @@ impl Strategy for EndpointSlice {
     /// The controllers of the cluster write addresses in their one form; looking at theirs would be lost time.
     ///
     /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, warnOnBadIPs (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         if object.meta.labels.get(MANAGED_BY).is_some_and(|it| CONTROLLERS.contains(&it)) {
             return Vec::new();
         }
@@ -199,7 +199,7 @@ mod tests {
             let body = format!(
                 r#"{{"metadata": {{{labels}}}, "endpoints": [{{"addresses": ["192.0.2.1", "192.0.02.1"]}}]}}"#
             );
-            assert_eq!(EndpointSlice.warnings(&slice(&body)), expected, "{keeper}");
+            assert_eq!(EndpointSlice.warnings(&slice(&body), None), expected, "{keeper}");
         };
         check("endpointslice-controller.k8s.io", &[]);
         let warning =

@@ -53,7 +53,7 @@ impl Strategy for NetworkPolicy {
     }
 
     /// Upstream: pkg/registry/networking/networkpolicy/strategy.go, networkPolicyWarnings (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let Some(spec) = object.fields.map("spec") else { return Vec::new() };
         let mut warnings = Vec::new();
         for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
@@ -127,7 +127,7 @@ mod tests {
         let spec = r#"{"ingress": [{"from": [{}, {"ipBlock": {"cidr": "192.0.2.1/24", "except": ["192.0.2.0/28"]}}]}],
             "egress": [{"to": [{"ipBlock": {"cidr": "2001:db8::/64", "except": ["2001:DB8::/68"]}}]}]}"#;
         let object = decoded(&NetworkPolicy, KIND, &format!(r#"{{"spec": {spec}}}"#));
-        let found = NetworkPolicy.warnings(&object);
+        let found = NetworkPolicy.warnings(&object, None);
         let places: Vec<&str> = found.iter().filter_map(|it| it.split(": ").next()).collect();
         assert_eq!(
             places,

@@ -111,7 +111,7 @@ impl Strategy for ResourceSlice {
     }
 
     /// Upstream: pkg/registry/resource/resourceslice/strategy.go, WarningsOnCreate (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let driver = cells::text(object, "spec.driver");
         if driver == driver.to_lowercase() {
             return Vec::new();
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn drivers_with_capitals_are_frowned_upon() {
-        let warnings = |spec: &str| strategy().warnings(&slice("v1", spec));
+        let warnings = |spec: &str| strategy().warnings(&slice("v1", spec), None);
         assert_eq!(warnings(r#"{"driver": "a.example"}"#), Vec::<String>::new());
         assert_eq!(
             warnings(r#"{"driver": "A.example"}"#),

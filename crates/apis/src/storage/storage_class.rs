@@ -33,7 +33,7 @@ impl Strategy for StorageClass {
     }
 
     /// Upstream: pkg/api/storage/util.go, GetWarningsForStorageClass (v1.36.4).
-    fn warnings(&self, object: &Object) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let mut warnings = Vec::new();
         for (i, topology) in object.fields.maps("allowedTopologies").enumerate() {
             for (j, expression) in topology.maps("matchLabelExpressions").enumerate() {
@@ -83,6 +83,6 @@ mod tests {
         let object = decoded(&StorageClass, "storage.k8s.io/v1 StorageClass", text);
         let expected = "allowedTopologies[0].matchLabelExpressions[1].key: deprecated since v1.14; \
             use \"kubernetes.io/arch\" instead";
-        assert_eq!(StorageClass.warnings(&object), [expected]);
+        assert_eq!(StorageClass.warnings(&object, None), [expected]);
     }
 }

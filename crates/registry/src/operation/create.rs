@@ -108,7 +108,7 @@ pub(super) fn ready(
     }
     resource.strategy.validate(context, object, &mut errors);
     super::update::refuse_if_any(resource, &object.meta.name, errors)?;
-    resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    resource.warnings(object, None).into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);
     Ok(())
 }

@@ -208,7 +208,10 @@ pub(super) fn ready(
         Part::Named(part) => strategy.validate_part_update(part, object, old, &mut errors),
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
-    resource.warnings(object).into_iter().for_each(|warning| context.warn(warning));
+    // Nobody warns of a part: what is wrong with the rest was said before.
+    if matches!(part, Part::Main | Part::Scale) {
+        resource.warnings(object, Some(old)).into_iter().for_each(|warning| context.warn(warning));
+    }
     resource.canonicalize(object);
     field_managers::keep_times(object, old);
     Ok(())

@@ -106,7 +106,7 @@ fn status_completions_and_duration_are_shown() {
 
 #[test]
 fn too_many_indexes_are_warned_of() {
-    let warned = |spec: &str| Job.warnings(&job(spec)).len();
+    let warned = |spec: &str| Job.warnings(&job(spec), None).len();
     assert_eq!(warned(r#"{"completionMode": "Indexed", "completions": 100001, "parallelism": 10001}"#), 1);
     assert_eq!(warned(r#"{"completionMode": "Indexed", "completions": 100001, "parallelism": 10000}"#), 0);
     assert_eq!(warned(r#"{"completions": 100001, "parallelism": 10001}"#), 0);
