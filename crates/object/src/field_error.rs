@@ -222,27 +222,27 @@ impl FieldErrors {
     }
 
     /// A value that must be there is not.
-    pub fn required(&mut self, at: &Path, detail: impl Into<String>) {
+    pub fn required(&mut self, at: &Path<'_>, detail: impl Into<String>) {
         self.add(FieldErrorKind::Required, at, String::new(), detail.into());
     }
 
     /// A value that is malformed or out of range.
-    pub fn invalid(&mut self, at: &Path, value: impl Shown, detail: impl Into<String>) {
+    pub fn invalid(&mut self, at: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
         self.add(FieldErrorKind::Invalid, at, value.shown(), detail.into());
     }
 
     /// A value that is there twice.
-    pub fn duplicate(&mut self, at: &Path, value: impl Shown) {
+    pub fn duplicate(&mut self, at: &Path<'_>, value: impl Shown) {
         self.add(FieldErrorKind::Duplicate, at, value.shown(), String::new());
     }
 
     /// A field that may not be set, or not changed.
-    pub fn forbidden(&mut self, at: &Path, detail: impl Into<String>) {
+    pub fn forbidden(&mut self, at: &Path<'_>, detail: impl Into<String>) {
         self.add(FieldErrorKind::Forbidden, at, String::new(), detail.into());
     }
 
     /// A value outside of `supported`.
-    pub fn not_supported(&mut self, at: &Path, value: impl Shown, supported: &[&str]) {
+    pub fn not_supported(&mut self, at: &Path<'_>, value: impl Shown, supported: &[&str]) {
         let quoted: Vec<String> = supported.iter().map(|it| quote(it)).collect();
         let detail = if quoted.is_empty() {
             String::new()
@@ -253,42 +253,42 @@ impl FieldErrors {
     }
 
     /// Text of more than `limit` bytes; the text itself is not repeated.
-    pub fn too_long(&mut self, at: &Path, limit: usize) {
+    pub fn too_long(&mut self, at: &Path<'_>, limit: usize) {
         let unit = if limit == 1 { "byte" } else { "bytes" };
         self.add(FieldErrorKind::TooLong, at, String::new(), format!("may not be more than {limit} {unit}"));
     }
 
     /// A list of more than `limit` items.
-    pub fn too_many(&mut self, at: &Path, actual: usize, limit: usize) {
+    pub fn too_many(&mut self, at: &Path<'_>, actual: usize, limit: usize) {
         let unit = if limit == 1 { "item" } else { "items" };
         let detail = format!("must have at most {limit} {unit}");
         self.add(FieldErrorKind::TooMany, at, format!("{actual}"), detail);
     }
 
     /// A reference to something that is not there.
-    pub fn not_found(&mut self, at: &Path, value: impl Shown) {
+    pub fn not_found(&mut self, at: &Path<'_>, value: impl Shown) {
         self.add(FieldErrorKind::NotFound, at, value.shown(), String::new());
     }
 
     /// A value of the wrong type.
-    pub fn type_invalid(&mut self, at: &Path, value: impl Shown, detail: impl Into<String>) {
+    pub fn type_invalid(&mut self, at: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
         self.add(FieldErrorKind::TypeInvalid, at, value.shown(), detail.into());
     }
 
     /// Something that we failed to check.
-    pub fn internal(&mut self, at: &Path, detail: impl Into<String>) {
+    pub fn internal(&mut self, at: &Path<'_>, detail: impl Into<String>) {
         self.add(FieldErrorKind::Internal, at, String::new(), detail.into());
     }
 
     /// A value that is shown as `shown`: where upstream prints a form of its own.
-    pub fn invalid_as(&mut self, at: &Path, shown: String, detail: impl Into<String>) {
+    pub fn invalid_as(&mut self, at: &Path<'_>, shown: String, detail: impl Into<String>) {
         self.add(FieldErrorKind::Invalid, at, shown, detail.into());
     }
 
     /// All of `messages` about one value.
     pub fn invalid_each<M: Into<String>>(
         &mut self,
-        at: &Path,
+        at: &Path<'_>,
         value: &str,
         messages: impl IntoIterator<Item = M>,
     ) {
@@ -296,14 +296,14 @@ impl FieldErrors {
     }
 
     /// A number that must be above nought.
-    pub fn positive(&mut self, at: &Path, number: i64) {
+    pub fn positive(&mut self, at: &Path<'_>, number: i64) {
         if number <= 0 {
             self.invalid(at, number, "must be greater than 0");
         }
     }
 
     /// A number that must not be negative.
-    pub fn non_negative(&mut self, at: &Path, number: Option<i64>) {
+    pub fn non_negative(&mut self, at: &Path<'_>, number: Option<i64>) {
         if let Some(number) = number
             && number < 0
         {
@@ -311,7 +311,7 @@ impl FieldErrors {
         }
     }
 
-    fn add(&mut self, kind: FieldErrorKind, at: &Path, shown: String, detail: String) {
+    fn add(&mut self, kind: FieldErrorKind, at: &Path<'_>, shown: String, detail: String) {
         self.0.push(FieldError { kind, field: at.to_string(), shown, detail });
     }
 }
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn messages_read_as_upstream_writes_them() {
         let mut errors = FieldErrors::default();
-        let at = Path::root("spec").key("replicas");
+        let at = Path::root("spec.replicas");
         errors.non_negative(&at, Some(-1));
         errors.required(&Path::root("metadata").key("name"), "name or generateName is required");
         errors.not_supported(&Path::root("spec").key("type"), "X", &["A", "B"]);

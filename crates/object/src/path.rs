@@ -1,46 +1,72 @@
 //! Where in an object something is: `spec.containers[0].image`.
+//!
+//! A path is a chain of steps that live on the stack of whoever walks down the object; text is only made of it when
+//! there is a mistake to report. Validation of a good object allocates nothing for paths.
 
 use std::fmt;
 
 /// A field path, grown while walking down an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path(String);
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    step: Step<'p>,
+}
 
-impl Path {
+#[derive(Clone, Copy, Debug)]
+enum Step<'p> {
+    Nothing,
+    Field(&'p str),
+    Index(usize),
+    Entry(&'p str),
+}
+
+impl<'p> Path<'p> {
     /// The path of the object itself.
-    pub const fn empty() -> Path {
-        Path(String::new())
+    pub const fn empty() -> Path<'p> {
+        Path { parent: None, step: Step::Nothing }
     }
 
-    /// The path of a top-level field.
-    pub fn root(field: &str) -> Path {
-        Path(field.to_owned())
+    /// The path of a top-level field, or of fields below each other: `metadata.labels`.
+    pub const fn root(field: &'p str) -> Path<'p> {
+        Path { parent: None, step: Step::Field(field) }
     }
 
-    /// The field `name` below this one.
-    pub fn key(&self, name: &str) -> Path {
-        if self.0.is_empty() { Path::root(name) } else { Path(format!("{}.{name}", self.0)) }
+    /// The field `name` below this one, or several below each other: `fieldRef.fieldPath`.
+    pub fn key(&'p self, name: &'p str) -> Path<'p> {
+        Path { parent: Some(self), step: Step::Field(name) }
     }
 
     /// The item at `position` of this list.
-    pub fn index(&self, position: usize) -> Path {
-        Path(format!("{}[{position}]", self.0))
+    pub fn index(&'p self, position: usize) -> Path<'p> {
+        Path { parent: Some(self), step: Step::Index(position) }
     }
 
     /// The entry of this map under `key`, which is data and not a field name.
-    pub fn entry(&self, key: &str) -> Path {
-        Path(format!("{}[{key}]", self.0))
+    pub fn entry(&'p self, key: &'p str) -> Path<'p> {
+        Path { parent: Some(self), step: Step::Entry(key) }
     }
 
-    /// As text.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    fn is_empty(&self) -> bool {
+        matches!(self.step, Step::Nothing) && self.parent.is_none_or(Path::is_empty)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.write(f)?;
+        }
+        match self.step {
+            Step::Nothing => Ok(()),
+            Step::Field(name) if self.parent.is_none_or(Path::is_empty) => f.write_str(name),
+            Step::Field(name) => write!(f, ".{name}"),
+            Step::Index(position) => write!(f, "[{position}]"),
+            Step::Entry(key) => write!(f, "[{key}]"),
+        }
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+        if self.is_empty() { f.write_str("<nil>") } else { self.write(f) }
     }
 }
 
@@ -50,9 +76,11 @@ mod tests {
 
     #[test]
     fn paths_read_as_upstream_writes_them() {
-        let path = Path::root("spec").key("containers").index(0).key("image");
-        assert_eq!(path.to_string(), "spec.containers[0].image");
-        assert_eq!(Path::root("metadata").key("labels").entry("a/b").to_string(), "metadata.labels[a/b]");
-        assert_eq!(Path::empty().to_string(), "<nil>");
+        let check = |path: &Path<'_>, expected: &str| assert_eq!(path.to_string(), expected);
+        check(&Path::root("spec").key("containers").index(0).key("image"), "spec.containers[0].image");
+        check(&Path::root("metadata").key("labels").entry("a/b"), "metadata.labels[a/b]");
+        check(&Path::empty().key("spec"), "spec");
+        check(&Path::empty(), "<nil>");
+        check(&Path::empty().index(1), "[1]");
     }
 }

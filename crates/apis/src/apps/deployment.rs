@@ -109,7 +109,7 @@ fn settle_rollback(meta: &mut ObjectMeta) {
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec (v1.36.4).
-fn validate_spec(map: &Map, at: &Path, errors: &mut FieldErrors) {
+fn validate_spec(map: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let spec = DeploymentSpec::over(map);
     errors.non_negative(&at.key("replicas"), spec.replicas());
     workload_rules::check(map, at, errors);

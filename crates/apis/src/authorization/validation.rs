@@ -17,7 +17,7 @@ pub(super) fn check(who: Who, body: &Object) -> FieldErrors {
         let at = Path::root("spec");
         let namespace = spec.map("resourceAttributes").map(|it| it.str("namespace").unwrap_or_default());
         if let Some(namespace) = namespace.filter(|it| *it != body.meta.namespace) {
-            let at = at.key("resourceAttributes").key("namespace");
+            let at = at.key("resourceAttributes.namespace");
             errors.invalid(&at, namespace, "must match metadata.namespace");
         }
         if let Some(path) = spec.map("nonResourceAttributes") {
@@ -56,9 +56,9 @@ fn check_spec(who: Who, spec: &Map, errors: &mut FieldErrors) {
 }
 
 /// Looks at one requirement of a selector.
-type Check = fn(&Map, &Path, &mut FieldErrors);
+type Check = fn(&Map, &Path<'_>, &mut FieldErrors);
 
-fn check_selector(selector: &Map, at: &Path, check: Check, errors: &mut FieldErrors) {
+fn check_selector(selector: &Map, at: &Path<'_>, check: Check, errors: &mut FieldErrors) {
     let raw = selector.str("rawSelector").unwrap_or_default();
     let requirements = selector.list("requirements");
     if !raw.is_empty() && !requirements.is_empty() {
@@ -67,7 +67,7 @@ fn check_selector(selector: &Map, at: &Path, check: Check, errors: &mut FieldErr
     }
     let at_requirements = at.key("requirements");
     if raw.is_empty() && requirements.is_empty() {
-        let text = format!("when {} is specified, requirements or rawSelector is required", at.as_str());
+        let text = format!("when {} is specified, requirements or rawSelector is required", at);
         errors.required(&at_requirements, text);
     }
     for (index, requirement) in selector.maps("requirements").enumerate() {
@@ -75,14 +75,14 @@ fn check_selector(selector: &Map, at: &Path, check: Check, errors: &mut FieldErr
     }
 }
 
-fn check_field(requirement: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_field(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if requirement.str("key").is_none_or(str::is_empty) {
         errors.required(&at.key("key"), "must be specified");
     }
     check_values(requirement, at, errors);
 }
 
-fn check_label(requirement: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_label(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_values(requirement, at, errors);
     let key = requirement.str("key").unwrap_or_default();
     for message in name_rules::qualified_name(key) {
@@ -97,7 +97,7 @@ fn check_label(requirement: &Map, at: &Path, errors: &mut FieldErrors) {
 }
 
 /// Operators that nobody knows are let through: the client may be newer than the server.
-fn check_values(requirement: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_values(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let values = requirement.list("values");
     match requirement.str("operator").unwrap_or_default() {
         "In" | "NotIn" if values.is_empty() => {

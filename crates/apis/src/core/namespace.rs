@@ -81,7 +81,7 @@ impl Strategy for Namespace {
     }
 
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
-        let at = Path::root("status").key("phase");
+        let at = Path::root("status.phase");
         let phase = object.fields.map("status").and_then(|it| it.str("phase")).unwrap_or_default();
         if object.meta.is_being_deleted() {
             if phase != "Terminating" {

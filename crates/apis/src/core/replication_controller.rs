@@ -99,11 +99,11 @@ fn text(value: &Value) -> SmolStr {
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpecForRC (v1.36.4).
-fn check_template(template: &Map, selector: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_template(template: &Map, selector: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let found = template.at("metadata.labels").unwrap_or(&Value::Null);
     let has = |key: &str, value: &Value| found.as_map().and_then(|it| it.get(key)) == Some(value);
     if !selector.iter().all(|(key, value)| has(key, value)) {
-        let at = at.key("metadata").key("labels");
+        let at = at.key("metadata.labels");
         errors.invalid(&at, found, "`selector` does not match template `labels`");
     }
     workload_rules::check_lasting(template, "ReplicationController", at, errors);

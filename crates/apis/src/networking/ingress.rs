@@ -75,7 +75,8 @@ impl Strategy for Ingress {
 fn warn_of_addresses(context: &Context, object: &Object) {
     let balancer = object.fields.at("status.loadBalancer").and_then(Value::as_map);
     for (position, point) in balancer.into_iter().flat_map(|it| it.maps("ingress")).enumerate() {
-        let at = Path::root("status").key("loadBalancer").key("ingress").index(position);
+        let at = Path::root("status.loadBalancer.ingress");
+        let at = at.index(position);
         point.str("ip").and_then(|it| address_warning(&at, it)).into_iter().for_each(|it| context.warn(it));
     }
 }

@@ -56,10 +56,15 @@ impl Strategy for NetworkPolicy {
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let Some(spec) = object.fields.map("spec") else { return Vec::new() };
         let mut warnings = Vec::new();
+        let spec_at = Path::root("spec");
         for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+            let rules_at = spec_at.key(direction);
             for (i, rule) in spec.maps(direction).enumerate() {
+                let rule_at = rules_at.index(i);
+                let peers_at = rule_at.key(peers);
                 for (j, peer) in rule.maps(peers).enumerate() {
-                    let at = Path::root("spec").key(direction).index(i).key(peers).index(j).key("ipBlock");
+                    let peer_at = peers_at.index(j);
+                    let at = peer_at.key("ipBlock");
                     peer.map("ipBlock").into_iter().for_each(|it| warn_of_block(it, &at, &mut warnings));
                 }
             }
@@ -68,11 +73,11 @@ impl Strategy for NetworkPolicy {
     }
 }
 
-fn warn_of_block(block: &Map, at: &Path, warnings: &mut Vec<String>) {
+fn warn_of_block(block: &Map, at: &Path<'_>, warnings: &mut Vec<String>) {
     warnings.extend(range_warnings(&at.key("cidr"), block.str("cidr").unwrap_or_default()));
     for (k, except) in block.list("except").iter().enumerate() {
-        let at = at.key("except").index(k);
-        warnings.extend(range_warnings(&at, except.as_str().unwrap_or_default()));
+        let except = except.as_str().unwrap_or_default();
+        warnings.extend(range_warnings(&at.key("except").index(k), except));
     }
 }
 

@@ -80,9 +80,9 @@ pub(crate) fn refuse_admin_access(spec: Option<&Map>, errors: &mut FieldErrors) 
     let requests = spec.and_then(|it| it.map("devices")).map_or(&[][..], |it| it.list("requests"));
     let asks = |it: &Value| it.as_map()?.map("exactly")?.bool("adminAccess");
     if let Some(position) = requests.iter().position(|it| asks(it) == Some(true)) {
-        let at = Path::root("spec").key("devices").key("requests").index(position).key("adminAccess");
-        errors
-            .forbidden(&at, "admin access to devices is not given yet, whatever the labels of the namespace");
+        let at = Path::root("spec.devices.requests");
+        let why = "admin access to devices is not given yet, whatever the labels of the namespace";
+        errors.forbidden(&at.index(position).key("adminAccess"), why);
     }
 }
 

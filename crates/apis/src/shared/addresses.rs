@@ -31,8 +31,8 @@ pub(crate) fn address_problem(text: &str) -> Option<String> {
 /// What is odd about an address that is taken.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP (v1.36.4).
-pub(crate) fn address_warning(at: &Path, text: &str) -> Option<String> {
-    let (at, address) = (at.as_str(), sloppy(text)?);
+pub(crate) fn address_warning(at: &Path<'_>, text: &str) -> Option<String> {
+    let address = sloppy(text)?;
     match text.parse::<IpAddr>() {
         Ok(strict) if !is_mapped(strict) => {
             let canonical = strict.to_string();
@@ -47,8 +47,7 @@ pub(crate) fn address_warning(at: &Path, text: &str) -> Option<String> {
 /// What is odd about a range that is taken.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForCIDR (v1.36.4).
-pub(crate) fn range_warnings(at: &Path, text: &str) -> Vec<String> {
-    let at = at.as_str();
+pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
     let Some(range) = Range::parse(text) else { return Vec::new() };
     let mut warnings = Vec::new();
     let (network, shown) = (range.network(), range.shown());

@@ -6,7 +6,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Path};
 
 /// Checks a key of `data`.
-pub(crate) fn check(key: &str, at: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check(key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     for message in name_rules::config_map_key(key) {
         errors.invalid(at, key, message);
     }

@@ -34,15 +34,15 @@ pub(crate) fn outdated(label: &str) -> Option<&'static str> {
 /// What is outdated in a label selector of nodes.
 ///
 /// Upstream: pkg/api/node/util.go, GetWarningsForNodeSelector (v1.36.4).
-pub(crate) fn selector_warnings(selector: &Map, at: &Path) -> Vec<String> {
+pub(crate) fn selector_warnings(selector: &Map, at: &Path<'_>) -> Vec<String> {
     let expressions = selector.maps("matchExpressions").enumerate().filter_map(|(position, expression)| {
         let key = expression.str("key")?;
-        let at = at.key("matchExpressions").index(position).key("key");
-        Some(format!("{}: {key} is {}", at.as_str(), outdated(key)?))
+        Some(format!("{at}.matchExpressions[{position}].key: {key} is {}", outdated(key)?))
     });
-    let labels = selector.map("matchLabels").into_iter().flat_map(Map::iter).filter_map(|(label, _)| {
-        Some(format!("{}: {}", at.key("matchLabels").key(label).as_str(), outdated(label)?))
-    });
+    let labels =
+        selector.map("matchLabels").into_iter().flat_map(Map::iter).filter_map(|(label, _)| {
+            Some(format!("{}: {}", at.key("matchLabels").key(label), outdated(label)?))
+        });
     expressions.chain(labels).collect()
 }
 

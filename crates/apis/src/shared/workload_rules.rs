@@ -10,7 +10,7 @@ use crate::shared::pod_template;
 ///
 /// Upstream: pkg/apis/apps/validation/validation.go, the middle of ValidateDeploymentSpec and of
 /// ValidateReplicaSetSpec (v1.36.4); both speak of a deployment.
-pub(crate) fn check(spec: &Map, at: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let selector_at = at.key("selector");
     let selector = match (spec.get("selector"), spec.map("selector")) {
         (Some(value), Some(map)) => {
@@ -33,18 +33,18 @@ pub(crate) fn check(spec: &Map, at: &Path, errors: &mut FieldErrors) {
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet (v1.36.4).
-fn check_template(template: &Map, selector: &Selector, at: &Path, errors: &mut FieldErrors) {
+fn check_template(template: &Map, selector: &Selector, at: &Path<'_>, errors: &mut FieldErrors) {
     let labels = template.at("metadata.labels").unwrap_or(&Value::Null);
     let label = |key: &str| labels.as_map().and_then(|map| map.str(key));
     if !selector.is_everything() && !selector.matches(label) {
-        let at = at.key("metadata").key("labels");
+        let at = at.key("metadata.labels");
         errors.invalid(&at, labels, "`selector` does not match template `labels`");
     }
     check_lasting(template, "ReplicaSet", at, errors);
 }
 
 /// Checks the template of pods that a kind replaces for ever: they must not come to an end.
-pub(crate) fn check_lasting(template: &Map, kind: &str, at: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check_lasting(template: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     pod_template::check(template, at, errors);
     let at = at.key("spec");
     let policy = template.at("spec.restartPolicy").and_then(Value::as_str).unwrap_or_default();

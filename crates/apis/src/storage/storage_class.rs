@@ -1,6 +1,6 @@
 //! StorageClass: a kind of storage that volumes are made from.
 
-use keelson_object::{Cell, Object, Path};
+use keelson_object::{Cell, Object};
 use keelson_registry::{Column, Strategy};
 
 use crate::shared::cells;
@@ -37,10 +37,10 @@ impl Strategy for StorageClass {
         let mut warnings = Vec::new();
         for (i, topology) in object.fields.maps("allowedTopologies").enumerate() {
             for (j, expression) in topology.maps("matchLabelExpressions").enumerate() {
-                let at =
-                    Path::root("allowedTopologies").index(i).key("matchLabelExpressions").index(j).key("key");
                 let advice = expression.str("key").and_then(outdated);
-                warnings.extend(advice.map(|advice| format!("{}: {advice}", at.as_str())));
+                warnings.extend(advice.map(|advice| {
+                    format!("allowedTopologies[{i}].matchLabelExpressions[{j}].key: {advice}")
+                }));
             }
         }
         warnings

@@ -215,8 +215,7 @@ impl Requirement {
         for (position, value) in self.values.iter().enumerate() {
             let problems = label_value(value);
             if !problems.is_empty() {
-                let at = at.index(position).entry(&self.key);
-                errors.invalid(&at, value.as_str(), problems.join("; "));
+                errors.invalid(&at.index(position).entry(&self.key), value.as_str(), problems.join("; "));
             }
         }
         errors
@@ -265,7 +264,7 @@ fn checked(requirement: Requirement) -> Result<Requirement, SelectorError> {
     if errors.is_empty() { Ok(requirement) } else { Err(SelectorError::Rules(errors)) }
 }
 
-fn check_key(key: &str, at: &Path, errors: &mut FieldErrors) {
+fn check_key(key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let problems = qualified_name(key);
     if !problems.is_empty() {
         errors.invalid(at, key, problems.join("; "));

@@ -8,7 +8,7 @@ use crate::value::{Map, Value};
 /// Checks a map of labels.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateLabels (v1.36.4).
-pub fn validate_labels(labels: &Map, at: &Path, errors: &mut FieldErrors) {
+pub fn validate_labels(labels: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     for (key, value) in labels.iter() {
         for problem in qualified_name(key) {
             errors.invalid(at, key.as_str(), problem);
@@ -23,7 +23,7 @@ pub fn validate_labels(labels: &Map, at: &Path, errors: &mut FieldErrors) {
 /// Checks a label selector object: `matchLabels` and `matchExpressions`.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector (v1.36.4).
-pub fn validate_label_selector(selector: &Map, at: &Path, errors: &mut FieldErrors) {
+pub fn validate_label_selector(selector: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(labels) = selector.map("matchLabels") {
         validate_labels(labels, &at.key("matchLabels"), errors);
     }
@@ -32,7 +32,7 @@ pub fn validate_label_selector(selector: &Map, at: &Path, errors: &mut FieldErro
     }
 }
 
-fn validate_expression(expression: &Map, at: &Path, errors: &mut FieldErrors) {
+fn validate_expression(expression: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let values = expression.list("values");
     let operator = expression.str("operator").unwrap_or_default();
     match operator {

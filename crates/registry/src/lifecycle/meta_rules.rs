@@ -86,7 +86,7 @@ fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
     }
 }
 
-fn check_namespace(meta: &ObjectMeta, scope: Scope, at: &Path, errors: &mut FieldErrors) {
+fn check_namespace(meta: &ObjectMeta, scope: Scope, at: &Path<'_>, errors: &mut FieldErrors) {
     match scope {
         Scope::Namespaced if meta.namespace.is_empty() => errors.required(at, ""),
         Scope::Namespaced => {
@@ -99,7 +99,7 @@ fn check_namespace(meta: &ObjectMeta, scope: Scope, at: &Path, errors: &mut Fiel
     }
 }
 
-fn check_labels(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
+fn check_labels(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
     for (key, value) in meta.labels.iter() {
         for message in rules::qualified_name(key) {
             errors.invalid(at, key, message);
@@ -110,7 +110,7 @@ fn check_labels(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
     }
 }
 
-fn check_annotations(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
+fn check_annotations(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut size = 0;
     for (key, value) in meta.annotations.iter() {
         for message in rules::qualified_name(&key.to_lowercase()) {
@@ -123,7 +123,7 @@ fn check_annotations(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
     }
 }
 
-fn check_owners(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
+fn check_owners(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut controller: Option<String> = None;
     for owner in &meta.owner_references {
         let parts: Vec<&str> = owner.api_version.split('/').collect();
@@ -160,7 +160,7 @@ fn check_owners(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
 /// Upstream: pkg/apis/core/validation/validation.go, validateKubeFinalizerName (v1.36.4).
 pub fn check_finalizer_owners(meta: &ObjectMeta, errors: &mut FieldErrors) {
     const STANDARD: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND];
-    let at = Path::root("metadata").key("finalizers");
+    let at = Path::root("metadata.finalizers");
     for (position, finalizer) in meta.finalizers.iter().enumerate() {
         if !finalizer.contains('/') && !STANDARD.contains(&finalizer.as_str()) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
@@ -169,7 +169,7 @@ pub fn check_finalizer_owners(meta: &ObjectMeta, errors: &mut FieldErrors) {
     }
 }
 
-fn check_finalizers(meta: &ObjectMeta, at: &Path, errors: &mut FieldErrors) {
+fn check_finalizers(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
     for finalizer in &meta.finalizers {
         for message in rules::qualified_name(finalizer) {
             errors.invalid(at, finalizer.as_str(), message);

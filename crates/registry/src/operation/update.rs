@@ -146,7 +146,7 @@ pub(super) fn check_version(
     if meta.resource_version.is_empty() || meta.resource_version == "0" {
         if !live.resource.unconditional_update {
             let mut errors = FieldErrors::default();
-            let at = keelson_object::Path::root("metadata").key("resourceVersion");
+            let at = keelson_object::Path::root("metadata.resourceVersion");
             errors.invalid(&at, 0, "must be specified for an update");
             // Upstream names the resource where the kind belongs.
             let group_resource = live.resource.group_resource();

@@ -63,7 +63,7 @@ fn invalid_objects_list_their_mistakes() {
         &Status::invalid("apps", "Deployment", "web", &errors),
         r#""status":"Failure","message":"Deployment.apps \"web\" is invalid","reason":"Invalid","details":{"name":"web","group":"apps","kind":"Deployment"},"code":422"#,
     );
-    let at = Path::root("spec").key("replicas");
+    let at = Path::root("spec.replicas");
     errors.invalid(&at, -1, "must be greater than or equal to 0");
     check(
         &Status::invalid("", "Pod", "web", &errors),

@@ -4,7 +4,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentStrategy (v1.36.4).
-pub(super) fn check(strategy: &Map, at: &Path, errors: &mut FieldErrors) {
+pub(super) fn check(strategy: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let rolling = strategy.map("rollingUpdate");
     let rolling_at = at.key("rollingUpdate");
     match (strategy.str("type").unwrap_or_default(), rolling) {
@@ -21,7 +21,7 @@ pub(super) fn check(strategy: &Map, at: &Path, errors: &mut FieldErrors) {
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateRollingUpdateDeployment (v1.36.4).
-fn check_rolling_update(rolling: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_rolling_update(rolling: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let zero = Value::Int(0);
     let field = |name| rolling.get(name).unwrap_or(&zero);
     let (unavailable, surge) = (field("maxUnavailable"), field("maxSurge"));
@@ -37,7 +37,7 @@ fn check_rolling_update(rolling: &Map, at: &Path, errors: &mut FieldErrors) {
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidatePositiveIntOrPercent (v1.36.4).
-fn check_number_or_percent(value: &Value, at: &Path, errors: &mut FieldErrors) {
+fn check_number_or_percent(value: &Value, at: &Path<'_>, errors: &mut FieldErrors) {
     match value {
         Value::String(text) => {
             for message in name_rules::percent(text) {

@@ -107,7 +107,8 @@ fn refuse(errors: &mut FieldErrors, why: &str) {
 fn check_ephemeral_containers(new: &Map, was: &Map, errors: &mut FieldErrors) {
     const LIST: &str = "ephemeralContainers";
     pod_template::check_spec(new, &Path::root("spec"), errors);
-    let at = Path::root("spec").key(LIST);
+    let spec_at = Path::root("spec");
+    let at = spec_at.key(LIST);
     for old in was.maps(LIST) {
         let name = old.str("name").unwrap_or_default();
         match new.maps(LIST).filter(|it| it.str("name") == Some(name)).last() {
@@ -137,7 +138,7 @@ fn check_resize(object: &Object, old: &Object, errors: &mut FieldErrors) {
     let mut is_moved = false;
     for (at, why) in order_errors(new, was) {
         is_moved = true;
-        errors.forbidden(&at, why);
+        errors.forbidden(&Path::root(&at), why);
     }
     if is_moved {
         return;
@@ -169,23 +170,23 @@ fn node_resizes(old: &Object) -> bool {
 }
 
 /// Where containers are not the same ones in the same order.
-fn order_errors<'s>(new: &'s Map, was: &'s Map) -> impl Iterator<Item = (Path, String)> + use<'s> {
+fn order_errors<'s>(new: &'s Map, was: &'s Map) -> impl Iterator<Item = (String, String)> + use<'s> {
     RESIZED_LISTS.into_iter().flat_map(move |list| {
-        let at = Path::root("spec").key(list);
         let is_longer = new.list(list).len() != was.list(list).len();
-        let length = is_longer.then(|| (at.clone(), format!("{list} may not be added or removed on resize")));
+        let length = is_longer
+            .then(|| (format!("spec.{list}"), format!("{list} may not be added or removed on resize")));
         let pairs = new.maps(list).zip(was.maps(list)).enumerate();
         let renamed = pairs.filter(move |(_, (new, was))| !is_longer && new.str("name") != was.str("name"));
         let names = renamed.map(move |(position, _)| {
             let text = format!("{list} may not be renamed or reordered on resize");
-            (at.index(position).key("name"), text)
+            (format!("spec.{list}[{position}].name"), text)
         });
         length.into_iter().chain(names)
     })
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateContainerResize (v1.36.4).
-fn check_removed(container: &Map, old: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_removed(container: &Map, old: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     for list in ["requests", "limits"] {
         let amounts = |it: &Map| it.map("resources").and_then(|it| it.map(list)).cloned().unwrap_or_default();
         let (new, old) = (amounts(container), amounts(old));

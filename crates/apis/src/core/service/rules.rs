@@ -52,7 +52,7 @@ fn check_name<'s>(
     port: &'s Map,
     naming: Naming,
     names: &mut HashSet<&'s str>,
-    at: &Path,
+    at: &Path<'_>,
     errors: &mut FieldErrors,
 ) {
     let name = port.str("name").unwrap_or_default();
@@ -71,7 +71,7 @@ fn check_name<'s>(
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateServicePort and ValidatePortNumOrName (v1.36.4).
-fn check_numbers(port: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_numbers(port: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let number = port.int("port").unwrap_or_default();
     for message in name_rules::port_number(number) {
         errors.invalid(&at.key("port"), number, message);

@@ -11,7 +11,7 @@ const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 /// Checks a template: labels, then the spec.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec (v1.36.4).
-pub(crate) fn check(template: &Map, at: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check(template: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(labels) = template.map("metadata").and_then(|meta| meta.map("labels")) {
         validate_labels(labels, &at.key("labels"), errors);
     }
@@ -26,7 +26,7 @@ pub(crate) fn check(template: &Map, at: &Path, errors: &mut FieldErrors) {
 /// Checks containers and the restart policy.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec (v1.36.4), in its order.
-pub(crate) fn check_spec(spec: &Map, at: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check_spec(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_containers(spec, at, errors);
     let at = at.key("restartPolicy");
     match spec.str("restartPolicy").unwrap_or_default() {
@@ -40,7 +40,7 @@ pub(crate) fn check_spec(spec: &Map, at: &Path, errors: &mut FieldErrors) {
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
 /// validateEphemeralContainers (v1.36.4).
-fn check_containers(spec: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_containers(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if spec.list("containers").is_empty() {
         errors.required(&at.key("containers"), "");
     }
@@ -62,7 +62,7 @@ fn check_containers(spec: &Map, at: &Path, errors: &mut FieldErrors) {
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateContainerCommon (v1.36.4): name and image.
-fn check_container(container: &Map, at: &Path, errors: &mut FieldErrors) {
+fn check_container(container: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let name = container.str("name").unwrap_or_default();
     if name.is_empty() {
         errors.required(&at.key("name"), "");
