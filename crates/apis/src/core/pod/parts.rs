@@ -145,7 +145,8 @@ fn check_resize(object: &Object, old: &Object, errors: &mut FieldErrors) {
     }
     for list in RESIZED_LISTS.into_iter().rev() {
         for (position, (container, old)) in new.maps(list).zip(was.maps(list)).enumerate() {
-            let at = at.key(list).index(position);
+            let list_at = at.key(list);
+            let at = list_at.index(position);
             check_removed(container, old, &at.key("resources"), errors);
             if !only_cpu_and_memory_differ(container, old) {
                 match list {
