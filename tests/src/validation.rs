@@ -67,8 +67,8 @@ impl File {
     }
 
     /// Writes down what was said.
-    pub fn record(&self, outcomes: Vec<Outcome>) -> Result<()> {
-        let text = record::text(self, &outcomes);
+    pub fn record(&self, outcomes: &[Outcome]) -> Result<()> {
+        let text = record::text(self, outcomes);
         fs::write(&self.path, text).with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

@@ -54,7 +54,7 @@ async fn run(client: &Client) {
         };
         count += outcomes.len();
         if is_recording {
-            file.record(outcomes).expect("it can be written");
+            file.record(&outcomes).expect("it can be written");
             continue;
         }
         for (case, seen) in file.cases.iter().zip(outcomes).filter(|(case, seen)| !case.expected.admits(seen))
