@@ -15,6 +15,7 @@ pub(crate) mod immutable;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
 pub(crate) mod percent;
+pub(crate) mod node_selector;
 pub(crate) mod pod_template;
 pub(crate) mod read;
 pub(crate) mod resource_list;
