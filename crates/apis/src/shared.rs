@@ -13,6 +13,7 @@ pub(crate) mod go_form;
 pub(crate) mod immutable;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
+pub(crate) mod node_selector;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
 pub(crate) mod resource_names;
