@@ -1,6 +1,7 @@
 //! Rules and helpers that several kinds share.
 
 pub(crate) mod addresses;
+pub(crate) mod amounts;
 pub(crate) mod cells;
 pub(crate) mod claim;
 pub(crate) mod counts;
@@ -11,6 +12,7 @@ pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod go_form;
 pub(crate) mod go_number;
+pub(crate) mod driver_name;
 pub(crate) mod immutable;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
@@ -20,6 +22,7 @@ pub(crate) mod pod_template;
 pub(crate) mod read;
 pub(crate) mod resource_list;
 pub(crate) mod selector_rules;
+pub(crate) mod resource_names;
 pub(crate) mod service_reference;
 pub(crate) mod spec_and_status;
 pub(crate) mod status;
