@@ -2,8 +2,10 @@
 //!
 //! Upstream: apiserver/pkg/util/webhook/validation.go (v1.36.4).
 
-use keelson_object::selector::name_rules::{dns1123_subdomain, port_number};
-use keelson_object::{FieldErrors, Map, Path};
+use std::collections::HashSet;
+
+use keelson_object::selector::name_rules::{dns1035_label, dns1123_subdomain, port_number};
+use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::edit::is_set;
 use super::url;
@@ -85,6 +87,18 @@ fn check_path(path: &str, at: &Path<'_>, errors: &mut FieldErrors) {
         }
         for problem in dns1123_subdomain(step) {
             errors.invalid(at, path, format!("segment[{index}]: {problem}"));
+        }
+    }
+}
+
+/// Checks the versions of reviews that a webhook understands: each is a label, none is there twice.
+pub(crate) fn check_versions(versions: &[Value], at: &Path<'_>, errors: &mut FieldErrors) {
+    let mut seen = HashSet::new();
+    for (index, version) in versions.iter().filter_map(Value::as_str).enumerate() {
+        if seen.insert(version) {
+            errors.invalid_each(&at.index(index), version, dns1035_label(version));
+        } else {
+            errors.invalid(&at.index(index), version, "duplicate version");
         }
     }
 }
