@@ -10,7 +10,6 @@ use crate::shared::pod_template::{self, Gates};
 use crate::shared::{spec_and_status, status, workload_columns, workload_rules};
 
 /// Daemon sets, as far as features are on.
-#[derive(Default)]
 pub(crate) struct DaemonSet(pub(crate) Gates);
 
 /// Where the count of the changes of the template is kept since it is no field any more.
@@ -77,12 +76,12 @@ impl Strategy for DaemonSet {
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        rules::check(object, template_generation(object), errors);
+        rules::check(object, None, (template_generation(object), &self.0), errors);
     }
 
-    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         rules::check_update(object, old, errors);
-        self.validate(context, object, errors);
+        rules::check(object, Some(old), (template_generation(object), &self.0), errors);
     }
 
     fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
@@ -105,11 +104,12 @@ mod tests {
     use keelson_registry::Strategy;
 
     use super::{DaemonSet, TEMPLATE_GENERATION, node_selector};
+    use crate::shared::pod_template::Gates;
     use crate::shared::testing::{context, decoded, text};
 
     fn daemon_set(spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        decoded(&DaemonSet::default(), "apps/v1 DaemonSet", &text)
+        decoded(&DaemonSet(Gates::default()), "apps/v1 DaemonSet", &text)
     }
 
     #[track_caller]
@@ -136,7 +136,7 @@ mod tests {
         let context = context();
         let mut old = daemon_set("{}");
         old.fields.map_mut("status").set("numberReady", 3);
-        DaemonSet::default().prepare_create(&context, &mut old);
+        DaemonSet(Gates::default()).prepare_create(&context, &mut old);
         let counts = |object: &Object| {
             let annotation = object.meta.annotations.get(TEMPLATE_GENERATION).map(str::to_owned);
             (object.meta.generation, annotation.unwrap_or_default())
@@ -146,7 +146,7 @@ mod tests {
         let updated = |spec: &str| {
             let mut object = daemon_set(spec);
             object.meta.generation = old.meta.generation;
-            DaemonSet::default().prepare_update(&context, &mut object, &old);
+            DaemonSet(Gates::default()).prepare_update(&context, &mut object, &old);
             counts(&object)
         };
         assert_eq!(updated("{}"), (1, "1".to_owned()));
@@ -157,20 +157,20 @@ mod tests {
     #[test]
     fn whoever_writes_a_set_owns_the_annotation() {
         let mut object = daemon_set("{}");
-        DaemonSet::default().fill_owned(&mut object);
+        DaemonSet(Gates::default()).fill_owned(&mut object);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("0"));
         object.meta.annotations.set(TEMPLATE_GENERATION, "7");
-        DaemonSet::default().fill_owned(&mut object);
+        DaemonSet(Gates::default()).fill_owned(&mut object);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("7"));
     }
 
     #[test]
     fn a_status_update_cannot_move_the_annotation() {
         let (context, mut old) = (context(), daemon_set("{}"));
-        DaemonSet::default().prepare_create(&context, &mut old);
+        DaemonSet(Gates::default()).prepare_create(&context, &mut old);
         let mut object = daemon_set(r#"{"minReadySeconds": 5}"#);
         object.fields.map_mut("status").set("numberReady", 3);
-        DaemonSet::default().prepare_status_update(&context, &mut object, &old);
+        DaemonSet(Gates::default()).prepare_status_update(&context, &mut object, &old);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("1"));
         assert_eq!(object.fields.get("spec"), old.fields.get("spec"));
         assert_eq!(object.fields.at("status.numberReady"), Some(&3.into()));

@@ -12,14 +12,13 @@ use crate::catalog::Settings;
 use crate::shared::cells::number;
 use crate::shared::edit::fill;
 use crate::shared::gated::{Feature, Off};
-use crate::shared::pod_template::{self, Gates};
+use crate::shared::pod_template::{self, Gates, PodRules};
 use crate::shared::read::sub;
 use crate::shared::{
     counts, immutable, name_warning, read, spec_and_status, status, workload_columns, workload_rules,
 };
 
 /// Deployments, as far as features are on.
-#[derive(Default)]
 pub(crate) struct Deployment {
     gates: Gates,
     off: Off,
@@ -99,13 +98,12 @@ impl Strategy for Deployment {
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let rollback = object.meta.annotations.get(ROLLBACK_TO).and_then(|it| it.parse().ok());
-        validate_spec(sub(&object.fields, "spec"), rollback, errors);
+        self.check(object, None, errors);
     }
 
     /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentUpdate (v1.36.4).
-    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        self.validate(context, object, errors);
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, Some(old), errors);
         let (spec, old) = (sub(&object.fields, "spec"), sub(&old.fields, "spec"));
         immutable::check(spec, old, "selector", &Path::root("spec"), errors);
     }
@@ -118,6 +116,12 @@ impl Strategy for Deployment {
 impl Deployment {
     pub(crate) fn new(settings: &Settings) -> Deployment {
         Deployment { gates: Gates::of(settings), off: Off::of(settings, &STATUS_FEATURES) }
+    }
+
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let rollback = object.meta.annotations.get(ROLLBACK_TO).and_then(|it| it.parse().ok());
+        let rules = workload_rules::template_rules(&self.gates, old);
+        validate_spec(sub(&object.fields, "spec"), rollback, &rules, errors);
     }
 }
 
@@ -135,10 +139,10 @@ fn settle_rollback(meta: &mut ObjectMeta) {
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec (v1.36.4).
-fn validate_spec(spec: &Map, rollback: Option<i64>, errors: &mut FieldErrors) {
+fn validate_spec(spec: &Map, rollback: Option<i64>, rules: &PodRules, errors: &mut FieldErrors) {
     let at = Path::root("spec");
     errors.non_negative(&at.key("replicas"), spec.int("replicas"));
-    workload_rules::check(spec, &at, errors);
+    workload_rules::check(spec, rules, &at, errors);
     strategy_rules::check(sub(spec, "strategy"), &at.key("strategy"), errors);
     counts::check_non_negative(spec, &["minReadySeconds", "revisionHistoryLimit"], &at, errors);
     errors.non_negative(&at.key("rollback.version"), rollback);

@@ -13,7 +13,6 @@ use crate::shared::{
 };
 
 /// Replica sets, as far as features are on.
-#[derive(Default)]
 pub(crate) struct ReplicaSet {
     gates: Gates,
     off: Off,
@@ -57,16 +56,13 @@ impl Strategy for ReplicaSet {
         name_warning::on_create(object)
     }
 
-    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateReplicaSetSpec (v1.36.4).
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let (spec, at) = (sub(&object.fields, "spec"), Path::root("spec"));
-        counts::check_non_negative(spec, &["replicas", "minReadySeconds"], &at, errors);
-        workload_rules::check(spec, &at, errors);
+        self.check(object, None, errors);
     }
 
     /// Upstream: pkg/apis/apps/validation/validation.go, ValidateReplicaSetUpdate (v1.36.4).
-    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        self.validate(context, object, errors);
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, Some(old), errors);
         let (spec, old) = (sub(&object.fields, "spec"), sub(&old.fields, "spec"));
         immutable::check(spec, old, "selector", &Path::root("spec"), errors);
     }
@@ -79,6 +75,14 @@ impl Strategy for ReplicaSet {
 impl ReplicaSet {
     pub(crate) fn new(settings: &Settings) -> ReplicaSet {
         ReplicaSet { gates: Gates::of(settings), off: Off::of(settings, &STATUS_FEATURES) }
+    }
+
+    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateReplicaSetSpec (v1.36.4).
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let (spec, at) = (sub(&object.fields, "spec"), Path::root("spec"));
+        counts::check_non_negative(spec, &["replicas", "minReadySeconds"], &at, errors);
+        let rules = workload_rules::template_rules(&self.gates, old);
+        workload_rules::check(spec, &rules, &at, errors);
     }
 }
 
@@ -102,11 +106,12 @@ fn validate_status(status: &Map, errors: &mut FieldErrors) {
 #[cfg(test)]
 mod tests {
     use super::ReplicaSet;
+    use crate::catalog::Settings;
     use crate::shared::testing::errors_of;
 
     fn check(spec: &str, expected: &[&str]) {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        assert_eq!(errors_of(&ReplicaSet::default(), "apps/v1 ReplicaSet", &text), expected, "{spec}");
+        assert_eq!(errors_of(&ReplicaSet::new(&Settings::default()), "apps/v1 ReplicaSet", &text), expected, "{spec}");
     }
 
     #[test]

@@ -77,11 +77,13 @@ impl Strategy for StatefulSet {
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        rules::check(sub(&object.fields, "spec"), Tolerance::default(), errors);
+        let rules = workload_rules::template_rules(&self.gates, None);
+        rules::check(sub(&object.fields, "spec"), &rules, Tolerance::default(), errors);
     }
 
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        rules::check_update(sub(&object.fields, "spec"), sub(&old.fields, "spec"), errors);
+        let rules = workload_rules::template_rules(&self.gates, Some(old));
+        rules::check_update(sub(&object.fields, "spec"), sub(&old.fields, "spec"), &rules, errors);
     }
 
     fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {

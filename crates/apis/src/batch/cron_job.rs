@@ -16,7 +16,6 @@ use crate::shared::read::{NOTHING, sub};
 use crate::shared::{name_warning, spec_and_status, workload_columns};
 
 /// Cron jobs, as far as features are on.
-#[derive(Default)]
 pub(crate) struct CronJob(pub(crate) Gates);
 
 /// The path is upstream's.
@@ -97,11 +96,11 @@ impl Strategy for CronJob {
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        rules::check_new(object, errors);
+        rules::check_new(object, &self.0, errors);
     }
 
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        rules::check(sub(&object.fields, "spec"), Some(sub(&old.fields, "spec")), errors);
+        rules::check(sub(&object.fields, "spec"), Some(sub(&old.fields, "spec")), &self.0, errors);
     }
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
@@ -131,11 +130,12 @@ mod tests {
     use keelson_object::{Cell, Object};
 
     use super::{CronJob, active, containers, last_schedule, selector, suspend, time_zone};
+    use crate::shared::pod_template::Gates;
     use crate::shared::testing::{decoded, text, tree};
 
     fn cron_job(spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        decoded(&CronJob::default(), "batch/v1 CronJob", &text)
+        decoded(&CronJob(Gates::default()), "batch/v1 CronJob", &text)
     }
 
     #[track_caller]

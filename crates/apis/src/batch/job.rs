@@ -26,7 +26,6 @@ use rules::Labels;
 use update_rules::Mutable;
 
 /// Jobs, as far as features are on.
-#[derive(Default)]
 pub(crate) struct Job {
     gates: Gates,
     /// Whether containers of a job that waits may get other resources.
@@ -109,7 +108,8 @@ impl Strategy for Job {
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let mut found = FieldErrors::default();
-        rules::check_selecting(sub(&object.fields, "spec"), None, &mut found);
+        let rules = workload_rules::template_rules(&self.gates, None);
+        rules::check_selecting(sub(&object.fields, "spec"), None, &rules, &mut found);
         rules::check(object, Labels::Prefixed, &found, errors);
     }
 
@@ -118,7 +118,8 @@ impl Strategy for Job {
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         let mut found = FieldErrors::default();
         let old_spec = sub(&old.fields, "spec");
-        rules::check_selecting(sub(&object.fields, "spec"), Some(old_spec), &mut found);
+        let rules = workload_rules::template_rules(&self.gates, Some(old));
+        rules::check_selecting(sub(&object.fields, "spec"), Some(old_spec), &rules, &mut found);
         rules::check(object, rules::labels_of(old_spec), &found, errors);
         found.iter().for_each(|error| errors.push(error.clone()));
         update_rules::check(object, old, self.mutable(old), errors);

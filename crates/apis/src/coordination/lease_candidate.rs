@@ -23,7 +23,8 @@ impl Strategy for LeaseCandidate {
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
         let empty = Map::new();
-        let (new, old) = (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
+        let (new, old) =
+            (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
         immutable::text("leaseName", new, old, &Path::root("spec.leaseName"), errors);
     }
 }

@@ -101,6 +101,15 @@ pub(crate) fn range_problem(text: &str) -> Option<&'static str> {
     (range.network() != range.address).then_some("must not have bits set beyond the prefix length")
 }
 
+/// Whether a range is a part of another and smaller than it.
+pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
+    let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
+    let cut = Range { address: inner.network(), length: outer.length, is_strict: true };
+    inner.address.is_ipv4() == outer.address.is_ipv4()
+        && outer.length < inner.length
+        && cut.network() == outer.network()
+}
+
 /// The two sorts of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {

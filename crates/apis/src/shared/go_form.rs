@@ -66,7 +66,8 @@ fn form(map: &Map, fields: &[Field]) -> Map {
             }
             Form::Many(fields) => {
                 let items = value.and_then(Value::as_list);
-                let form = |item: &Value| item.as_map().map(|it| Value::Map(form(it, fields))).unwrap_or_default();
+                let form =
+                    |item: &Value| item.as_map().map(|it| Value::Map(form(it, fields))).unwrap_or_default();
                 items.map(|items| Value::List(items.iter().map(form).collect())).unwrap_or_default()
             }
         };

@@ -139,8 +139,13 @@ mod tests {
     #[test]
     fn names_tell_what_sort_of_resource_it_is() {
         let check = |name: &str, expected: [bool; 5]| {
-            let found =
-                [is_native(name), is_quota(name), is_extended(name), is_whole(name), may_be_overcommitted(name)];
+            let found = [
+                is_native(name),
+                is_quota(name),
+                is_extended(name),
+                is_whole(name),
+                may_be_overcommitted(name),
+            ];
             assert_eq!(found, expected, "{name}");
         };
         check("cpu", [true, true, false, false, true]);

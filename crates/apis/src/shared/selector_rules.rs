@@ -1,23 +1,18 @@
 //! Label selectors that may change.
 
-use keelson_object::selector::{name_rules, validate_label_selector};
+use keelson_object::selector::{name_rules, validate_label_selector, validate_label_selector_keys};
 use keelson_object::{FieldErrors, Map, Path, Value};
-
-pub(crate) use keelson_object::selector::validate_label_selector as check;
 
 /// Checks a selector; values that are no label values are taken where the old one has such already.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector with
 /// AllowInvalidLabelValueInSelector (v1.36.4).
 pub(crate) fn check_changed(selector: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
-    if !old.is_some_and(has_bad_values) {
-        return check(selector, at, errors);
+    if old.is_some_and(has_bad_values) {
+        validate_label_selector_keys(selector, at, errors);
+    } else {
+        validate_label_selector(selector, at, errors);
     }
-    let mut found = FieldErrors::default();
-    validate_label_selector(selector, at, &mut found);
-    let expressions = at.key("matchExpressions").to_string();
-    let is_value = |field: &str| field.starts_with(&expressions) && field.contains(".values[");
-    found.iter().filter(|it| !is_value(&it.field)).for_each(|it| errors.push(it.clone()));
 }
 
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, LabelSelectorHasInvalidLabelValue (v1.36.4).

@@ -6,7 +6,7 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use crate::shared::edit::part;
 use crate::shared::go_form::as_json;
-use crate::shared::pod_template::{self, Gates};
+use crate::shared::pod_template::{self, Gates, PodRules};
 use crate::shared::read::{NOTHING, given, sub};
 use crate::shared::workload_columns::template_spec;
 
@@ -25,13 +25,14 @@ const DEPLOYMENT: Words = Words { kind: "deployment", unreadable: "invalid label
 ///
 /// Upstream: pkg/apis/apps/validation/validation.go, the middle of ValidateDeploymentSpec and of
 /// ValidateReplicaSetSpec (v1.36.4).
-pub(crate) fn check(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(crate) fn check(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(selector) = check_selector(spec, &DEPLOYMENT, at, errors) {
         let (template, at) = (sub(spec, "template"), at.key("template"));
         if !selector.is_everything() {
             check_selected(template, &selector, &at, errors);
         }
-        check_lasting(template, "ReplicaSet", &at, errors);
+        pod_template::check_template(template, rules, &at, errors);
+        check_endless(template, "ReplicaSet", &at, errors);
     }
 }
 
@@ -60,12 +61,7 @@ pub(crate) fn check_selector(
 }
 
 /// Pods that are made are selected.
-pub(crate) fn check_selected(
-    template: &Map,
-    selector: &Selector,
-    at: &Path<'_>,
-    errors: &mut FieldErrors,
-) {
+pub(crate) fn check_selected(template: &Map, selector: &Selector, at: &Path<'_>, errors: &mut FieldErrors) {
     let labels = template.at("metadata.labels").unwrap_or(&Value::Null);
     let label = |key: &str| labels.as_map().and_then(|map| map.str(key));
     if !selector.matches(label) {
@@ -91,6 +87,11 @@ pub(crate) fn check_endless(template: &Map, kind: &str, at: &Path<'_>, errors: &
         let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
         errors.forbidden(&at.key("activeDeadlineSeconds"), detail);
     }
+}
+
+/// The rules for the template of a workload; `old` is what it replaces.
+pub(crate) fn template_rules(gates: &Gates, old: Option<&Object>) -> PodRules {
+    gates.template_rules(old.map(|old| sub(sub(&old.fields, "spec"), "template")))
 }
 
 /// Drops from a template what belongs to features that are off and was not used before.

@@ -14,7 +14,11 @@ const NODE_ID_MAX: usize = 256;
 pub(crate) struct CsiNode;
 
 pub(super) fn columns() -> [Column; 3] {
-    [Column::name(), Column::counted("Drivers", |object| Cell::Int(drivers(object).count() as i64)), Column::age()]
+    [
+        Column::name(),
+        Column::counted("Drivers", |object| Cell::Int(drivers(object).count() as i64)),
+        Column::age(),
+    ]
 }
 
 fn drivers(object: &Object) -> impl Iterator<Item = &Map> {

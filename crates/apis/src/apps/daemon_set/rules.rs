@@ -4,14 +4,23 @@ use keelson_object::selector::label::Selector;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use crate::shared::go_form::{Field, Form, Shape, as_json};
+use crate::shared::pod_template::{self, Gates};
 use crate::shared::read::{sub, text};
 use crate::shared::{counts, immutable, percent, selector_rules, workload_rules};
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDaemonSetSpec (v1.36.4).
-pub(super) fn check(object: &Object, template_generation: i64, errors: &mut FieldErrors) {
+pub(super) fn check(
+    object: &Object,
+    old: Option<&Object>,
+    (template_generation, gates): (i64, &Gates),
+    errors: &mut FieldErrors,
+) {
     let (spec, at) = (sub(&object.fields, "spec"), Path::root("spec"));
-    check_selector(spec, &at, errors);
-    workload_rules::check_lasting(sub(spec, "template"), "DaemonSet", &at.key("template"), errors);
+    check_selector(spec, old.map(|old| sub(&old.fields, "spec")), &at, errors);
+    let (template, template_at) = (sub(spec, "template"), at.key("template"));
+    let rules = workload_rules::template_rules(gates, old);
+    pod_template::check_template(template, &rules, &template_at, errors);
+    workload_rules::check_endless(template, "DaemonSet", &template_at, errors);
     errors.non_negative(&at.key("minReadySeconds"), spec.int("minReadySeconds"));
     errors.non_negative(&at.key("templateGeneration"), Some(template_generation));
     check_strategy(sub(spec, "updateStrategy"), &at.key("updateStrategy"), errors);
@@ -19,11 +28,12 @@ pub(super) fn check(object: &Object, template_generation: i64, errors: &mut Fiel
 }
 
 /// The selector need not be there, but then it selects nothing.
-fn check_selector(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_selector(spec: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
     let selector_at = at.key("selector");
     let selector = spec.map("selector");
     if let Some(selector) = selector {
-        selector_rules::check(selector, &selector_at, errors);
+        let old = old.and_then(|old| old.map("selector"));
+        selector_rules::check_changed(selector, old, &selector_at, errors);
     }
     if let Ok(selector) = selector.map_or(Ok(Selector::nothing()), Selector::from_label_selector) {
         workload_rules::check_selected(sub(spec, "template"), &selector, &at.key("template"), errors);

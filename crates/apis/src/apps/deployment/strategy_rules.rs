@@ -25,10 +25,8 @@ pub(super) fn check(strategy: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 const STRATEGY: [Field; 2] =
     [Field("Type", "type", Form::Text), Field("RollingUpdate", "rollingUpdate", Form::Maybe(&ROLLING))];
 
-const ROLLING: [Field; 2] = [
-    Field("MaxUnavailable", "maxUnavailable", Form::Number),
-    Field("MaxSurge", "maxSurge", Form::Number),
-];
+const ROLLING: [Field; 2] =
+    [Field("MaxUnavailable", "maxUnavailable", Form::Number), Field("MaxSurge", "maxSurge", Form::Number)];
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateRollingUpdateDeployment (v1.36.4).
 fn check_rolling_update(rolling: &Map, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -7,9 +7,11 @@ use keelson_object::selector::{name_rules, validate_labels};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use crate::shared::go_form::{Field, Form, Shape, as_json};
+use crate::shared::pod_template::annotations::{self, Annotations};
+use crate::shared::pod_template::{self, PodRules};
 use crate::shared::read::{same, sub, text};
 use crate::shared::workload_rules::{self, Words};
-use crate::shared::{counts, percent, pod_template};
+use crate::shared::{counts, percent};
 
 /// What a spec may still have, given what it comes from.
 #[derive(Clone, Copy, Default)]
@@ -40,7 +42,7 @@ const MUTABLE: [&str; 7] = [
 ];
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateStatefulSetSpec (v1.36.4).
-pub(super) fn check(spec: &Map, tolerance: Tolerance, errors: &mut FieldErrors) {
+pub(super) fn check(spec: &Map, rules: &PodRules, tolerance: Tolerance, errors: &mut FieldErrors) {
     let at = Path::root("spec");
     check_management(text(spec, "podManagementPolicy"), &at.key("podManagementPolicy"), errors);
     check_strategy(sub(spec, "updateStrategy"), &at.key("updateStrategy"), errors);
@@ -58,7 +60,7 @@ pub(super) fn check(spec: &Map, tolerance: Tolerance, errors: &mut FieldErrors) 
         if !selector.is_everything() {
             workload_rules::check_selected(&template, &selector, &template_at, errors);
         }
-        check_template(&template, tolerance, &template_at, errors);
+        check_template(&template, rules, tolerance, &template_at, errors);
     }
     workload_rules::check_endless(sub(spec, "template"), "StatefulSet", &template_at, errors);
 }
@@ -141,22 +143,31 @@ fn with_claims(spec: &Map) -> Cow<'_, Map> {
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForStatefulSet (v1.36.4), which says twice
 /// what is wrong with labels and annotations.
-fn check_template(template: &Map, tolerance: Tolerance, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_template(
+    template: &Map,
+    rules: &PodRules,
+    tolerance: Tolerance,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) {
     if !tolerance.template {
-        pod_template::check(template, at, errors);
+        pod_template::check_template(template, rules, at, errors);
     }
-    if let Some(labels) = sub(template, "metadata").map("labels") {
-        validate_labels(labels, &at.key("labels"), errors);
-    }
+    let meta = sub(template, "metadata");
+    validate_labels(sub(meta, "labels"), &at.key("labels"), errors);
+    let annotations = Annotations::OfTemplate(meta.map("annotations"));
+    let at = at.key("annotations");
+    annotations::check_template(annotations, &at, errors);
+    annotations::check(annotations, sub(template, "spec"), rules, &at, errors);
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateStatefulSetUpdate (v1.36.4).
-pub(super) fn check_update(spec: &Map, old: &Map, errors: &mut FieldErrors) {
+pub(super) fn check_update(spec: &Map, old: &Map, rules: &PodRules, errors: &mut FieldErrors) {
     let mut tolerance = Tolerance { fixed_parts: true, template: false };
     let mut mistakes = FieldErrors::default();
-    check(old, tolerance, &mut mistakes);
+    check(old, rules, tolerance, &mut mistakes);
     tolerance.template = !mistakes.is_empty();
-    check(spec, tolerance, errors);
+    check(spec, rules, tolerance, errors);
     let fields = || spec.iter().chain(old.iter()).map(|(field, _)| field.as_str());
     if !fields().all(|field| MUTABLE.contains(&field) || same(spec, old, field)) {
         errors.forbidden(

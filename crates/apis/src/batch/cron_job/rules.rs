@@ -6,6 +6,7 @@ use super::super::job;
 use super::{schedule, time_zone};
 use crate::shared::counts;
 use crate::shared::go_form::as_json;
+use crate::shared::pod_template::{Gates, PodRules};
 use crate::shared::read::{given, same, sub, text};
 
 /// Jobs are called after their cron job and a time of eleven characters; their names have at most 63.
@@ -14,8 +15,8 @@ const NAME_LIMIT: usize = 52;
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 
 /// Upstream: pkg/apis/batch/validation/validation.go, ValidateCronJobCreate (v1.36.4).
-pub(super) fn check_new(object: &Object, errors: &mut FieldErrors) {
-    check(sub(&object.fields, "spec"), None, errors);
+pub(super) fn check_new(object: &Object, gates: &Gates, errors: &mut FieldErrors) {
+    check(sub(&object.fields, "spec"), None, gates, errors);
     let name = object.meta.name.as_str();
     if name.len() > NAME_LIMIT {
         errors.invalid(&Path::root("metadata.name"), name, "must be no more than 52 characters");
@@ -23,7 +24,7 @@ pub(super) fn check_new(object: &Object, errors: &mut FieldErrors) {
 }
 
 /// Upstream: pkg/apis/batch/validation/validation.go, validateCronJobSpec (v1.36.4).
-pub(super) fn check(spec: &Map, old: Option<&Map>, errors: &mut FieldErrors) {
+pub(super) fn check(spec: &Map, old: Option<&Map>, gates: &Gates, errors: &mut FieldErrors) {
     let at = Path::root("spec");
     check_schedule(spec, old, &at.key("schedule"), errors);
     errors.non_negative(&at.key("startingDeadlineSeconds"), spec.int("startingDeadlineSeconds"));
@@ -35,7 +36,9 @@ pub(super) fn check(spec: &Map, old: Option<&Map>, errors: &mut FieldErrors) {
         policy if POLICIES.contains(&policy) => {}
         policy => errors.not_supported(&at.key("concurrencyPolicy"), policy, &POLICIES),
     }
-    check_template(sub(sub(spec, "jobTemplate"), "spec"), &at.key("jobTemplate.spec"), errors);
+    let job = |spec| sub(sub(spec, "jobTemplate"), "spec");
+    let rules = gates.template_rules(old.map(|old| sub(job(old), "template")));
+    check_template(job(spec), &rules, &at.key("jobTemplate.spec"), errors);
     let limits = ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
     counts::check_non_negative(spec, &limits, &at, errors);
 }
@@ -64,8 +67,8 @@ fn check_schedule(spec: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut Fie
 }
 
 /// Upstream: pkg/apis/batch/validation/validation.go, ValidateJobTemplateSpec (v1.36.4).
-fn check_template(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    job::check_spec(spec, at, errors);
+fn check_template(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    job::check_spec(spec, rules, at, errors);
     if let Some(selector) = given(spec, "selector") {
         errors.invalid_as(&at.key("selector"), as_json(selector), "`selector` will be auto-generated");
     }

@@ -45,9 +45,9 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         None => text,
         Some(zoned) => {
             // Upstream's parser takes what is before the first space, and panics if there is none.
-            let (zone, rest) = zoned.split_once(' ').ok_or(
-                "invalid schedule format: runtime error: slice bounds out of range [:-1]",
-            )?;
+            let (zone, rest) = zoned
+                .split_once(' ')
+                .ok_or("invalid schedule format: runtime error: slice bounds out of range [:-1]")?;
             time_zone::load(zone).map_err(|problem| format!("provided bad location {zone}: {problem}"))?;
             rest.trim()
         }
@@ -64,8 +64,10 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             fields.join(" ")
         ));
     }
-    let mut parts =
-        fields.iter().zip(&FIELDS).flat_map(|(field, bounds)| field.split(',').map(move |part| (part, bounds)));
+    let mut parts = fields
+        .iter()
+        .zip(&FIELDS)
+        .flat_map(|(field, bounds)| field.split(',').map(move |part| (part, bounds)));
     parts.try_for_each(|(part, bounds)| if part.is_empty() { Ok(()) } else { check_range(part, bounds) })
 }
 
@@ -170,7 +172,8 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused_in_the_words_of_the_parser() {
-        let refused = |text: &str, expected: &str| assert_eq!(check(text), Err(expected.to_owned()), "{text}");
+        let refused =
+            |text: &str, expected: &str| assert_eq!(check(text), Err(expected.to_owned()), "{text}");
         refused("", "expected exactly 5 fields, found 0: []");
         refused("* * * *", "expected exactly 5 fields, found 4: [* * * *]");
         refused("60 * * * *", "end of range (60) above maximum (59): 60");

@@ -8,8 +8,8 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::go_form::{Field, Form, as_json};
-use crate::shared::without_value;
 use crate::shared::read::{sub, text};
+use crate::shared::without_value;
 
 /// As upstream prints a policy.
 pub(super) const FIELDS: [Field; 1] = [Field("Rules", "rules", Form::Many(&RULE))];
@@ -23,8 +23,7 @@ const EXIT_CODES: [Field; 3] = [
     Field("Operator", "operator", Form::Text),
     Field("Values", "values", Form::AsIs),
 ];
-const CONDITION: [Field; 2] =
-    [Field("Type", "type", Form::Text), Field("Status", "status", Form::Text)];
+const CONDITION: [Field; 2] = [Field("Type", "type", Form::Text), Field("Status", "status", Form::Text)];
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 const OPERATORS: [&str; 2] = ["In", "NotIn"];
@@ -41,8 +40,11 @@ pub(super) fn check(spec: &Map, policy: &Map, at: &Path<'_>, errors: &mut FieldE
         errors.too_many(&at, rules.len(), MOST_RULES);
     }
     let pod = sub(sub(spec, "template"), "spec");
-    let containers: HashSet<&str> =
-        ["containers", "initContainers"].iter().flat_map(|list| pod.maps(list)).map(|it| text(it, "name")).collect();
+    let containers: HashSet<&str> = ["containers", "initContainers"]
+        .iter()
+        .flat_map(|list| pod.maps(list))
+        .map(|it| text(it, "name"))
+        .collect();
     for (position, rule) in policy.maps("rules").enumerate() {
         let at = at.index(position);
         check_action(spec, rule, &at.key("action"), errors);
@@ -53,7 +55,11 @@ pub(super) fn check(spec: &Map, policy: &Map, at: &Path<'_>, errors: &mut FieldE
 fn check_action(spec: &Map, rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     match text(rule, "action") {
         "FailIndex" if spec.int("backoffLimitPerIndex").is_none() => {
-            errors.invalid_as(at, as_json(&Value::from("FailIndex")), "requires the backoffLimitPerIndex to be set");
+            errors.invalid_as(
+                at,
+                as_json(&Value::from("FailIndex")),
+                "requires the backoffLimitPerIndex to be set",
+            );
         }
         action => check_word(action, &ACTIONS, at, errors),
     }
@@ -79,8 +85,16 @@ fn check_reasons(rule: &Map, containers: &HashSet<&str>, at: &Path<'_>, errors: 
         check_conditions(rule, &at.key("onPodConditions"), errors);
     }
     match (exit_codes.is_some(), conditions) {
-        (true, true) => without_value::invalid(at, "specifying both OnExitCodes and OnPodConditions is not supported", errors),
-        (false, false) => without_value::invalid(at, "specifying one of OnExitCodes and OnPodConditions is required", errors),
+        (true, true) => without_value::invalid(
+            at,
+            "specifying both OnExitCodes and OnPodConditions is not supported",
+            errors,
+        ),
+        (false, false) => without_value::invalid(
+            at,
+            "specifying one of OnExitCodes and OnPodConditions is required",
+            errors,
+        ),
         _ => {}
     }
 }

@@ -102,8 +102,10 @@ mod tests {
         check("1,", Err("cannot convert string to integer for index: \"\""));
         check(
             "1-2-3",
-            Err("the fragment \"1-2-3\" violates the requirement that an index interval can have at most two \
-                 parts separated by '-'"),
+            Err(
+                "the fragment \"1-2-3\" violates the requirement that an index interval can have at most two \
+                 parts separated by '-'",
+            ),
         );
     }
 

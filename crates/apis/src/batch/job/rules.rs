@@ -6,8 +6,9 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::{CONTROLLER_UID, NAME_LABELS, UID_LABELS, failure_policy, success_policy};
 use crate::shared::go_form::as_json;
+use crate::shared::pod_template::{self, PodRules};
 use crate::shared::read::{given, sub, text};
-use crate::shared::{counts, domain_path, pod_template, selector_rules, workload_rules};
+use crate::shared::{counts, domain_path, selector_rules, workload_rules};
 
 /// Indexed jobs run at most this many pods at a time and forgive at most this many indexes.
 const MOST: i64 = 100_000;
@@ -35,9 +36,9 @@ pub(super) fn check(object: &Object, labels: Labels, spec_errors: &FieldErrors, 
 }
 
 /// Upstream: pkg/apis/batch/validation/validation.go, ValidateJobSpec (v1.36.4).
-pub(super) fn check_selecting(spec: &Map, old: Option<&Map>, errors: &mut FieldErrors) {
+pub(super) fn check_selecting(spec: &Map, old: Option<&Map>, rules: &PodRules, errors: &mut FieldErrors) {
     let at = Path::root("spec");
-    check_spec(spec, &at, errors);
+    check_spec(spec, rules, &at, errors);
     let selector = spec.map("selector");
     match selector {
         Some(selector) => {
@@ -52,7 +53,7 @@ pub(super) fn check_selecting(spec: &Map, old: Option<&Map>, errors: &mut FieldE
 }
 
 /// Upstream: pkg/apis/batch/validation/validation.go, validateJobSpec (v1.36.4).
-pub(in crate::batch) fn check_spec(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(in crate::batch) fn check_spec(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     const COUNTS: [&str; 7] = [
         "parallelism",
         "completions",
@@ -81,7 +82,7 @@ pub(in crate::batch) fn check_spec(spec: &Map, at: &Path<'_>, errors: &mut Field
     }
     check_replacement(spec, &at.key("podReplacementPolicy"), errors);
     let template_at = at.key("template");
-    pod_template::check(sub(spec, "template"), &template_at, errors);
+    pod_template::check_template(sub(spec, "template"), rules, &template_at, errors);
     check_restart(spec, &template_at.key("spec.restartPolicy"), errors);
 }
 

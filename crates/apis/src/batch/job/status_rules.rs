@@ -27,7 +27,12 @@ pub(super) fn check(object: &Object, old: &Object, errors: &mut FieldErrors) {
         old: sub(&old.fields, "status"),
     };
     let at = Path::root("status");
-    counts::check_non_negative(change.status, &["active", "succeeded", "failed", "ready", "terminating"], &at, errors);
+    counts::check_non_negative(
+        change.status,
+        &["active", "succeeded", "failed", "ready", "terminating"],
+        &at,
+        errors,
+    );
     check_uncounted(sub(change.status, "uncountedTerminatedPods"), errors);
     change.check_end(errors);
     change.check_finished(errors);
@@ -111,7 +116,10 @@ impl Change<'_> {
             && !self.is("SuccessCriteriaMet")
             && (complete_turned || self.turned("SuccessCriteriaMet"))
         {
-            refuse("cannot set Complete=True condition without the SuccessCriteriaMet=true condition", errors);
+            refuse(
+                "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+                errors,
+            );
         }
     }
 
@@ -126,7 +134,8 @@ impl Change<'_> {
             errors.invalid(&at.key("active"), active, "active>0 is invalid for finished job");
         }
         let never_began = self.spec.bool("suspend") == Some(true) && self.spec.int("completions") == Some(0);
-        if given(self.status, "startTime").is_none() && (turned || self.changed("startTime")) && !never_began {
+        if given(self.status, "startTime").is_none() && (turned || self.changed("startTime")) && !never_began
+        {
             errors.required(&at.key("startTime"), "startTime is required for finished job");
         }
         let uncounted = sub(self.status, "uncountedTerminatedPods");
@@ -140,16 +149,20 @@ impl Change<'_> {
 
     /// Which indexes are done and which have failed.
     fn check_indexes(&self, errors: &mut FieldErrors) {
-        let (completed_at, failed_at) = (Path::root("status.completedIndexes"), Path::root("status.failedIndexes"));
+        let (completed_at, failed_at) =
+            (Path::root("status.completedIndexes"), Path::root("status.failedIndexes"));
         let completions = self.spec.int("completions");
         let completed_changed = text(self.status, "completedIndexes") != text(self.old, "completedIndexes");
         let failed_changed = self.changed("failedIndexes");
         let (completed, failed) = (text(self.status, "completedIndexes"), self.status.str("failedIndexes"));
         let per_index = self.spec.int("backoffLimitPerIndex").is_some();
-        if let Some(Err(problem)) = completions.filter(|_| completed_changed).map(|it| indexes::count(completed, it)) {
+        if let Some(Err(problem)) =
+            completions.filter(|_| completed_changed).map(|it| indexes::count(completed, it))
+        {
             errors.invalid(&completed_at, completed, format!("error parsing completedIndexes: {problem}"));
         }
-        if let (Some(completions), Some(failed)) = (completions.filter(|_| failed_changed && per_index), failed)
+        if let (Some(completions), Some(failed)) =
+            (completions.filter(|_| failed_changed && per_index), failed)
             && let Err(problem) = indexes::count(failed, completions)
         {
             let shown = as_json(&Value::from(failed));
@@ -224,11 +237,7 @@ impl Change<'_> {
         }
         let (start, old_start) = (time_of(self.status, "startTime"), time_of(self.old, "startTime"));
         let resumes = self.was("Suspended") && has(self.status, "Suspended", "False");
-        if !old_start.is_null()
-            && start != old_start
-            && !resumes
-            && self.spec.bool("suspend") != Some(true)
-        {
+        if !old_start.is_null() && start != old_start && !resumes && self.spec.bool("suspend") != Some(true) {
             let detail = "field is immutable for unsuspended job once set";
             errors.invalid_as(&at.key("startTime"), as_json(&start), detail);
         }
@@ -237,10 +246,7 @@ impl Change<'_> {
             refuse("cannot disable the SuccessCriteriaMet=True condition", errors);
         }
         if self.was("Complete") && !was_met && met {
-            refuse(
-                "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
-                errors,
-            );
+            refuse("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions", errors);
         }
     }
 

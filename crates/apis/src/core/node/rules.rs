@@ -129,7 +129,9 @@ fn check_features(status: &Map, errors: &mut FieldErrors) {
         let at = at.index(position);
         match last {
             Some(last) if last == feature => errors.duplicate(&at, feature),
-            Some(last) if last > feature => errors.invalid(&at, feature, "list must be sorted alphabetically"),
+            Some(last) if last > feature => {
+                errors.invalid(&at, feature, "list must be sorted alphabetically")
+            }
             _ => {}
         }
         if let Some(problem) = feature_problem(feature) {
@@ -190,8 +192,7 @@ fn check_addresses(status: &Map, errors: &mut FieldErrors) {
     for (position, address) in status.maps("addresses").enumerate() {
         let text = |field| address.str(field).unwrap_or_default();
         if !seen.insert((text("type"), text("address"))) {
-            let shown =
-                go_form::record([("Type", text("type").into()), ("Address", text("address").into())]);
+            let shown = go_form::record([("Type", text("type").into()), ("Address", text("address").into())]);
             errors.duplicate(&at.index(position), &shown);
         }
     }

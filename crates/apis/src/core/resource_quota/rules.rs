@@ -87,9 +87,11 @@ fn check_scopes(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
 /// Upstream: pkg/apis/core/helper/helpers.go, IsResourceQuotaScopeValidForResource (v1.36.4).
 fn misplaced<'h>(scope: &str, hard: &'h BTreeSet<&str>) -> impl Iterator<Item = &'h str> {
     let fits: fn(&str) -> bool = match scope {
-        "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
-            |name| name == "pods" || POD_AMOUNTS.contains(&name)
-        }
+        "Terminating"
+        | "NotTerminating"
+        | "NotBestEffort"
+        | "PriorityClass"
+        | "CrossNamespacePodAffinity" => |name| name == "pods" || POD_AMOUNTS.contains(&name),
         "BestEffort" => |name| name == "pods",
         "VolumeAttributesClass" => |name| matches!(name, "persistentvolumeclaims" | "requests.storage"),
         _ => |_| true,
