@@ -18,5 +18,6 @@ pub(crate) mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod user_info;
+pub(crate) mod volume_sources;
 pub(crate) mod workload_columns;
 pub(crate) mod workload_rules;

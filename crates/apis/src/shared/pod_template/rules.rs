@@ -6,6 +6,7 @@ mod affinity;
 pub(crate) mod annotations;
 mod containers;
 mod dns;
+mod downward;
 mod host;
 mod options;
 mod os;
