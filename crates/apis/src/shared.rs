@@ -9,6 +9,7 @@ pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
+pub(crate) mod node_selector;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
 pub(crate) mod service_reference;

@@ -119,7 +119,13 @@ impl Strategy for Pod {
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let empty = Map::new();
         let spec = object.fields.map("spec").unwrap_or(&empty);
-        pod_template::check_spec(spec, &Path::root("spec"), errors);
+        pod_template::check_spec(
+            spec,
+            Some(&object.meta),
+            &self.0.pod_rules(None),
+            &Path::root("spec"),
+            errors,
+        );
     }
 
     fn validate_part_update(

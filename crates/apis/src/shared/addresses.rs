@@ -28,6 +28,22 @@ pub(crate) fn address_problem(text: &str) -> Option<String> {
     }
 }
 
+/// What is wrong with an address in a field that takes more than one form of it.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4), strict.
+pub(crate) fn strict_problem(text: &str) -> Option<&'static str> {
+    match text.parse::<IpAddr>() {
+        Ok(strict) if is_mapped(strict) => Some("must not be an IPv4-mapped IPv6 address"),
+        Ok(_) => None,
+        Err(_) => Some(sloppy_problem(text).unwrap_or("must not have leading 0s")),
+    }
+}
+
+/// The same where leading zeros and mapped addresses still count.
+pub(crate) fn sloppy_problem(text: &str) -> Option<&'static str> {
+    sloppy(text).is_none().then_some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+}
+
 /// What is odd about an address that is taken.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP (v1.36.4).

@@ -91,6 +91,27 @@ pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     subdomain_problems(text, "characters")
 }
 
+/// DNS labels joined by dots, with underscores: domains to search.
+///
+/// Upstream: apimachinery/pkg/util/validation/validation.go, IsDNS1123SubdomainWithUnderscore (v1.36.4).
+pub fn dns1123_subdomain_with_underscore(text: &str) -> Vec<String> {
+    let is_outer = |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_lowercase() || it.is_ascii_digit());
+    let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, b'-' | b'_');
+    let is_word = |word: &str| {
+        let bytes = word.strip_prefix('_').unwrap_or(word).as_bytes();
+        is_outer(bytes.first()) && is_outer(bytes.last()) && bytes.iter().all(|it| is_inner(*it))
+    };
+    let rule = Rule {
+        max: Some(DNS_SUBDOMAIN_MAX),
+        unit: "characters",
+        message: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or \
+            '.', and must start and end with an alphanumeric character",
+        pattern: "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
+        examples: &["example.com"],
+    };
+    rule.problems(text, text.split('.').all(is_word))
+}
+
 /// A DNS subdomain with `*.` before it.
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsWildcardDNS1123Subdomain (v1.36.4).

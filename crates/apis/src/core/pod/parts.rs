@@ -5,7 +5,7 @@ use keelson_registry::lifecycle::generation;
 
 use super::qos;
 use crate::shared::edit::parts;
-use crate::shared::pod_template;
+use crate::shared::pod_template::{self, PodRules};
 
 pub(super) const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
 pub(super) const RESIZE: &str = "resize";
@@ -106,7 +106,7 @@ fn refuse(errors: &mut FieldErrors, why: &str) {
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodEphemeralContainersUpdate (v1.36.4).
 fn check_ephemeral_containers(new: &Map, was: &Map, errors: &mut FieldErrors) {
     const LIST: &str = "ephemeralContainers";
-    pod_template::check_spec(new, &Path::root("spec"), errors);
+    pod_template::check_spec(new, None, &PodRules::default(), &Path::root("spec"), errors);
     let spec_at = Path::root("spec");
     let at = spec_at.key(LIST);
     for old in was.maps(LIST) {
@@ -127,7 +127,7 @@ fn check_ephemeral_containers(new: &Map, was: &Map, errors: &mut FieldErrors) {
 fn check_resize(object: &Object, old: &Object, errors: &mut FieldErrors) {
     let (empty, at) = (Map::new(), Path::root("spec"));
     let (new, was) = (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
-    pod_template::check_spec(new, &at, errors);
+    pod_template::check_spec(new, None, &PodRules::default(), &at, errors);
     let class = qos::class(old);
     if class != qos::compute(new) {
         errors.invalid(&at, class.as_str(), "Pod QOS Class may not change as a result of resizing");

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use keelson_object::Map;
+use keelson_object::{Map, Object};
 
-use super::CONTAINER_LISTS;
+use super::rules::annotations::Annotations;
+use super::{CONTAINER_LISTS, PodRules};
 use crate::catalog::Settings;
 use crate::shared::gated::{Feature, Off};
 
@@ -31,14 +32,30 @@ const fn feature(gates: &'static [&'static str], paths: &'static [&'static str])
     Feature { gates, paths, signs: &[] }
 }
 
-/// The features of pods that are off.
+/// The features of pods that are off, and the rules that they leave.
 #[derive(Clone, Default)]
-pub(crate) struct Gates(Arc<Off>);
+pub(crate) struct Gates(Arc<Off>, PodRules);
 
 impl Gates {
     /// As the operator wants it.
     pub(crate) fn of(settings: &Settings) -> Gates {
-        Gates(Arc::new(Off::of(settings, &FEATURES)))
+        Gates(Arc::new(Off::of(settings, &FEATURES)), PodRules::of(settings))
+    }
+
+    /// The rules for a pod; `old` is what it replaces.
+    pub(crate) fn pod_rules(&self, old: Option<&Object>) -> PodRules {
+        let rules = self.1.for_pod();
+        let Some(old) = old else { return rules };
+        let empty = Map::new();
+        rules.after(old.fields.map("spec").unwrap_or(&empty), Annotations::OfPod(&old.meta.annotations))
+    }
+
+    /// The rules for a template; `old` is what it replaces.
+    pub(crate) fn template_rules(&self, old: Option<&Map>) -> PodRules {
+        let Some(old) = old else { return self.1 };
+        let empty = Map::new();
+        let annotations = old.map("metadata").and_then(|it| it.map("annotations"));
+        self.1.after(old.map("spec").unwrap_or(&empty), Annotations::OfTemplate(annotations))
     }
 
     /// Drops from the spec of a pod what is off and was not used before.
