@@ -7,6 +7,7 @@ pub(crate) mod data_keys;
 pub(crate) mod default_columns;
 pub(crate) mod edit;
 pub(crate) mod gated;
+pub(crate) mod go_form;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
 pub(crate) mod node_selector;
