@@ -10,6 +10,7 @@ pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
+pub(crate) mod pem;
 pub(crate) mod pod_template;
 pub(crate) mod resource_list;
 pub(crate) mod service_reference;
