@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub(crate) mod cells;
 pub(crate) mod claim;
+pub(crate) mod claim_rules;
 pub(crate) mod conditions;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;

@@ -18,13 +18,7 @@ pub(crate) enum Volume<'v> {
 /// Checks a source, by the name of its field. Sources that only pods or only persistent volumes have are theirs.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, the validate…VolumeSource functions (v1.36.4).
-pub(crate) fn check(
-    kind: &str,
-    source: &Map,
-    volume: Volume<'_>,
-    at: &Path<'_>,
-    errors: &mut FieldErrors,
-) {
+pub(crate) fn check(kind: &str, source: &Map, volume: Volume<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     match kind {
         "hostPath" => rules::check_host_path(source, at, errors),
         "gcePersistentDisk" => rules::check_disk(source, "pdName", at, errors),

@@ -82,13 +82,18 @@ fn has_digits(name: &str, count: usize) -> bool {
 /// Nothing forbidden comes after the first colon that ends a word; of the words before colons one must end with the
 /// pattern. Each character is looked at a fixed number of times.
 fn has_iqn(name: &str) -> bool {
-    let is_forbidden = |it| matches!(it, ',' | ';' | '*' | '&' | '$' | '|' | ' ' | '\t' | '\n' | '\x0c' | '\r');
+    let is_forbidden =
+        |it| matches!(it, ',' | ';' | '*' | '&' | '$' | '|' | ' ' | '\t' | '\n' | '\x0c' | '\r');
     let colons_from = name.rfind(is_forbidden).map_or(0, |at| at + 1);
     let mut end = 0;
     for part in name.split_inclusive(':') {
         end += part.len();
         // What follows the colon must be something, and the colon must come after all that is forbidden.
-        if part.ends_with(':') && end > colons_from && end < name.len() && ends_with_iqn(&part[..part.len() - 1]) {
+        if part.ends_with(':')
+            && end > colons_from
+            && end < name.len()
+            && ends_with_iqn(&part[..part.len() - 1])
+        {
             return true;
         }
     }

@@ -111,9 +111,8 @@ pub(super) fn check_flex(source: &Map, at: &Path<'_>, errors: &mut FieldErrors) 
     require(source, &["driver"], at, errors);
     for (key, _) in source.map("options").into_iter().flat_map(Map::iter) {
         let domain = key.split_once('/').map_or(key.as_str(), |(domain, _)| domain).to_lowercase();
-        let is_in = |zone: &str| {
-            domain.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
+        let is_in =
+            |zone: &str| domain.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
         if is_in("kubernetes.io") || is_in("k8s.io") {
             let detail = "kubernetes.io and k8s.io namespaces are reserved";
             errors.invalid(&at.key("options").entry(key), key.as_str(), detail);
@@ -127,10 +126,8 @@ pub(super) fn check_azure_disk(source: &Map, at: &Path<'_>, errors: &mut FieldEr
         "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
     const BLOB: &str = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
     require(source, &["diskName", "diskURI"], at, errors);
-    let choices: [(&str, &[&str]); 2] = [
-        ("cachingMode", &["None", "ReadOnly", "ReadWrite"]),
-        ("kind", &["Dedicated", "Managed", "Shared"]),
-    ];
+    let choices: [(&str, &[&str]); 2] =
+        [("cachingMode", &["None", "ReadOnly", "ReadWrite"]), ("kind", &["Dedicated", "Managed", "Shared"])];
     for (field, supported) in choices {
         if let Some(value) = source.str(field).filter(|it| !supported.contains(it)) {
             errors.not_supported(&at.key(field), value, supported);

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use keelson_object::field_error::Shown as _;
 use keelson_object::selector::{name_rules, validate_label_selector};
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::super::{PodRules, annotations, paths};
 use super::files;
-use crate::shared::go_form::{pointer, record, text};
 use crate::shared::signer_name;
 use crate::shared::volume_sources::require;
 
@@ -85,7 +85,7 @@ impl<'s> Files<'s> {
         let selector = source.get("labelSelector").filter(|it| !it.is_null());
         match (source.str("name"), source.str("signerName")) {
             (Some(_), Some(_)) => {
-                errors.invalid(at, &shown(source), "only one of name and signerName may be used");
+                errors.invalid_as(at, shown(source), "only one of name and signerName may be used");
             }
             (Some(name), None) => {
                 check_bundle_name(name, &at.key("name"), errors);
@@ -120,8 +120,7 @@ impl<'s> Files<'s> {
             errors.not_supported(&at.key("keyType"), key_type, &KEY_TYPES);
         }
         if let Some(seconds) = source.int("maxExpirationSeconds") {
-            let most =
-                if signer_name::is_kubernetes(signer) { MAX_KUBERNETES_SECONDS } else { MAX_SECONDS };
+            let most = if signer_name::is_kubernetes(signer) { MAX_KUBERNETES_SECONDS } else { MAX_SECONDS };
             let at = at.key("maxExpirationSeconds");
             if seconds < 3600 {
                 errors.invalid(&at, seconds, "if provided, maxExpirationSeconds must be >= 3600");
@@ -194,12 +193,14 @@ fn check_user_annotations(source: &Map, at: &Path<'_>, errors: &mut FieldErrors)
 }
 
 /// As upstream shows a bundle.
-fn shown(source: &Map) -> Value {
-    record([
-        ("Name", pointer(source, "name")),
-        ("SignerName", pointer(source, "signerName")),
-        ("LabelSelector", pointer(source, "labelSelector")),
-        ("Optional", pointer(source, "optional")),
-        ("Path", text(source, "path")),
-    ])
+fn shown(source: &Map) -> String {
+    let value = |field| source.get(field).unwrap_or(&Value::Null).shown();
+    format!(
+        "{{\"Name\":{},\"SignerName\":{},\"LabelSelector\":{},\"Optional\":{},\"Path\":{}}}",
+        value("name"),
+        value("signerName"),
+        value("labelSelector"),
+        value("optional"),
+        source.str("path").unwrap_or_default().shown(),
+    )
 }

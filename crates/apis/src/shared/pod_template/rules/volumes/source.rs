@@ -8,7 +8,7 @@ use keelson_object::{FieldErrors, Map, Path};
 
 use super::super::{PodRules, check_one_of, paths};
 use super::{files, projected};
-use crate::shared::claim;
+use crate::shared::claim_rules;
 use crate::shared::volume_sources::{self, Volume, check_driver_name, iscsi, require};
 
 /// The sources in upstream's order.
@@ -53,13 +53,7 @@ struct Subject<'s> {
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateVolumeSource (v1.36.4).
-pub(super) fn check(
-    volume: &Map,
-    pod_name: &str,
-    rules: &PodRules,
-    at: &Path<'_>,
-    errors: &mut FieldErrors,
-) {
+pub(super) fn check(volume: &Map, pod_name: &str, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     let name = volume.str("name").unwrap_or_default();
     let subject = Subject { name, pod_name, rules };
     let mut has_one = false;
@@ -132,7 +126,7 @@ impl Subject<'_> {
         let template_at = ephemeral_at.key("volumeClaimTemplate");
         match source.map("volumeClaimTemplate") {
             None => errors.required(&template_at, ""),
-            Some(template) => claim::check_template(template, &template_at, errors),
+            Some(template) => claim_rules::check_template(template, &template_at, errors),
         }
         if self.pod_name.is_empty() || self.name.is_empty() {
             return;
