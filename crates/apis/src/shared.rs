@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod amounts;
 pub(crate) mod cells;
 pub(crate) mod claim;
+pub(crate) mod conditions;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
 pub(crate) mod driver_name;
