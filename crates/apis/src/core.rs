@@ -43,7 +43,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
         .serve(
             Resource::cluster("ComponentStatus", "componentstatuses")
                 .short_name("cs")
-                .version(Version::stored("v1").deprecated("v1 ComponentStatus is deprecated in v1.19+"))
+                .version(Version::stored("v1"))
                 .columns(component_status::columns())
                 .reported(component_status::Components { ground: settings.ground.clone() }),
         )
@@ -201,7 +201,7 @@ fn network(group: Group) -> Group {
             Resource::namespaced("Endpoints", "endpoints")
                 .short_name("ep")
                 .storage_path("services/endpoints")
-                .version(Version::stored("v1").deprecated(endpoints::DEPRECATION))
+                .version(Version::stored("v1"))
                 .columns(endpoints::columns())
                 .creates_on_update()
                 .strategy(endpoints::Endpoints),
