@@ -5,5 +5,6 @@ pub mod kubectl;
 pub mod place;
 pub mod scenario;
 pub mod upstream;
+pub mod validation;
 
 pub use place::Place;

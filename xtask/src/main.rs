@@ -30,6 +30,9 @@ cargo xtask <command>
   parity api      count how much of the published API we have: samples, discovery, OpenAPI
   parity scenarios [--kubeconfig FILE] [--server URL]
                   the dialogues of tests/scenarios with us and with upstream, or with the server that is named
+  parity validation [--kubeconfig FILE] [--server URL] [--record] [KIND/TOPIC]
+                  what is wrong with the objects of crates/apis/testdata/validation, by our words or by those of the
+                  server that is named; --record writes them down
   changelog       print the changelog entries that changes/ holds
   bench           time and size of the release build, costs of the codec, our targets
   bench …         run one command of the load generator (release build)
@@ -59,6 +62,7 @@ fn run() -> Result<()> {
         ["codegen", ..] => codegen::run(&args[1..]),
         ["parity", "api"] => suite::parity(&repo, "yardstick", &[]),
         ["parity", "scenarios", ..] => suite::parity_scenarios(&repo, &words[2..]),
+        ["parity", "validation", ..] => suite::parity_validation(&repo, &words[2..]),
         ["changelog"] => tidy::changes::print(&repo),
         ["bench", ..] => suite::bench(&repo, &args[1..]),
         [] | ["help" | "--help" | "-h"] => {

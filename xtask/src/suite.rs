@@ -86,6 +86,37 @@ pub fn parity_scenarios(repo: &Repo, args: &[&str]) -> Result<()> {
     parity(repo, "parity", &environment)
 }
 
+/// The cases of validation with us, or with the server of a kubeconfig.
+pub fn parity_validation(repo: &Repo, args: &[&str]) -> Result<()> {
+    let mut environment = Vec::new();
+    let mut rest = args;
+    while !rest.is_empty() {
+        rest = match rest {
+            ["--kubeconfig", file, rest @ ..] => {
+                environment.push(("KEELSON_VALIDATION_KUBECONFIG", *file));
+                rest
+            }
+            ["--server", url, rest @ ..] => {
+                environment.push(("KEELSON_VALIDATION_SERVER", *url));
+                rest
+            }
+            ["--record", rest @ ..] => {
+                environment.push(("KEELSON_VALIDATION_RECORD", "yes"));
+                rest
+            }
+            [prefix, rest @ ..] if !prefix.starts_with('-') => {
+                environment.push(("KEELSON_VALIDATION_FILTER", *prefix));
+                rest
+            }
+            _ => bail!(
+                "parity validation [--kubeconfig FILE] [--server URL] [--record] [KIND/TOPIC], not {}",
+                rest.join(" ")
+            ),
+        };
+    }
+    parity(repo, "validation", &environment)
+}
+
 /// Everything that has a target, or one command of the load generator.
 pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
     if !args.is_empty() {
