@@ -42,6 +42,10 @@ mod tests {
         check("", "", "g/v1beta1 Kind is deprecated in v1.34+");
         check("1.37", "", "g/v1beta1 Kind is deprecated in v1.34+, unavailable in v1.37+");
         check("", "g/v1 Kind", "g/v1beta1 Kind is deprecated in v1.34+; use g/v1 Kind");
-        check("1.37", "g/v1 Kind", "g/v1beta1 Kind is deprecated in v1.34+, unavailable in v1.37+; use g/v1 Kind");
+        check(
+            "1.37",
+            "g/v1 Kind",
+            "g/v1beta1 Kind is deprecated in v1.34+, unavailable in v1.37+; use g/v1 Kind",
+        );
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn route(
     let series = observe::series(&facts.server.metrics, info, parts, &query);
     if let Some(deprecation) = &found.version().deprecation {
         let (version, kind) = (&found.version().api_version, &found.live.resource.kind);
-        facts.warnings.push(deprecation.warning(version, kind));
+        facts.warnings.extend([deprecation.warning(version, kind)]);
         observe::deprecated(&facts.server.metrics, info, deprecation);
     }
     let call = Call { facts, user: granted.user, info, parts, query: &query, found };

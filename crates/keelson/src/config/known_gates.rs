@@ -269,7 +269,10 @@ pub(super) const NEEDS: &[(&str, &[&str])] = &[
     ("DRANodeAllocatableResources", &["DynamicResourceAllocation"]),
     ("DRAPartitionableDevices", &["DynamicResourceAllocation"]),
     ("DRAPrioritizedList", &["DynamicResourceAllocation"]),
-    ("DRAResourceClaimGranularStatusAuthorization", &["DRAResourceClaimDeviceStatus", "DynamicResourceAllocation"]),
+    (
+        "DRAResourceClaimGranularStatusAuthorization",
+        &["DRAResourceClaimDeviceStatus", "DynamicResourceAllocation"],
+    ),
     ("DRAResourcePoolStatus", &["DynamicResourceAllocation"]),
     ("DRASchedulerFilterTimeout", &["DynamicResourceAllocation"]),
     ("DRAWorkloadResourceClaims", &["DynamicResourceAllocation", "GenericWorkload"]),
@@ -278,7 +281,10 @@ pub(super) const NEEDS: &[(&str, &[&str])] = &[
     ("GangScheduling", &["GenericWorkload"]),
     ("GracefulNodeShutdownBasedOnPodPriority", &["GracefulNodeShutdown"]),
     ("ImageVolumeWithDigest", &["ImageVolume"]),
-    ("InPlacePodLevelResourcesVerticalScaling", &["InPlacePodVerticalScaling", "NodeDeclaredFeatures", "PodLevelResources"]),
+    (
+        "InPlacePodLevelResourcesVerticalScaling",
+        &["InPlacePodVerticalScaling", "NodeDeclaredFeatures", "PodLevelResources"],
+    ),
     ("InPlacePodVerticalScalingExclusiveCPUs", &["InPlacePodVerticalScaling"]),
     ("InPlacePodVerticalScalingExclusiveMemory", &["InPlacePodVerticalScaling"]),
     ("InPlacePodVerticalScalingInitContainers", &["InPlacePodVerticalScaling", "NodeDeclaredFeatures"]),

@@ -91,6 +91,28 @@ pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     subdomain_problems(text, "characters")
 }
 
+/// The same as newer rules tell it, which count bytes.
+///
+/// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123Subdomain (v1.36.4).
+pub fn long_name(text: &str) -> Vec<String> {
+    subdomain_problems(text, "bytes")
+}
+
+/// The same with capitals, too: names of drivers.
+///
+/// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123SubdomainCaseless (v1.36.4).
+pub fn long_name_caseless(text: &str) -> Vec<String> {
+    let rule = Rule {
+        max: Some(DNS_SUBDOMAIN_MAX),
+        unit: "bytes",
+        message: "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end \
+            with an alphanumeric character",
+        pattern: DNS1123_SUBDOMAIN,
+        examples: &["Example.com"],
+    };
+    rule.problems(text, is_subdomain(&text.to_ascii_lowercase()))
+}
+
 /// A DNS subdomain with `*.` before it.
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsWildcardDNS1123Subdomain (v1.36.4).
