@@ -7,7 +7,6 @@ pub(crate) mod claim;
 pub(crate) mod conditions;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
-pub(crate) mod driver_name;
 pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod go_form;
@@ -21,6 +20,7 @@ pub(crate) mod resource_names;
 pub(crate) mod service_reference;
 pub(crate) mod spec_and_status;
 pub(crate) mod status;
+pub(crate) mod template_meta;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod user_info;
