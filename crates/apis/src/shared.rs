@@ -31,6 +31,7 @@ pub(crate) mod signer_name;
 pub(crate) mod spec_and_status;
 pub(crate) mod status;
 pub(crate) mod strings;
+pub(crate) mod template_meta;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod url;

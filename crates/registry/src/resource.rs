@@ -13,6 +13,7 @@ use keelson_schema::Schema;
 use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
+use crate::deprecation::Deprecation;
 use crate::report::Report;
 use crate::strategy::{Plain, Strategy};
 use crate::subresource::Subresource;
@@ -92,8 +93,8 @@ pub struct Version {
     pub on_by_default: bool,
     /// The feature without which it is not served.
     pub gate: Option<&'static str>,
-    /// What everybody is told who uses it, as `v1 Endpoints is deprecated in v1.33+`.
-    pub deprecation: Option<&'static str>,
+    /// Since when it is on its way out; everybody who uses it is told.
+    pub deprecation: Option<Deprecation>,
     /// How to get to the stored version and back, where the shape differs.
     pub conversion: Option<Conversion>,
     /// What a table of this version shows, if that is not what tables of the resource show.
@@ -154,13 +155,6 @@ impl Version {
     #[must_use]
     pub fn converts(mut self, conversion: Conversion) -> Version {
         self.conversion = Some(conversion);
-        self
-    }
-
-    /// Whoever uses it is told to leave it.
-    #[must_use]
-    pub fn deprecated(mut self, warning: &'static str) -> Version {
-        self.deprecation = Some(warning);
         self
     }
 

@@ -47,7 +47,11 @@ pub(crate) async fn route(
     };
     let query = Query::of(&parts.uri);
     let series = observe::series(&facts.server.metrics, info, parts, &query);
-    facts.warnings.extend(found.version().deprecation.map(str::to_owned));
+    if let Some(deprecation) = &found.version().deprecation {
+        let (version, kind) = (&found.version().api_version, &found.live.resource.kind);
+        facts.warnings.extend([deprecation.warning(version, kind)]);
+        observe::deprecated(&facts.server.metrics, info, deprecation);
+    }
     let call = Call { facts, user: granted.user, info, parts, query: &query, found };
     let answered = match operation {
         Operation::Get => handler::get::get(&call).await,
