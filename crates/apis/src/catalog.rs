@@ -89,7 +89,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::events::group(settings),
         crate::apps::group(settings),
         crate::autoscaling::group(settings),
-        crate::batch::group(),
+        crate::batch::group(settings),
         crate::policy::group(),
         crate::scheduling::group(settings),
         crate::coordination::group(settings),

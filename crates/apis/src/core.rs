@@ -79,6 +79,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
                 .version(Version::stored("v1"))
                 .columns(event::columns())
                 .creates_on_update()
+                .strategy(event::Event::Core)
                 .lives(move |_| event_ttl),
         )
 }

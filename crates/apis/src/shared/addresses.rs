@@ -85,6 +85,46 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
     warnings
 }
 
+/// What is wrong with a range in a field that takes other than the canonical form.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
+pub(crate) fn range_problem(text: &str) -> Option<&'static str> {
+    let Some(range) = Range::parse(text) else {
+        return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    };
+    if !range.is_strict {
+        return Some("must not have leading 0s in IP or prefix length");
+    }
+    if is_mapped(range.address) {
+        return Some("must not have an IPv4-mapped IPv6 address");
+    }
+    (range.network() != range.address).then_some("must not have bits set beyond the prefix length")
+}
+
+/// Whether a range is a part of another and smaller than it.
+pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
+    let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
+    let cut = Range { address: inner.network(), length: outer.length, is_strict: true };
+    inner.address.is_ipv4() == outer.address.is_ipv4()
+        && outer.length < inner.length
+        && cut.network() == outer.network()
+}
+
+/// The two sorts of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Four bytes.
+    V4,
+    /// Sixteen bytes.
+    V6,
+}
+
+/// The family of a range.
+pub(crate) fn range_family(text: &str) -> Option<Family> {
+    let address = plain(Range::parse(text)?.address);
+    Some(if address.is_ipv6() { Family::V6 } else { Family::V4 })
+}
+
 /// An address, and how many of its bits count.
 struct Range {
     address: IpAddr,

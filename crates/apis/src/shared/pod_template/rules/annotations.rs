@@ -55,7 +55,7 @@ impl<'a> Annotations<'a> {
 /// Checks the annotations of a template as those of objects are checked; of a pod the engine has done so before.
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotations (v1.36.4).
-pub(super) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(crate) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut size = 0;
     for (key, value) in annotations.iter() {
         size += key.len() + value.len();
@@ -67,6 +67,12 @@ pub(super) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors
         };
         errors.invalid_each(at, key, problems);
     }
+    check_size(annotations, at, errors);
+}
+
+/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotationsSize (v1.36.4).
+pub(super) fn check_size(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+    let size: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
     if size > MAX_SIZE {
         errors.too_long(at, MAX_SIZE);
     }
