@@ -189,7 +189,7 @@ impl Range {
 }
 
 /// An address, mapped ones as what they map, with leading zeros or without.
-fn sloppy(text: &str) -> Option<IpAddr> {
+pub(crate) fn sloppy(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(plain(address));
     }
