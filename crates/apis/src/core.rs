@@ -180,6 +180,7 @@ fn cluster(group: Group) -> Group {
                 .subresource(Subresource::part("finalize").verbs(&["update"]))
                 .verbs(namespace::VERBS)
                 .returns_deleted()
+                .seen_at_once()
                 .strategy(namespace::Namespace),
         )
         .serve(

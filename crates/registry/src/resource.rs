@@ -226,6 +226,8 @@ pub struct Resource {
     pub create_on_update: bool,
     /// Whether a DELETE answers with the object instead of a Status.
     pub returns_deleted: bool,
+    /// Whether a write is done only when the cache has seen it, so that whoever looks there finds it.
+    pub seen_at_once: bool,
     /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
     /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
@@ -277,6 +279,7 @@ impl Resource {
             unconditional_update: true,
             create_on_update: false,
             returns_deleted: false,
+            seen_at_once: false,
             items_carry_head: false,
             owned_finalizers: false,
             stands_for: None,
@@ -451,6 +454,13 @@ impl Resource {
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy) -> Resource {
         self.strategy = Arc::new(strategy);
+        self
+    }
+
+    /// A write is done only when the cache has seen it: for objects that judge others, as namespaces do.
+    #[must_use]
+    pub fn seen_at_once(mut self) -> Resource {
+        self.seen_at_once = true;
         self
     }
 
