@@ -10,7 +10,6 @@ pub(crate) mod counts;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
 pub(crate) mod domain_path;
-pub(crate) mod driver_name;
 pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod go_form;

@@ -44,7 +44,7 @@ pub(crate) fn is_same(new: Option<&Value>, old: Option<&Value>) -> bool {
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateImmutableField (v1.36.4), which shows the field as
 /// Go names its parts.
-pub(crate) fn check(object: &Object, old: &Object, field: &str, errors: &mut FieldErrors) {
+pub(crate) fn of_object(object: &Object, old: &Object, field: &str, errors: &mut FieldErrors) {
     value(object.fields.get(field), old.fields.get(field), &Path::root(field), errors);
 }
 

@@ -50,7 +50,11 @@ impl Strategy for VolumeAttachment {
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let empty = Map::new();
         let (spec, at) = (object.fields.map("spec").unwrap_or(&empty), Path::root("spec"));
-        volume_sources::check_driver_name(spec.str("attacher").unwrap_or_default(), &at.key("attacher"), errors);
+        volume_sources::check_driver_name(
+            spec.str("attacher").unwrap_or_default(),
+            &at.key("attacher"),
+            errors,
+        );
         let source = spec.map("source").unwrap_or(&empty);
         check_source(source, &at.key("source"), errors);
         let node = spec.str("nodeName").unwrap_or_default();

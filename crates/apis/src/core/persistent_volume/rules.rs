@@ -4,7 +4,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::spec;
-use crate::shared::claim::{self, VOLUME_MODES};
+use crate::shared::claim_rules::{self, VOLUME_MODES};
 use crate::shared::immutable::{self, is_same};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::pod_template::rules::paths;
@@ -83,7 +83,7 @@ pub(crate) fn check(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut F
     if spec.list("accessModes").is_empty() {
         errors.required(&at.key("accessModes"), "");
     }
-    claim::check_access_modes(spec, &at.key("accessModes"), errors);
+    claim_rules::check_modes(spec, &at.key("accessModes"), errors);
     if !matches!(place, Place::Inline) {
         check_capacity(spec, &at.key("capacity"), errors);
     }
@@ -253,15 +253,14 @@ fn check_endpoints_namespace(source: &Map, at: &Path<'_>, errors: &mut FieldErro
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateCSIPersistentVolumeSource (v1.36.4).
 fn check_csi(source: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    volume_sources::check_driver_name(
-        source.str("driver").unwrap_or_default(),
-        &at.key("driver"),
-        errors,
-    );
+    volume_sources::check_driver_name(source.str("driver").unwrap_or_default(), &at.key("driver"), errors);
     require(source, &["volumeHandle"], at, errors);
-    for field in
-        ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"]
-    {
+    for field in [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ] {
         let Some(secret) = source.map(field) else { continue };
         let at = at.key(field);
         let rules: [(&str, fn(&str) -> Vec<String>); 2] =
