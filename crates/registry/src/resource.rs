@@ -14,6 +14,7 @@ use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
 use crate::report::Report;
+use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
 use crate::subresource::Subresource;
 
@@ -248,6 +249,8 @@ pub struct Resource {
     pub without_effect: Option<&'static str>,
     /// What is special about the kind.
     pub strategy: Arc<dyn Strategy>,
+    /// Where objects get what they share with others.
+    pub reserve: Option<Arc<dyn Reserve>>,
 }
 
 impl Resource {
@@ -291,6 +294,7 @@ impl Resource {
             reports: None,
             without_effect: None,
             strategy: Arc::new(Plain),
+            reserve: None,
         }
     }
 
@@ -457,6 +461,13 @@ impl Resource {
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy) -> Resource {
         self.strategy = Arc::new(strategy);
+        self
+    }
+
+    /// Objects get something from a stock that they share.
+    #[must_use]
+    pub fn reserving(mut self, reserve: impl Reserve) -> Resource {
+        self.reserve = Some(Arc::new(reserve));
         self
     }
 
