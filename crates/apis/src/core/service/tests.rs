@@ -87,7 +87,7 @@ fn addresses_of_load_balancers_are_virtual() {
 #[test]
 fn the_only_address_is_the_first_of_the_list() {
     let mut object = service(r#"{"clusterIP": "None"}"#);
-    strategy().prepare_create(&context(), &mut object);
+    linked_fields::settle_new(object.fields.map_mut("spec"));
     assert_eq!(object.fields.at("spec.clusterIPs"), Some(&tree(r#"["None"]"#)));
 }
 
