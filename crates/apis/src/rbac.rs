@@ -14,9 +14,8 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 pub(crate) fn group() -> Group {
     let served = |resource: Resource| resource.version(Version::stored("v1")).creates_on_update();
     let role = |resource: Resource, role: Role| served(resource).columns(default_columns()).strategy(role);
-    let binding = |resource: Resource, binding: Binding| {
-        served(resource).columns(binding::columns()).strategy(binding)
-    };
+    let binding =
+        |resource: Resource, binding: Binding| served(resource).columns(binding::columns()).strategy(binding);
     Group::new(GROUP)
         .serve(binding(Resource::cluster("ClusterRoleBinding", "clusterrolebindings"), Binding::Cluster))
         .serve(role(Resource::cluster("ClusterRole", "clusterroles"), Role::Cluster))

@@ -74,7 +74,8 @@ impl Strategy for Migration {
         self.validate(context, object, errors);
         let fields = ["group", "resource"];
         if fields.iter().any(|field| named(object, field) != named(old, field)) {
-            let inner: Map = fields.iter().map(|field| ((*field).into(), named(object, field).into())).collect();
+            let inner: Map =
+                fields.iter().map(|field| ((*field).into(), named(object, field).into())).collect();
             let shown: Map = [("Resource".into(), inner.into())].into_iter().collect();
             errors.invalid(&Path::root("spec"), &Value::Map(shown), "field is immutable");
         }

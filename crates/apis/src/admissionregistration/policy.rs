@@ -114,7 +114,8 @@ impl Policy {
             check_param_kind(kind, &at.key("paramKind"), errors);
         }
         self.check_constraints(spec.map("matchConstraints"), &at.key("matchConstraints"), errors);
-        let is_same = |old: &Map| ["paramKind", "matchConditions"].iter().all(|it| spec.get(it) == old.get(it));
+        let is_same =
+            |old: &Map| ["paramKind", "matchConditions"].iter().all(|it| spec.get(it) == old.get(it));
         if !old.and_then(|it| it.fields.map("spec")).is_some_and(is_same) {
             expressions::check_match_conditions(spec, &at, errors);
         }
@@ -232,8 +233,11 @@ mod tests {
 
     #[track_caller]
     fn check(kind: &str, spec: &str, expected: &str) {
-        let object =
-            decoded(&Policy::Validating, kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"));
+        let object = decoded(
+            &Policy::Validating,
+            kind,
+            &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"),
+        );
         let spec = object.fields.get("spec").cloned().unwrap_or_default();
         assert_eq!(spec, tree(expected), "{}", text(&spec));
     }
@@ -262,7 +266,8 @@ mod tests {
     fn the_status_is_not_for_everybody() {
         let policy =
             |spec: &str| format!(r#"{{"metadata": {{"name": "a"}}, "spec": {spec}, "status": {{}}}}"#);
-        let object = changed(&Policy::Validating, KIND, &policy("{}"), &policy(r#"{"variables": [{"name": "x"}]}"#));
+        let object =
+            changed(&Policy::Validating, KIND, &policy("{}"), &policy(r#"{"variables": [{"name": "x"}]}"#));
         assert!(!object.fields.contains("status"));
         assert_eq!(object.meta.generation, 2);
     }

@@ -177,7 +177,11 @@ mod tests {
 
     fn binding(version: &str, spec: &str) -> keelson_object::Object {
         let kind = format!("admissionregistration.k8s.io/{version} MutatingAdmissionPolicyBinding");
-        decoded(&PolicyBinding::Mutating, &kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"))
+        decoded(
+            &PolicyBinding::Mutating,
+            &kind,
+            &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"),
+        )
     }
 
     #[track_caller]

@@ -107,7 +107,8 @@ const MAX_VERSION_PRIORITY: i64 = 1000;
 /// The name is version and group.
 fn check_name(name: &str, spec: &Map, errors: &mut FieldErrors) {
     let field = |name| spec.str(name).unwrap_or_default();
-    let is_it = name.strip_prefix(field("version")).and_then(|it| it.strip_prefix('.')) == Some(field("group"));
+    let is_it =
+        name.strip_prefix(field("version")).and_then(|it| it.strip_prefix('.')) == Some(field("group"));
     // What cannot stand in a path has been told already.
     if !is_it && name_rules::path_segment_name(name).is_empty() {
         let required = format!("{}.{}", field("version"), field("group"));

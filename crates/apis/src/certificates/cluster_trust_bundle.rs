@@ -143,7 +143,10 @@ mod tests {
     fn names_begin_with_the_signer() {
         assert_eq!(name_errors("a.b", ""), [""; 0]);
         assert_eq!(name_errors("a.b:c:d", "a.b/c"), [""; 0]);
-        assert_eq!(name_errors("a:b", ""), ["ClusterTrustBundle without signer name must not have \":\" in its name"]);
+        assert_eq!(
+            name_errors("a:b", ""),
+            ["ClusterTrustBundle without signer name must not have \":\" in its name"]
+        );
         assert_eq!(
             name_errors("d", "a.b/c"),
             ["ClusterTrustBundle for signerName a.b/c must be named with prefix a.b:c:"]

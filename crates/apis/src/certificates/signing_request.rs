@@ -109,13 +109,7 @@ impl Strategy for SigningRequest {
         validation::check_change(object, old, Written::Status, errors);
     }
 
-    fn validate_part_update(
-        &self,
-        _: &'static str,
-        object: &Object,
-        old: &Object,
-        errors: &mut FieldErrors,
-    ) {
+    fn validate_part_update(&self, _: &'static str, object: &Object, old: &Object, errors: &mut FieldErrors) {
         validation::check_change(object, old, Written::Approval, errors);
     }
 

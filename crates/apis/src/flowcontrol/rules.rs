@@ -136,16 +136,17 @@ fn check_resources(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let at = at.key("namespaces");
     let namespaces = rule.list("namespaces");
     if namespaces.is_empty() && rule.bool("clusterScope") != Some(true) {
-        errors.required(
-            &at,
-            "resource rules that are not cluster scoped must supply at least one namespace",
-        );
+        errors.required(&at, "resource rules that are not cluster scoped must supply at least one namespace");
     } else if is_listed(namespaces, "*") {
         check_star_is_alone(rule, "namespaces", "namespaces", &at, errors);
     } else {
         for (index, name) in strings(rule, "namespaces").enumerate() {
             let detail = |it| format!("each member of this list must be '*' or a DNS-1123 label; {it}");
-            errors.invalid_each(&at.index(index), name, name_rules::dns1123_label(name).into_iter().map(detail));
+            errors.invalid_each(
+                &at.index(index),
+                name,
+                name_rules::dns1123_label(name).into_iter().map(detail),
+            );
         }
     }
 }
@@ -176,7 +177,9 @@ fn path_problem(path: &str) -> Option<&'static str> {
         _ if !path.starts_with('/') => Some("must start with slash"),
         _ if path.contains(' ') => Some("must not contain white-space"),
         _ if path.contains("//") => Some("must not contain double slash"),
-        _ if stars > 1 || (stars == 1 && !path.ends_with("/*")) => Some("wildcard can only do suffix matching"),
+        _ if stars > 1 || (stars == 1 && !path.ends_with("/*")) => {
+            Some("wildcard can only do suffix matching")
+        }
         _ => None,
     }
 }

@@ -73,8 +73,7 @@ fn check_version(server: &str, version: &Map, at: &Path<'_>, errors: &mut FieldE
 
 /// Upstream: pkg/apis/apiserverinternal/validation/validation.go, validateCommonVersion (v1.36.4).
 fn check_common(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let mut versions =
-        status.maps("storageVersions").map(|it| it.str("encodingVersion").unwrap_or_default());
+    let mut versions = status.maps("storageVersions").map(|it| it.str("encodingVersion").unwrap_or_default());
     let common = versions.next().filter(|first| versions.all(|it| it == *first));
     match (common, status.str("commonEncodingVersion")) {
         (None, Some(said)) => {
@@ -141,8 +140,7 @@ fn api_version_problems(text: &str) -> Vec<String> {
         let problems = if text.is_empty() { vec!["must be non-empty".to_owned()] } else { rule(text) };
         problems.into_iter().map(|it| format!("{name} part: {it}")).collect::<Vec<_>>()
     };
-    let mut problems =
-        group.map(|it| part("group", it, name_rules::dns1123_subdomain)).unwrap_or_default();
+    let mut problems = group.map(|it| part("group", it, name_rules::dns1123_subdomain)).unwrap_or_default();
     problems.extend(part("version", version, name_rules::dns1035_label));
     problems
 }

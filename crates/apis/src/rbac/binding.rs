@@ -76,8 +76,10 @@ impl Strategy for Binding {
         self.validate(context, object, errors);
         let role = |object| ROLE_REF.map(|(_, field)| role_text(object, field));
         if role(object) != role(old) {
-            let shown: Map =
-                ROLE_REF.iter().map(|(name, field)| ((*name).into(), role_text(object, field).into())).collect();
+            let shown: Map = ROLE_REF
+                .iter()
+                .map(|(name, field)| ((*name).into(), role_text(object, field).into()))
+                .collect();
             errors.invalid(&Path::root("roleRef"), &Value::Map(shown), "cannot change roleRef");
         }
     }

@@ -93,7 +93,8 @@ fn check_host(host: &str) -> Result<(), String> {
         None => host.rfind(':').map_or("", |position| &host[position..]),
     };
     let is_port = |port: &str| {
-        port.is_empty() || port.strip_prefix(':').is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+        port.is_empty()
+            || port.strip_prefix(':').is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
     };
     if !is_port(port) {
         return Err(format!("invalid port {} after host", quote(port)));

@@ -81,7 +81,8 @@ fn check_key(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         (false, true, true) => check_request(&request, &at.key("stubPKCS10Request"), errors),
         (true, false, false) => check_proof(spec, &key, &proof, at, errors),
         _ => {
-            let detail = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set";
+            let detail =
+                "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set";
             errors.invalid_as(at, String::new(), detail);
         }
     }

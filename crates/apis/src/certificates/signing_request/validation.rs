@@ -63,8 +63,9 @@ pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErr
     check_spec(spec, old.and_then(|it| it.fields.map("spec")), errors);
     conditions::check(object, old, errors);
     let certificate = certificate_of(object);
-    let is_forgiven =
-        |old: &Object| certificate_of(old) == certificate || certificate_problem(certificate_of(old)).is_some();
+    let is_forgiven = |old: &Object| {
+        certificate_of(old) == certificate || certificate_problem(certificate_of(old)).is_some()
+    };
     if !old.is_some_and(is_forgiven)
         && let Some(problem) = certificate_problem(certificate)
     {
