@@ -7,7 +7,7 @@ pub(crate) mod event;
 mod limit_range;
 mod namespace;
 mod node;
-mod persistent_volume;
+pub(crate) mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_template;
@@ -79,6 +79,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
                 .version(Version::stored("v1"))
                 .columns(event::columns())
                 .creates_on_update()
+                .strategy(event::Event::Core)
                 .lives(move |_| event_ttl),
         )
 }

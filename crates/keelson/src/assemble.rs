@@ -156,6 +156,7 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
     let settings = keelson_apis::Settings {
         event_ttl: config.event_ttl,
         features,
+        allow_privileged: config.allow_privileged,
         access,
         ground: Some(ground.clone()),
         ..keelson_apis::Settings::default()

@@ -62,6 +62,8 @@ pub struct Config {
     pub logging: Logging,
     /// Which features are on.
     pub feature_gates: FeatureGates,
+    /// Whether containers may have all rights on their nodes.
+    pub allow_privileged: bool,
     /// Which APIs to switch: `("api/beta", "true")`.
     pub runtime_config: Vec<(String, String)>,
     /// What the user should know although the server starts.
@@ -243,6 +245,7 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
+            allow_privileged: allow_privileged(flags),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -283,6 +286,12 @@ fn data_dir(flags: &Flags, environment: &Environment) -> Result<PathBuf, Error> 
         .or_else(|| absolute(&environment.home).map(|home| home.join(".local/share")))
         .map(|folder| folder.join("keelson"))
         .ok_or(Error::NoHome)
+}
+
+/// Who starts us alone wants to run things; a drop-in for kube-apiserver is as strict as that.
+fn allow_privileged(flags: &Flags) -> bool {
+    let is_free = flags.face() == Face::Standalone && !flags.was_set("allow-privileged");
+    is_free || flags.is_on("allow-privileged")
 }
 
 fn store(flags: &Flags) -> StoreChoice {

@@ -20,6 +20,8 @@ pub enum NameRule {
     Label1035,
     /// Anything that fits into a path: RBAC.
     PathSegment,
+    /// What can be a key of a config map: candidates for leases.
+    ConfigMapKey,
 }
 
 /// What is special about a kind.

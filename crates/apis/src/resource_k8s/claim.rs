@@ -126,7 +126,7 @@ impl Strategy for ResourceClaim {
 
     /// A claim asks for what it asks for.
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        immutable::check(object, old, "spec", errors);
+        immutable::of_object(object, old, "spec", errors);
     }
 
     fn validate_status_update(

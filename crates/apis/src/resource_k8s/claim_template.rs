@@ -51,7 +51,7 @@ impl Strategy for ResourceClaimTemplate {
 
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.check(object, errors);
-        immutable::check(object, old, "spec", errors);
+        immutable::of_object(object, old, "spec", errors);
     }
 }
 

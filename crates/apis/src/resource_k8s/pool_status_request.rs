@@ -135,7 +135,7 @@ impl Strategy for ResourcePoolStatusRequest {
         let at = Path::root("status");
         let answer = object.fields.map("status");
         if old.fields.map("status").is_some() {
-            immutable::check(object, old, "status", errors);
+            immutable::of_object(object, old, "status", errors);
         } else if let Some(answer) = answer {
             conditions::check(answer.list("conditions"), &at.key("conditions"), errors);
         }

@@ -8,7 +8,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use super::device_rules;
 use super::rules::{driver, is_short, plain_name, pool, unique};
 use crate::shared::edit::is_set;
-use crate::shared::node_selector;
+use crate::shared::node_selector::{self, Values};
 
 const MAX_DEVICES: usize = 128;
 /// With taints, counters or lists of attributes, which make the work of schedulers larger.
@@ -82,7 +82,7 @@ fn check_place(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(selector) = spec.map("nodeSelector") {
         said.push("`nodeSelector`");
         let at = at.key("nodeSelector");
-        node_selector::check(selector, &at, errors);
+        node_selector::check(selector, Values::OfLabels, &at, errors);
         if selector.list("nodeSelectorTerms").len() != 1 {
             let terms = selector.get("nodeSelectorTerms").cloned().unwrap_or_default();
             errors.invalid(&at.key("nodeSelectorTerms"), &terms, "must have exactly one node selector term");
@@ -158,7 +158,7 @@ fn check_own_place(device: &Map, is_own: bool, at: &Path<'_>, errors: &mut Field
     }
     if let Some(selector) = device.map("nodeSelector") {
         said.push("`nodeSelector`");
-        node_selector::check(selector, &at.key("nodeSelector"), errors);
+        node_selector::check(selector, Values::OfLabels, &at.key("nodeSelector"), errors);
     }
     match device.bool("allNodes") {
         None => {}

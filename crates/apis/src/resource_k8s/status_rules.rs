@@ -7,7 +7,8 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use super::binding_rules;
 use super::claim_rules::{MAX_CONFIGS, RequestNames, Since, check_config};
 use super::rules::{driver, is_short, json_object, plain_name, pool, repeated, unique, uuid};
-use crate::shared::{addresses, conditions, node_selector};
+use crate::shared::node_selector::{self, Values};
+use crate::shared::{addresses, conditions};
 
 const MAX_CONSUMERS: usize = 256;
 const MAX_RESULTS: usize = 32;
@@ -173,7 +174,7 @@ fn check_allocation(allocation: &Map, names: &RequestNames<'_>, at: &Path<'_>, e
         }
     }
     if let Some(selector) = allocation.map("nodeSelector") {
-        node_selector::check(selector, &at.key("nodeSelector"), errors);
+        node_selector::check(selector, Values::OfLabels, &at.key("nodeSelector"), errors);
     }
 }
 

@@ -28,6 +28,22 @@ pub(crate) fn address_problem(text: &str) -> Option<String> {
     }
 }
 
+/// What is wrong with an address in a field that takes more than one form of it.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4), strict.
+pub(crate) fn strict_problem(text: &str) -> Option<&'static str> {
+    match text.parse::<IpAddr>() {
+        Ok(strict) if is_mapped(strict) => Some("must not be an IPv4-mapped IPv6 address"),
+        Ok(_) => None,
+        Err(_) => Some(sloppy_problem(text).unwrap_or("must not have leading 0s")),
+    }
+}
+
+/// The same where leading zeros and mapped addresses still count.
+pub(crate) fn sloppy_problem(text: &str) -> Option<&'static str> {
+    sloppy(text).is_none().then_some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+}
+
 /// What is wrong with the address of an interface, which says how long its prefix is.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidInterfaceAddress (v1.36.4).
@@ -86,6 +102,46 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
     warnings
 }
 
+/// What is wrong with a range in a field that takes other than the canonical form.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
+pub(crate) fn range_problem(text: &str) -> Option<&'static str> {
+    let Some(range) = Range::parse(text) else {
+        return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    };
+    if !range.is_strict {
+        return Some("must not have leading 0s in IP or prefix length");
+    }
+    if is_mapped(range.address) {
+        return Some("must not have an IPv4-mapped IPv6 address");
+    }
+    (range.network() != range.address).then_some("must not have bits set beyond the prefix length")
+}
+
+/// Whether a range is a part of another and smaller than it.
+pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
+    let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
+    let cut = Range { address: inner.network(), length: outer.length, is_strict: true };
+    inner.address.is_ipv4() == outer.address.is_ipv4()
+        && outer.length < inner.length
+        && cut.network() == outer.network()
+}
+
+/// The two sorts of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Four bytes.
+    V4,
+    /// Sixteen bytes.
+    V6,
+}
+
+/// The family of a range.
+pub(crate) fn range_family(text: &str) -> Option<Family> {
+    let address = plain(Range::parse(text)?.address);
+    Some(if address.is_ipv6() { Family::V6 } else { Family::V4 })
+}
+
 /// An address, and how many of its bits count.
 struct Range {
     address: IpAddr,
@@ -133,7 +189,7 @@ impl Range {
 }
 
 /// An address, mapped ones as what they map, with leading zeros or without.
-fn sloppy(text: &str) -> Option<IpAddr> {
+pub(crate) fn sloppy(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(plain(address));
     }

@@ -1,37 +1,44 @@
-//! Node selectors: nodes by their labels and their names.
+//! Node selectors: which nodes something may go to, by their labels and names.
 
-use keelson_object::selector::name_rules::{dns1123_subdomain, label_value, qualified_name};
+use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-const NO_OPERATOR: &str = "not a valid selector operator";
+/// Which values a requirement may compare labels with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    /// Those that a label can have.
+    OfLabels,
+    /// Any: what was there before there was a rule, and preferences.
+    Any,
+}
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateNodeSelector (v1.36.4).
-pub(crate) fn check(selector: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(crate) fn check(selector: &Map, values: Values, at: &Path<'_>, errors: &mut FieldErrors) {
     let at = at.key("nodeSelectorTerms");
-    let terms = selector.list("nodeSelectorTerms");
-    if terms.is_empty() {
-        errors.required(&at, "must have at least one node selector term");
+    if selector.list("nodeSelectorTerms").is_empty() {
+        return errors.required(&at, "must have at least one node selector term");
     }
-    for (position, term) in terms.iter().enumerate() {
-        if let Some(term) = term.as_map() {
-            check_term(term, &at.index(position), errors);
-        }
+    for (position, term) in selector.maps("nodeSelectorTerms").enumerate() {
+        check_term(term, values, &at.index(position), errors);
     }
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateNodeSelectorTerm (v1.36.4).
-pub(crate) fn check_term(term: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    for (position, label) in term.maps("matchExpressions").enumerate() {
-        check_label(label, &at.key("matchExpressions").index(position), errors);
+pub(crate) fn check_term(term: &Map, values: Values, at: &Path<'_>, errors: &mut FieldErrors) {
+    let list_at = at.key("matchExpressions");
+    for (position, requirement) in term.maps("matchExpressions").enumerate() {
+        check_label(requirement, values, &list_at.index(position), errors);
     }
-    for (position, field) in term.maps("matchFields").enumerate() {
-        check_field(field, &at.key("matchFields").index(position), errors);
+    let list_at = at.key("matchFields");
+    for (position, requirement) in term.maps("matchFields").enumerate() {
+        check_field(requirement, &list_at.index(position), errors);
     }
 }
 
-fn check_label(label: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let (values, values_at) = (label.list("values"), at.key("values"));
-    let operator = label.str("operator").unwrap_or_default();
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateNodeSelectorRequirement (v1.36.4).
+fn check_label(requirement: &Map, allowed: Values, at: &Path<'_>, errors: &mut FieldErrors) {
+    let (values, values_at) = (requirement.list("values"), at.key("values"));
+    let operator = requirement.str("operator").unwrap_or_default();
     match operator {
         "In" | "NotIn" if values.is_empty() => {
             errors.required(&values_at, "must be specified when `operator` is 'In' or 'NotIn'");
@@ -44,32 +51,43 @@ fn check_label(label: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
             errors.required(&values_at, "must be specified single value when `operator` is 'Lt' or 'Gt'");
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
-        _ => errors.invalid(&at.key("operator"), operator, NO_OPERATOR),
+        _ => errors.invalid(&at.key("operator"), operator, "not a valid selector operator"),
     }
-    let key = label.str("key").unwrap_or_default();
-    errors.invalid_each(&at.key("key"), key, qualified_name(key));
-    for (position, value) in values.iter().filter_map(Value::as_str).enumerate() {
-        errors.invalid_each(&values_at.index(position), value, label_value(value));
+    let key = requirement.str("key").unwrap_or_default();
+    errors.invalid_each(&at.key("key"), key, name_rules::qualified_name(key));
+    if allowed == Values::OfLabels {
+        for (position, value) in values.iter().filter_map(Value::as_str).enumerate() {
+            errors.invalid_each(&values_at.index(position), value, name_rules::label_value(value));
+        }
     }
 }
 
-fn check_field(field: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let (values, values_at) = (field.list("values"), at.key("values"));
-    let operator = field.str("operator").unwrap_or_default();
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateNodeFieldSelectorRequirement (v1.36.4).
+fn check_field(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let (values, values_at) = (requirement.list("values"), at.key("values"));
+    let operator = requirement.str("operator").unwrap_or_default();
     match operator {
-        "In" | "NotIn" if values.len() != 1 => {
+        "In" | "NotIn" if values.len() == 1 => {}
+        "In" | "NotIn" => {
             let detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
             errors.required(&values_at, detail);
         }
-        "In" | "NotIn" => {}
-        _ => errors.invalid(&at.key("operator"), operator, NO_OPERATOR),
+        _ => errors.invalid(&at.key("operator"), operator, "not a valid selector operator"),
     }
-    let key = field.str("key").unwrap_or_default();
+    let key = requirement.str("key").unwrap_or_default();
     if key != "metadata.name" {
-        errors.invalid(&at.key("key"), key, "not a valid field selector key");
-        return;
+        return errors.invalid(&at.key("key"), key, "not a valid field selector key");
     }
     for (position, value) in values.iter().filter_map(Value::as_str).enumerate() {
-        errors.invalid_each(&values_at.index(position), value, dns1123_subdomain(value));
+        errors.invalid_each(&values_at.index(position), value, name_rules::dns1123_subdomain(value));
     }
+}
+
+/// Whether a requirement compares labels with what is no value of a label.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, HasInvalidLabelValueInNodeSelectorTerms (v1.36.4).
+pub(crate) fn has_wrong_value(selector: &Map) -> bool {
+    let expressions = selector.maps("nodeSelectorTerms").flat_map(|it| it.maps("matchExpressions"));
+    let mut values = expressions.flat_map(|it| it.list("values")).filter_map(Value::as_str);
+    values.any(|value| !name_rules::label_value(value).is_empty())
 }
