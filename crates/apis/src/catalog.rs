@@ -113,6 +113,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         resource.owned_finalizers = true;
     }
+    crate::lifecycle::mark(&mut groups);
     groups
 }
 

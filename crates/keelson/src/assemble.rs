@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use keelson_housekeeping::{namespace_emptier, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
+use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
@@ -78,6 +79,7 @@ impl Assembly {
                 if namespaces_made.load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
             }))
             .build()?;
+        server.metrics().add(Arc::new(features(config)));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
@@ -128,6 +130,20 @@ impl Storage {
             store.close().await;
         }
     }
+}
+
+/// Which features are on, for `/metrics`.
+///
+/// Upstream: component-base/metrics/prometheus/feature/metrics.go (v1.36.4).
+fn features(config: &Config) -> Computed {
+    let sample = |(name, stage, on): (&str, &str, bool)| Sample {
+        labels: vec![name.to_owned(), stage.to_owned()],
+        value: if on { 1.0 } else { 0.0 },
+    };
+    let samples: Vec<Sample> = config.feature_gates.stages().map(sample).collect();
+    let help = "[BETA] The features there are, their stages, and whether they are on.";
+    Computed::new("kubernetes_feature_enabled", help, Kind::Gauge, move || samples.clone())
+        .labels(&["name", "stage"])
 }
 
 /// Features that are asked for here.

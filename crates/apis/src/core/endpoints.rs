@@ -7,12 +7,6 @@ use crate::shared::edit::{fill, parts};
 
 pub(crate) struct Endpoints;
 
-/// What users of Endpoints are told.
-///
-/// Upstream: core/v1/lifecycle.go, Endpoints (v1.36.4).
-pub(crate) const DEPRECATION: &str =
-    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-
 /// More addresses than these are only counted.
 const SHOWN: usize = 3;
 

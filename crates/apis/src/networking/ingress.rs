@@ -170,7 +170,8 @@ mod tests {
                 r#"{{"metadata": {{"annotations": {{"kubernetes.io/ingress.class": "n"}}}}, "spec": {spec}}}"#
             );
             let context = context();
-            Ingress::new(&Settings::default()).prepare_create(&context, &mut decoded(&Ingress::new(&Settings::default()), KIND, &text));
+            Ingress::new(&Settings::default())
+                .prepare_create(&context, &mut decoded(&Ingress::new(&Settings::default()), KIND, &text));
             assert_eq!(context.take_warnings().len(), expected, "{spec}");
         };
         check("{}", 1);

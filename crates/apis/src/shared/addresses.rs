@@ -44,6 +44,23 @@ pub(crate) fn sloppy_problem(text: &str) -> Option<&'static str> {
     sloppy(text).is_none().then_some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
 }
 
+/// What is wrong with the address of an interface, which says how long its prefix is.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidInterfaceAddress (v1.36.4).
+pub(crate) fn interface_problem(text: &str) -> Option<String> {
+    let Some(range) = Range::parse(text) else {
+        let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        return Some(String::from(detail));
+    };
+    let address = plain(range.address);
+    let length = match (address, range.address) {
+        (IpAddr::V4(_), IpAddr::V6(_)) if range.length > 32 => range.length.saturating_sub(96),
+        _ => range.length,
+    };
+    let canonical = format!("{address}/{length}");
+    (canonical != text).then(|| format!("must be in canonical form ({canonical:?})"))
+}
+
 /// What is odd about an address that is taken.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP (v1.36.4).
@@ -194,7 +211,7 @@ fn is_mapped(address: IpAddr) -> bool {
 mod tests {
     use keelson_object::Path;
 
-    use super::{address_problem, address_warning, range_warnings};
+    use super::{address_problem, address_warning, interface_problem, range_warnings};
 
     #[test]
     fn an_address_has_one_form() {
@@ -212,6 +229,21 @@ mod tests {
         check("::ffff:1.2.3.4", Some("must not be an IPv4-mapped IPv6 address"));
         check("2001:DB8::1", Some("must be in canonical form (\"2001:db8::1\")"));
         check("2001:db8:0:0:0:0:0:1", Some("must be in canonical form (\"2001:db8::1\")"));
+    }
+
+    #[test]
+    fn an_address_of_an_interface_has_one_form() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(interface_problem(text).as_deref(), expected, "{text}");
+        };
+        let invalid = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        check("10.9.8.7/24", None);
+        check("2001:db8::1/64", None);
+        check("10.9.8.7", Some(invalid));
+        check("10.9.8.7/33", Some(invalid));
+        check("10.9.08.7/24", Some("must be in canonical form (\"10.9.8.7/24\")"));
+        check("::ffff:10.9.8.7/120", Some("must be in canonical form (\"10.9.8.7/24\")"));
+        check("2001:DB8::1/64", Some("must be in canonical form (\"2001:db8::1/64\")"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod volume;
 
 pub(crate) use amounts::of_containers;
 pub(crate) use gated::Gates;
-pub(crate) use rules::{Around, PodRules, annotations, check, check_spec, check_template};
+pub(crate) use rules::{PodRules, annotations, check, check_template};
 pub(crate) use volume::default_sources;
 
 use keelson_object::Map;

@@ -8,10 +8,8 @@ use keelson_object::{FieldError, FieldErrors, Map, Object, Path, Value};
 
 use super::annotations;
 use crate::shared::addresses::{self, Family};
+use crate::shared::pod_template::rules::tolerations;
 use crate::shared::{amounts, go_form};
-
-/// What a taint does to pods.
-const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The longest name of a feature.
 const FEATURE_MAX: usize = 253;
@@ -85,8 +83,8 @@ pub(super) fn check_taints<'t>(
         }
         if effect.is_empty() {
             errors.required(&at.key("effect"), "");
-        } else if !EFFECTS.contains(&effect) {
-            errors.not_supported(&at.key("effect"), effect, &EFFECTS);
+        } else {
+            tolerations::check_effect(effect, &at.key("effect"), errors);
         }
         if !seen.insert((key, effect)) {
             let shown = go_form::record([

@@ -56,9 +56,7 @@ impl<'a> Annotations<'a> {
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotations (v1.36.4).
 pub(crate) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
-    let mut size = 0;
-    for (key, value) in annotations.iter() {
-        size += key.len() + value.len();
+    for (key, _) in annotations.iter() {
         // The name is checked as if it were in lower case.
         let problems = if key.bytes().any(|it| it.is_ascii_uppercase()) {
             name_rules::qualified_name(&key.to_lowercase())
