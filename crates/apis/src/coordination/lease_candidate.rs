@@ -23,14 +23,15 @@ impl Strategy for LeaseCandidate {
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
         let empty = Map::new();
-        let (new, old) = (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
+        let (new, old) =
+            (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
         immutable::text("leaseName", new, old, &Path::root("spec.leaseName"), errors);
     }
 }
 
 /// Upstream: pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec (v1.36.4).
 fn check(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let text = |field| spec.str(field).unwrap_or_default();
+    let text = |field: &str| spec.str(field).unwrap_or_default();
     if text("leaseName").is_empty() {
         errors.required(&at.key("leaseName"), "");
     }

@@ -82,7 +82,9 @@ mod tests {
     #[test]
     fn versions_have_three_numbers_without_zeros_before_them() {
         let good = ["0.0.0", "1.36.4", "1.2.3-rc.1", "1.2.3-a-b.0+x.01", "18446744073709551615.0.0"];
-        let bad = ["", "1", "1.2", "v1.2.3", "01.2.3", "1.2.03", "1.2.3-", "1.2.3-01", "1.2.3+", "1.2.3.4", "1. 2.3"];
+        let bad = [
+            "", "1", "1.2", "v1.2.3", "01.2.3", "1.2.03", "1.2.3-", "1.2.3-01", "1.2.3+", "1.2.3.4", "1. 2.3",
+        ];
         for (texts, expected) in [(&good[..], true), (&bad[..], false)] {
             texts.iter().for_each(|it| assert_eq!(SemVer::parse(it).is_some(), expected, "{it}"));
         }
@@ -90,7 +92,8 @@ mod tests {
 
     #[test]
     fn versions_are_ordered() {
-        let order = ["0.9.9", "1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.b", "1.0.0", "1.0.1", "1.10.0"];
+        let order =
+            ["0.9.9", "1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.b", "1.0.0", "1.0.1", "1.10.0"];
         let versions: Vec<SemVer> = order.iter().map(|it| SemVer::parse(it).unwrap()).collect();
         assert!(versions.is_sorted() && versions.windows(2).all(|it| it[0] < it[1]));
         assert_eq!(SemVer::parse("1.0.0+a"), SemVer::parse("1.0.0+b"));

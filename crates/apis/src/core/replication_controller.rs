@@ -94,7 +94,9 @@ impl Strategy for ReplicationController {
         let selector = |it: &Object| it.fields.at("spec.selector").cloned().unwrap_or_default();
         let broken = old.meta.annotations.iter().filter(|(key, _)| key.starts_with(NON_CONVERTIBLE));
         for (key, value) in broken {
-            let Some((_, field)) = key.split_once('/').filter(|(_, field)| !field.contains('/')) else { continue };
+            let Some((_, field)) = key.split_once('/').filter(|(_, field)| !field.contains('/')) else {
+                continue;
+            };
             if !field.contains("selector") {
                 unknown(field, value, errors);
             } else if selector(object) != selector(old) {

@@ -123,7 +123,10 @@ fn check_json(data: Option<&Map>, key: &str, errors: &mut FieldErrors) {
     let problem = match json::read(&data_keys::decode(encoded)).map(|document| document.value) {
         Ok(Value::Map(_) | Value::Null) => return,
         Ok(other) => {
-            format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", other.json_type())
+            format!(
+                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                other.json_type()
+            )
         }
         Err(error) => format!("{error}"),
     };

@@ -137,7 +137,7 @@ impl Strategy for ResourcePoolStatusRequest {
         if old.fields.map("status").is_some() {
             immutable::check(object, old, "status", errors);
         } else if let Some(answer) = answer {
-            conditions::check(answer.list("conditions"), &at.key("conditions"), errors);
+            conditions::check_list(answer.list("conditions"), &at.key("conditions"), errors);
         }
         if let Some(answer) = answer {
             pool_request_rules::check_status(answer, &at, errors);

@@ -127,7 +127,7 @@ fn check_device(device: &Map, allocated: &HashSet<Identity<'_>>, at: &Path<'_>, 
     if reported.len() > MAX_CONDITIONS {
         errors.too_many(&at.key("conditions"), reported.len(), MAX_CONDITIONS);
     }
-    conditions::check(reported, &at.key("conditions"), errors);
+    conditions::check_list(reported, &at.key("conditions"), errors);
     if let Some(data) = device.get("data").filter(|it| !it.is_null()) {
         json_object(Some(data), Some(MAX_DATA), &at.key("data"), errors);
     }

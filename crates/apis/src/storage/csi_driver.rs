@@ -135,7 +135,8 @@ fn check(spec: &Map, errors: &mut FieldErrors) {
             errors.not_supported(&at.key("volumeLifecycleModes"), mode, &LIFECYCLE_MODES);
         }
     }
-    if let Some(period) = spec.int("nodeAllocatableUpdatePeriodSeconds").filter(|it| *it < UPDATE_PERIOD_MIN) {
+    if let Some(period) = spec.int("nodeAllocatableUpdatePeriodSeconds").filter(|it| *it < UPDATE_PERIOD_MIN)
+    {
         let detail = "must be greater than or equal to 10 seconds";
         errors.invalid(&at.key("nodeAllocatableUpdatePeriodSeconds"), period, detail);
     }

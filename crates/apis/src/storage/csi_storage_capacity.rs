@@ -31,7 +31,12 @@ impl Strategy for CsiStorageCapacity {
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
         let (new, old) = (&object.fields, &old.fields);
-        immutable::value(new.get("nodeTopology"), old.get("nodeTopology"), &Path::root("nodeTopology"), errors);
+        immutable::value(
+            new.get("nodeTopology"),
+            old.get("nodeTopology"),
+            &Path::root("nodeTopology"),
+            errors,
+        );
         immutable::text("storageClassName", new, old, &Path::root("storageClassName"), errors);
     }
 }

@@ -381,7 +381,10 @@ fn too_long(max: usize, unit: &str) -> String {
     format!("must be no more than {max} {unit}")
 }
 
-fn pattern_message(message: &str, pattern: &str, examples: &[&str]) -> String {
+/// What is said of text that does not look as it must.
+///
+/// Upstream: apimachinery/pkg/util/validation/validation.go, RegexError (v1.36.4).
+pub fn pattern_message(message: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|it| format!("'{it}', ")).collect();
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }

@@ -70,7 +70,8 @@ fn check_names(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) 
 }
 
 fn check_amounts(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
-    let names: BTreeSet<&str> = LISTS.iter().flat_map(|list| amounts::of(item, list)).map(|it| it.0).collect();
+    let names: BTreeSet<&str> =
+        LISTS.iter().flat_map(|list| amounts::of(item, list)).map(|it| it.0).collect();
     for name in names {
         let amount = |list: &str| {
             let counts = kind != "Pod" || !list.starts_with("default");

@@ -35,7 +35,9 @@ fn check_avoided(avoid: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         match entry.at("podSignature.podController").and_then(Value::as_map) {
             None => errors.required(&at, ""),
             Some(owner) if owner.bool("controller") == Some(true) => {}
-            Some(_) => errors.invalid(&at.key("PodController.Controller"), false, "must point to a controller"),
+            Some(_) => {
+                errors.invalid(&at.key("PodController.Controller"), false, "must point to a controller")
+            }
         }
     }
 }
@@ -58,7 +60,8 @@ fn read_taints(text: &str) -> Result<Vec<Map>, String> {
     };
     let taint = |item: Value| match item {
         Value::Map(map) => {
-            let named = |(key, value): (keelson_object::SmolStr, Value)| (key.to_ascii_lowercase().into(), value);
+            let named =
+                |(key, value): (keelson_object::SmolStr, Value)| (key.to_ascii_lowercase().into(), value);
             Ok(map.into_iter().map(named).collect())
         }
         Value::Null => Ok(Map::new()),

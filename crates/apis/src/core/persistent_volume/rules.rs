@@ -4,12 +4,13 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::spec;
-use crate::shared::claim::{self, VOLUME_MODES};
+use crate::shared::amounts;
+use crate::shared::claim_rules;
+use crate::shared::go_form::{Field, Form, shown_pointer};
 use crate::shared::immutable::{self, is_same};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::pod_template::rules::paths;
 use crate::shared::volume_sources::{self, Volume, require};
-use crate::shared::{amounts, go_form};
 
 /// What becomes of a volume that nobody claims any more.
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
@@ -83,7 +84,7 @@ pub(crate) fn check(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut F
     if spec.list("accessModes").is_empty() {
         errors.required(&at.key("accessModes"), "");
     }
-    claim::check_access_modes(spec, &at.key("accessModes"), errors);
+    claim_rules::check_modes(spec, &at.key("accessModes"), errors);
     if !matches!(place, Place::Inline) {
         check_capacity(spec, &at.key("capacity"), errors);
     }
@@ -120,9 +121,9 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
     if let Some(affinity) = before.get("nodeAffinity").filter(|it| !it.is_null())
         && !is_same_affinity(new.get("nodeAffinity").unwrap_or(&Value::Null), affinity)
     {
-        let shown = shown_affinity(new.map("nodeAffinity"));
+        let shown = shown_pointer(new.map("nodeAffinity"), &AFFINITY);
         let detail = "field is immutable, except for updating from beta label to GA";
-        errors.invalid(&Path::root("nodeAffinity"), &shown, detail);
+        errors.invalid_as(&Path::root("nodeAffinity"), shown, detail);
     }
     let class = "volumeAttributesClassName";
     if before.str(class).is_some() && new.str(class).is_none() {
@@ -253,15 +254,14 @@ fn check_endpoints_namespace(source: &Map, at: &Path<'_>, errors: &mut FieldErro
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateCSIPersistentVolumeSource (v1.36.4).
 fn check_csi(source: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    volume_sources::check_driver_name(
-        source.str("driver").unwrap_or_default(),
-        &at.key("driver"),
-        errors,
-    );
+    volume_sources::check_driver_name(source.str("driver").unwrap_or_default(), &at.key("driver"), errors);
     require(source, &["volumeHandle"], at, errors);
-    for field in
-        ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"]
-    {
+    for field in [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ] {
         let Some(secret) = source.map(field) else { continue };
         let at = at.key(field);
         let rules: [(&str, fn(&str) -> Vec<String>); 2] =
@@ -298,9 +298,7 @@ fn check_rest(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut FieldEr
             let detail = "may not specify volumeMode other than Filesystem in the context of inline volumes";
             errors.forbidden(&at.key("volumeMode"), detail);
         }
-        Some(mode) if !is_inline && !VOLUME_MODES.contains(&mode) => {
-            errors.not_supported(&at.key("volumeMode"), mode, &VOLUME_MODES);
-        }
+        _ if !is_inline => claim_rules::check_volume_mode(spec, &at.key("volumeMode"), errors),
         _ => {}
     }
     if !is_inline {
@@ -367,28 +365,17 @@ fn is_renamed(new: &Value, old: &Value) -> bool {
 }
 
 /// Upstream: pkg/apis/core/types.go, VolumeNodeAffinity (v1.36.4).
-fn shown_affinity(affinity: Option<&Map>) -> Value {
-    let Some(affinity) = affinity else { return Value::Null };
-    let requirement = |map: &Map| {
-        go_form::record([
-            ("Key", go_form::text(map, "key")),
-            ("Operator", go_form::text(map, "operator")),
-            ("Values", go_form::pointer(map, "values")),
-        ])
-    };
-    let requirements = |term: &Map, field: &str| match term.list(field) {
-        [] => Value::Null,
-        _ => Value::List(term.maps(field).map(requirement).collect()),
-    };
-    let term = |map: &Map| {
-        go_form::record([
-            ("MatchExpressions", requirements(map, "matchExpressions")),
-            ("MatchFields", requirements(map, "matchFields")),
-        ])
-    };
-    let selector = affinity.map("required").map_or(Value::Null, |selector| {
-        let terms: Vec<Value> = selector.maps("nodeSelectorTerms").map(term).collect();
-        go_form::record([("NodeSelectorTerms", terms.into())])
-    });
-    go_form::record([("Required", selector)])
-}
+const AFFINITY: [Field; 1] = [Field("Required", "required", Form::Maybe(&SELECTOR))];
+
+const SELECTOR: [Field; 1] = [Field("NodeSelectorTerms", "nodeSelectorTerms", Form::Many(&TERM))];
+
+const TERM: [Field; 2] = [
+    Field("MatchExpressions", "matchExpressions", Form::Many(&REQUIREMENT)),
+    Field("MatchFields", "matchFields", Form::Many(&REQUIREMENT)),
+];
+
+const REQUIREMENT: [Field; 3] = [
+    Field("Key", "key", Form::Text),
+    Field("Operator", "operator", Form::Text),
+    Field("Values", "values", Form::AsIs),
+];

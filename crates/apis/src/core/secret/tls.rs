@@ -80,7 +80,8 @@ fn next_block(text: &str) -> Option<(&str, &str)> {
 
 /// Headers may stand before the content, with a blank line between.
 fn is_base64(content: &str) -> bool {
-    let content = content.split_once("\n\n").filter(|(head, _)| head.contains(':')).map_or(content, |it| it.1);
+    let content =
+        content.split_once("\n\n").filter(|(head, _)| head.contains(':')).map_or(content, |it| it.1);
     let bytes: Vec<u8> = content.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(bytes).is_ok()
 }

@@ -6,6 +6,7 @@ mod affinity;
 pub(crate) mod annotations;
 mod containers;
 mod dns;
+mod downward;
 mod host;
 mod options;
 mod os;
@@ -26,6 +27,7 @@ use std::collections::{HashMap, HashSet};
 use keelson_object::selector::{name_rules, validate_labels};
 use keelson_object::{FieldErrors, Map, ObjectMeta, Path};
 
+pub(crate) use containers::{check_for_pod, check_image_of_pod};
 pub(crate) use options::PodRules;
 
 use self::annotations::Annotations;

@@ -41,6 +41,7 @@ pub(super) fn has_wrong_token_path(spec: &Map) -> bool {
     paths.any(|path| path.starts_with('/') || path.starts_with("..") || has_backsteps(path))
 }
 
-fn has_backsteps(path: &str) -> bool {
+/// Whether a path leads up somewhere.
+pub(crate) fn has_backsteps(path: &str) -> bool {
     path.split('/').any(|step| step == "..")
 }

@@ -1,5 +1,9 @@
 //! The volumes of a pod.
 
+mod files;
+mod projected;
+mod source;
+
 use std::collections::{HashMap, HashSet};
 
 use keelson_object::selector::name_rules;
@@ -12,16 +16,19 @@ use super::{PodRules, visit};
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateVolumes (v1.36.4).
 pub(super) fn check<'s>(
     spec: &'s Map,
-    _pod: Option<&ObjectMeta>,
-    _rules: &PodRules,
+    pod: Option<&ObjectMeta>,
+    rules: &PodRules,
     at: &Path<'_>,
     errors: &mut FieldErrors,
 ) -> HashMap<&'s str, &'s Map> {
     let mut good = HashMap::new();
+    let pod_name = pod.map_or("", |pod| pod.name.as_str());
+    let made = claims_to_make(spec, pod_name);
     for (position, volume) in spec.maps("volumes").enumerate() {
         let at = at.index(position);
         let name = volume.str("name").unwrap_or_default();
         let before = errors.iter().len();
+        source::check(volume, pod_name, rules, &at, errors);
         if name.is_empty() {
             errors.required(&at.key("name"), "");
         } else {
@@ -33,8 +40,22 @@ pub(super) fn check<'s>(
         if errors.iter().len() == before {
             good.insert(name, volume);
         }
+        let claim = volume.map("persistentVolumeClaim").map(|it| it.str("claimName").unwrap_or_default());
+        if let Some(claim) = claim.filter(|it| made.contains(*it)) {
+            let detail = "must not reference a PVC that gets created for an ephemeral volume";
+            errors.invalid(&at.key("persistentVolumeClaim.claimName"), claim, detail);
+        }
     }
     good
+}
+
+/// The names of the claims that will be made for volumes of the pod; unknown before the pod has a name.
+fn claims_to_make(spec: &Map, pod_name: &str) -> HashSet<String> {
+    if pod_name.is_empty() {
+        return HashSet::new();
+    }
+    let ephemeral = spec.maps("volumes").filter(|it| it.map("ephemeral").is_some());
+    ephemeral.map(|it| format!("{pod_name}-{}", it.str("name").unwrap_or_default())).collect()
 }
 
 /// Files that variables are read from are in volumes that are empty at first.
