@@ -112,9 +112,15 @@ impl ClusterAddresses {
         make(&context, address, owner).await
     }
 
-    /// Whether this address could be taken, as far as that can be told without taking it.
+    /// What a dry run says to this address: only whether it is in range, and if not, of which.
     pub(super) async fn try_take(&self, address: IpAddr) -> std::result::Result<(), Refusal> {
-        containing(&ranges(&self.context()).await?, address)?.check(address)
+        let ranges = ranges(&self.context()).await?;
+        let of_family = |it: &&Range| it.is_ready && it.family() == Family::of(address);
+        match (containing(&ranges, address), ranges.iter().find(of_family)) {
+            (Ok(_), _) => Ok(()),
+            (Err(_), Some(other)) => other.check(address),
+            (Err(refusal), None) => Err(refusal),
+        }
     }
 
     /// Takes any address of a family.
