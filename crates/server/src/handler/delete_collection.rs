@@ -10,7 +10,7 @@ use crate::response::Response;
 
 pub(crate) async fn delete_collection(call: &Call<'_>, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let options = params::list::list(call.query, "")?;
+    let options = params::list::list(call.query, "", call.facts.server.settings.shards)?;
     let how = delete::params(call, body).await?;
     let context = call.context(how.dry_run, "");
     let live = &call.found.live;
