@@ -131,7 +131,8 @@ impl Storage {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 3] = ["CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
+const SERVER_FEATURES: [&str; 4] =
+    ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
 
 /// The built-in groups, as far as the operator wants them.
 fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
@@ -218,6 +219,7 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     Ok(Settings {
         cbor: offered(config, "CBORServingAndStorage"),
         shards: offered(config, "ShardedListAndWatch"),
+        unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

@@ -51,13 +51,20 @@ pub(crate) async fn apply<'s>(
     let key = live.key(place)?;
     let mut current = read(live, place).await?;
     for _ in 0..ATTEMPTS {
-        let step = decide(current.as_ref())?;
+        let step = match decide(current.as_ref()) {
+            Err(Error::NotFound { .. }) if current.is_none() => return Err(live.missing(place).await),
+            step => step?,
+        };
         match write(live, context, &key, current.as_ref(), step).await {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
                 current = match entry {
                     Some(entry) => Some(thawed(live, live.freeze(&entry.value, entry.modified.get())?)?),
                     None => None,
                 };
+            }
+            Err(Error::Store(StoreError::Exists(_))) if live.unreadable(place).await?.is_some() => {
+                let (resource, name) = (live.resource.group_resource(), place.name.to_string());
+                return Err(Error::AlreadyExists { resource, name, being_deleted: false });
             }
             Err(Error::Store(StoreError::Exists(_))) => current = read_store(live, &key).await?,
             done => return done,

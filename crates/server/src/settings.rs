@@ -17,6 +17,8 @@ pub struct Settings {
     pub cbor: Offered,
     /// Whether a part of a collection can be asked for: the gate `ShardedListAndWatch`.
     pub shards: Offered,
+    /// Whether objects can be deleted that cannot be read: the gate `AllowUnsafeMalformedObjectDeletion`.
+    pub unreadable_deletion: Offered,
     /// The largest body of a request.
     pub max_body: usize,
     /// How long a request may take that is not long-running; clients may ask for less.
@@ -65,6 +67,7 @@ impl Default for Settings {
             limits: Limits::default(),
             cbor: Offered::default(),
             shards: Offered::default(),
+            unreadable_deletion: Offered::default(),
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),
