@@ -31,6 +31,10 @@ pub(crate) enum Form {
     Text,
     /// As it is; `0` if it is not there.
     Number,
+    /// As it is; `false` if it is not there.
+    Truth,
+    /// A struct that is always there.
+    Always(&'static [Field]),
     /// A pointer to a struct.
     Maybe(&'static [Field]),
     /// A list of structs.
@@ -61,6 +65,11 @@ fn form(map: &Map, fields: &[Field]) -> Map {
             Form::AsIs => value.cloned().unwrap_or_default(),
             Form::Text => value.cloned().unwrap_or_else(|| Value::from("")),
             Form::Number => value.cloned().unwrap_or(Value::Int(0)),
+            Form::Truth => value.cloned().unwrap_or(Value::Bool(false)),
+            Form::Always(fields) => {
+                let there = value.and_then(Value::as_map);
+                Value::Map(form(there.unwrap_or(&Map::new()), fields))
+            }
             Form::Maybe(fields) => {
                 value.and_then(Value::as_map).map(|it| Value::Map(form(it, fields))).unwrap_or_default()
             }
