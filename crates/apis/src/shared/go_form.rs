@@ -57,6 +57,11 @@ pub(crate) fn as_json(value: &Value) -> String {
     String::from_utf8_lossy(&json::to_bytes(value)).into_owned()
 }
 
+/// A struct with these fields, to be put into another.
+pub(crate) fn shape(map: &Map, fields: &[Field]) -> Map {
+    form(map, fields)
+}
+
 fn form(map: &Map, fields: &[Field]) -> Map {
     let mut shown = Map::with_capacity(fields.len());
     for Field(go, name, way) in fields {
