@@ -16,7 +16,8 @@ use crate::process::Processes;
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The flags with which a server serves every version of every kind.
-pub const EVERYTHING: [&str; 2] = [
+pub const EVERYTHING: [&str; 3] = [
+    "--allow-privileged=true",
     "--runtime-config=api/all=true",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];

@@ -7,14 +7,14 @@ pub(crate) mod event;
 mod limit_range;
 mod namespace;
 mod node;
-mod persistent_volume;
+pub(crate) mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_template;
 mod replication_controller;
 mod resource_quota;
 mod secret;
-mod service;
+pub(crate) mod service;
 mod service_account;
 
 use keelson_object::SelectableField;
@@ -33,7 +33,7 @@ const SCALE: Scale =
 /// The core group, which has no name.
 pub(crate) fn group(settings: &Settings) -> Group {
     let group = storage(workloads(configuration(Group::new(""), settings), settings));
-    network(cluster(group))
+    network(cluster(group), settings)
 }
 
 /// What pods read, and what is told about them.
@@ -43,7 +43,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
         .serve(
             Resource::cluster("ComponentStatus", "componentstatuses")
                 .short_name("cs")
-                .version(Version::stored("v1").deprecated("v1 ComponentStatus is deprecated in v1.19+"))
+                .version(Version::stored("v1"))
                 .columns(component_status::columns())
                 .reported(component_status::Components { ground: settings.ground.clone() }),
         )
@@ -180,6 +180,7 @@ fn cluster(group: Group) -> Group {
                 .subresource(Subresource::part("finalize").verbs(&["update"]))
                 .verbs(namespace::VERBS)
                 .returns_deleted()
+                .seen_at_once()
                 .strategy(namespace::Namespace),
         )
         .serve(
@@ -196,16 +197,16 @@ fn cluster(group: Group) -> Group {
 }
 
 /// How pods are reached.
-fn network(group: Group) -> Group {
+fn network(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::namespaced("Endpoints", "endpoints")
                 .short_name("ep")
                 .storage_path("services/endpoints")
-                .version(Version::stored("v1").deprecated(endpoints::DEPRECATION))
+                .version(Version::stored("v1"))
                 .columns(endpoints::columns())
                 .creates_on_update()
-                .strategy(endpoints::Endpoints),
+                .strategy(endpoints::Endpoints::new(settings)),
         )
         .serve(
             Resource::namespaced("Service", "services")
@@ -220,6 +221,7 @@ fn network(group: Group) -> Group {
                 .with_status()
                 .creates_on_update()
                 .returns_deleted()
-                .strategy(service::Service),
+                .strategy(service::Service::new(settings))
+                .reserving(service::numbers(settings)),
         )
 }

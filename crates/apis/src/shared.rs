@@ -10,7 +10,6 @@ pub(crate) mod counts;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
 pub(crate) mod domain_path;
-pub(crate) mod driver_name;
 pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod go_form;
@@ -31,6 +30,7 @@ pub(crate) mod signer_name;
 pub(crate) mod spec_and_status;
 pub(crate) mod status;
 pub(crate) mod strings;
+pub(crate) mod template_meta;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod url;

@@ -31,7 +31,7 @@ use crate::encode::compress::{Gzip, whole};
 use crate::encode::table::{Headings, Table};
 use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
+use crate::negotiate::{self, Address, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
 use crate::params::{table, write};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -59,6 +59,11 @@ impl Call<'_> {
     /// Where the object is that the address names.
     fn place(&self) -> Place {
         Place::new(self.namespace(), self.info.name.clone())
+    }
+
+    /// Refuses clients that take nothing that this address has.
+    pub(crate) fn check_representation(&self, address: Address) -> Result<()> {
+        negotiate::has_representation(&self.parts.headers, self.offer(), address)
     }
 
     /// What the answer looks like.

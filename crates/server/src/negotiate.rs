@@ -128,6 +128,34 @@ fn streamed(offer: Offer) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// Refuses clients that take none of what an address has. Words are compared: `application/*` is nobody's type.
+///
+/// Upstream: github.com/emicklei/go-restful/v3, Route.matchesAccept (v1.36.4).
+pub(crate) fn has_representation(headers: &HeaderMap, offer: Offer, address: Address) -> Result<()> {
+    let available = match address {
+        Address::One => served(offer),
+        Address::Collection => format!("{}, {}", served(offer), streamed(offer)),
+    };
+    has_one_of(headers, available)
+}
+
+/// The same for an address with these representations, separated as in a header.
+pub(crate) fn has_one_of(headers: &HeaderMap, available: String) -> Result<()> {
+    let accept = text(headers, header::ACCEPT).trim();
+    let is_there = |word: &str| word == "*/*" || available.split(", ").any(|it| it == word);
+    let mut words = accept.split(',').map(|it| it.split(';').next().unwrap_or_default().trim_matches(' '));
+    if accept.is_empty() || words.any(is_there) { Ok(()) } else { Err(Error::NoRepresentation { available }) }
+}
+
+/// What an address is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// Of one thing.
+    One,
+    /// Of many, which can be followed.
+    Collection,
+}
+
 /// The media type of a watch in CBOR: one item after the other.
 pub(crate) const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
@@ -278,7 +306,7 @@ pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
 mod tests {
     use http::HeaderMap;
 
-    use super::{Offer, Protobuf, input, output, plain, stream};
+    use super::{Address, Offer, Protobuf, has_representation, input, output, plain, stream};
     use crate::openapi::Offered;
     use crate::query::Query;
 
@@ -319,6 +347,29 @@ mod tests {
         check("text/html", nothing);
         check("application/json;as=Foo;v=v1;g=meta.k8s.io", nothing);
         check("application/json;stream=foo", nothing);
+    }
+
+    #[test]
+    fn an_address_has_representations() {
+        let check = |accept: &str, address: Address, expected: &str| {
+            let found = has_representation(&headers(&[("accept", accept)]), ALL, address);
+            assert_eq!(found.map_or_else(|it| it.to_string(), |()| String::new()), expected, "{accept}");
+        };
+        let one = "no acceptable representation, only application/json, application/yaml, \
+             application/vnd.kubernetes.protobuf, application/cbor";
+        let many = format!(
+            "{one}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, \
+             application/cbor-seq"
+        );
+        for accept in ["", "*/*", "application/json;q=0", "text/html, */*;q=0.1", "application/cbor;as=Table"]
+        {
+            check(accept, Address::One, "");
+        }
+        for accept in ["application/*", "text/html", "application/JSON", "*", ",", "application/cbor-seq"] {
+            check(accept, Address::One, one);
+        }
+        check("application/cbor-seq", Address::Collection, "");
+        check("application/*", Address::Collection, &many);
     }
 
     #[test]

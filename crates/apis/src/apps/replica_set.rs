@@ -111,7 +111,11 @@ mod tests {
 
     fn check(spec: &str, expected: &[&str]) {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        assert_eq!(errors_of(&ReplicaSet::new(&Settings::default()), "apps/v1 ReplicaSet", &text), expected, "{spec}");
+        assert_eq!(
+            errors_of(&ReplicaSet::new(&Settings::default()), "apps/v1 ReplicaSet", &text),
+            expected,
+            "{spec}"
+        );
     }
 
     #[test]

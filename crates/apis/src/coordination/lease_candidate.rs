@@ -31,7 +31,7 @@ impl Strategy for LeaseCandidate {
 
 /// Upstream: pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec (v1.36.4).
 fn check(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let text = |field| spec.str(field).unwrap_or_default();
+    let text = |field: &str| spec.str(field).unwrap_or_default();
     if text("leaseName").is_empty() {
         errors.required(&at.key("leaseName"), "");
     }

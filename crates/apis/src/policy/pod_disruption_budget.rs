@@ -64,7 +64,7 @@ impl Strategy for PodDisruptionBudget {
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
         const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
         let (status, at) = (sub(&object.fields, "status"), Path::root("status"));
-        conditions::check(status, &at.key("conditions"), errors);
+        conditions::check(status.list("conditions"), &at.key("conditions"), errors);
         counts::check_non_negative(status, &COUNTS, &at, errors);
     }
 

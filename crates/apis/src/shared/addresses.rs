@@ -11,7 +11,115 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use keelson_object::Path;
+use keelson_object::{FieldErrors, Path};
+
+use crate::catalog::Settings;
+
+/// How much of what was legal once still is.
+///
+/// Upstream: StrictIPCIDRValidation (v1.36.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// Only what every program reads the same way.
+    Strict,
+    /// Leading zeros and mapped addresses as well.
+    Sloppy,
+}
+
+impl Strictness {
+    /// What the operator wants.
+    pub(crate) fn of(settings: &Settings) -> Strictness {
+        if settings.is_on("StrictIPCIDRValidation") { Strictness::Strict } else { Strictness::Sloppy }
+    }
+}
+
+/// Checks an address in a field that once took other forms; says whether it is good.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4).
+pub(crate) fn check_address(
+    text: &str,
+    strictness: Strictness,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) -> bool {
+    let problem = match sloppy(text) {
+        None => Some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        Some(_) if strictness == Strictness::Sloppy => None,
+        Some(_) => match text.parse::<IpAddr>() {
+            Err(_) => Some("must not have leading 0s"),
+            Ok(strict) => is_mapped(strict).then_some("must not be an IPv4-mapped IPv6 address"),
+        },
+    };
+    problem.into_iter().for_each(|problem| errors.invalid(at, text, problem));
+    problem.is_none()
+}
+
+/// Checks a range in a field that once took other forms.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
+pub(crate) fn check_range(text: &str, strictness: Strictness, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(problem) = range_problem(text, strictness) {
+        errors.invalid(at, text, problem);
+    }
+}
+
+/// What is wrong with a range in a field that once took other forms.
+pub(crate) fn range_problem(text: &str, strictness: Strictness) -> Option<&'static str> {
+    let Some(range) = Range::parse(text) else {
+        return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    };
+    if strictness == Strictness::Sloppy {
+        None
+    } else if !range.is_strict {
+        Some("must not have leading 0s in IP or prefix length")
+    } else if is_mapped(range.address) {
+        Some("must not have an IPv4-mapped IPv6 address")
+    } else if range.network() != range.address {
+        Some("must not have bits set beyond the prefix length")
+    } else {
+        None
+    }
+}
+
+/// Checks a range in a field that takes its one form only.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDR (v1.36.4).
+pub(crate) fn check_canonical_range(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(problem) = range_problem(text, Strictness::Strict) {
+        errors.invalid(at, text, problem);
+        return;
+    }
+    let shown = Range::parse(text).map(|it| it.shown());
+    if let Some(shown) = shown.filter(|it| it != text) {
+        errors.invalid(at, text, format!("must be in canonical form ({shown:?})"));
+    }
+}
+
+/// Checks that an address is one that packets can be sent to.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateEndpointIP (v1.36.4).
+pub(crate) fn check_endpoint_address(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    let Some(address) = sloppy(text) else {
+        errors.invalid(at, text, "must be a valid IP address");
+        return;
+    };
+    if address.is_unspecified() {
+        errors.invalid(at, text, format!("may not be unspecified ({text})"));
+    }
+    if address.is_loopback() {
+        errors.invalid(at, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+    }
+    let (unicast, multicast) = match address {
+        IpAddr::V4(it) => (it.is_link_local(), it.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(it) => (it.is_unicast_link_local(), it.segments()[0] & 0xff0f == 0xff02),
+    };
+    if unicast {
+        errors.invalid(at, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    }
+    if multicast {
+        errors.invalid(at, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+    }
+}
 
 /// What is wrong with an address in a field that takes its one form only.
 ///
@@ -42,6 +150,23 @@ pub(crate) fn strict_problem(text: &str) -> Option<&'static str> {
 /// The same where leading zeros and mapped addresses still count.
 pub(crate) fn sloppy_problem(text: &str) -> Option<&'static str> {
     sloppy(text).is_none().then_some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+}
+
+/// What is wrong with the address of an interface, which says how long its prefix is.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidInterfaceAddress (v1.36.4).
+pub(crate) fn interface_problem(text: &str) -> Option<String> {
+    let Some(range) = Range::parse(text) else {
+        let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        return Some(String::from(detail));
+    };
+    let address = plain(range.address);
+    let length = match (address, range.address) {
+        (IpAddr::V4(_), IpAddr::V6(_)) if range.length > 32 => range.length.saturating_sub(96),
+        _ => range.length,
+    };
+    let canonical = format!("{address}/{length}");
+    (canonical != text).then(|| format!("must be in canonical form ({canonical:?})"))
 }
 
 /// What is odd about an address that is taken.
@@ -83,22 +208,6 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// What is wrong with a range in a field that takes other than the canonical form.
-///
-/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
-pub(crate) fn range_problem(text: &str) -> Option<&'static str> {
-    let Some(range) = Range::parse(text) else {
-        return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-    };
-    if !range.is_strict {
-        return Some("must not have leading 0s in IP or prefix length");
-    }
-    if is_mapped(range.address) {
-        return Some("must not have an IPv4-mapped IPv6 address");
-    }
-    (range.network() != range.address).then_some("must not have bits set beyond the prefix length")
 }
 
 /// Whether a range is a part of another and smaller than it.
@@ -172,7 +281,9 @@ impl Range {
 }
 
 /// An address, mapped ones as what they map, with leading zeros or without.
-fn sloppy(text: &str) -> Option<IpAddr> {
+///
+/// Upstream: utils/net/parse.go, ParseIPSloppy (v1.36.4).
+pub(crate) fn sloppy(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(plain(address));
     }
@@ -194,7 +305,7 @@ fn is_mapped(address: IpAddr) -> bool {
 mod tests {
     use keelson_object::Path;
 
-    use super::{address_problem, address_warning, range_warnings};
+    use super::{address_problem, address_warning, interface_problem, range_warnings};
 
     #[test]
     fn an_address_has_one_form() {
@@ -212,6 +323,21 @@ mod tests {
         check("::ffff:1.2.3.4", Some("must not be an IPv4-mapped IPv6 address"));
         check("2001:DB8::1", Some("must be in canonical form (\"2001:db8::1\")"));
         check("2001:db8:0:0:0:0:0:1", Some("must be in canonical form (\"2001:db8::1\")"));
+    }
+
+    #[test]
+    fn an_address_of_an_interface_has_one_form() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(interface_problem(text).as_deref(), expected, "{text}");
+        };
+        let invalid = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        check("10.9.8.7/24", None);
+        check("2001:db8::1/64", None);
+        check("10.9.8.7", Some(invalid));
+        check("10.9.8.7/33", Some(invalid));
+        check("10.9.08.7/24", Some("must be in canonical form (\"10.9.8.7/24\")"));
+        check("::ffff:10.9.8.7/120", Some("must be in canonical form (\"10.9.8.7/24\")"));
+        check("2001:DB8::1/64", Some("must be in canonical form (\"2001:db8::1/64\")"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use keelson_object::scalar::Quantity;
 use keelson_object::{FieldErrors, Map, Path};
 
-use crate::shared::resource_names;
+pub(crate) use crate::shared::pod_template::rules::resources::check_value as check;
 
 /// An amount that must not be negative.
 ///
@@ -36,16 +36,6 @@ pub(crate) fn basic(amount: &Quantity, at: &Path<'_>, errors: &mut FieldErrors) 
         errors.invalid(at, value, "must be a valid resource quantity");
     }
     value >= 0
-}
-
-/// An amount of the resource `name`.
-///
-/// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuantityValue (v1.36.4).
-pub(crate) fn check(name: &str, amount: &Quantity, at: &Path<'_>, errors: &mut FieldErrors) {
-    non_negative(amount, at, errors);
-    if amount.milli_value() % 1000 != 0 && resource_names::is_whole(name) {
-        errors.invalid(at, format!("{amount}").as_str(), "must be an integer");
-    }
 }
 
 /// Names and amounts in the list at `key`. What is not a quantity is left out; the schema check has refused it.

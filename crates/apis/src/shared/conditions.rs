@@ -5,15 +5,15 @@
 use std::collections::HashSet;
 
 use keelson_object::selector::name_rules::{pattern_message, qualified_name};
-use keelson_object::{FieldErrors, Map, Path};
+use keelson_object::{FieldErrors, Map, Path, Value};
 
 const MAX_REASON: usize = 1024;
 const MAX_MESSAGE: usize = 32 * 1024;
 
-/// Checks the list `conditions` of `status`, which stands at `at`.
-pub(crate) fn check(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+/// Checks a list of conditions, which stands at `at`.
+pub(crate) fn check(conditions: &[Value], at: &Path<'_>, errors: &mut FieldErrors) {
     let mut seen = HashSet::new();
-    for (index, condition) in status.maps("conditions").enumerate() {
+    for (index, condition) in conditions.iter().filter_map(Value::as_map).enumerate() {
         let at = at.index(index);
         let kind = condition.str("type").unwrap_or_default();
         if !seen.insert(kind) {

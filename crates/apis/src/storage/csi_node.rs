@@ -6,7 +6,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::{driver_name, go_form};
+use crate::shared::{go_form, volume_sources};
 
 /// The longest name that a driver has for a node.
 const NODE_ID_MAX: usize = 256;
@@ -59,7 +59,7 @@ impl Strategy for CsiNode {
 }
 
 fn check_driver(driver: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    driver_name::check(driver.str("name").unwrap_or_default(), &at.key("name"), errors);
+    volume_sources::check_driver_name(driver.str("name").unwrap_or_default(), &at.key("name"), errors);
     let node = driver.str("nodeID").unwrap_or_default();
     if node.is_empty() {
         errors.required(&at.key("nodeID"), "");

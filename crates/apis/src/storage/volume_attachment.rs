@@ -6,7 +6,7 @@ use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::core::persistent_volume::{self, Place};
-use crate::shared::{cells, driver_name, go_form, status};
+use crate::shared::{cells, go_form, status, volume_sources};
 
 /// What drivers tell nodes has at most this many bytes.
 const METADATA_MAX: usize = 256 * 1024;
@@ -50,7 +50,11 @@ impl Strategy for VolumeAttachment {
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let empty = Map::new();
         let (spec, at) = (object.fields.map("spec").unwrap_or(&empty), Path::root("spec"));
-        driver_name::check(spec.str("attacher").unwrap_or_default(), &at.key("attacher"), errors);
+        volume_sources::check_driver_name(
+            spec.str("attacher").unwrap_or_default(),
+            &at.key("attacher"),
+            errors,
+        );
         let source = spec.map("source").unwrap_or(&empty);
         check_source(source, &at.key("source"), errors);
         let node = spec.str("nodeName").unwrap_or_default();

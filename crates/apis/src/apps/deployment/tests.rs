@@ -23,7 +23,11 @@ fn right_and(more: &str) -> String {
 }
 
 fn check(spec: &str, expected: &[&str]) {
-    assert_eq!(errors_of(&Deployment::new(&Settings::default()), KIND, &deployment(spec)), expected, "{spec}");
+    assert_eq!(
+        errors_of(&Deployment::new(&Settings::default()), KIND, &deployment(spec)),
+        expected,
+        "{spec}"
+    );
 }
 
 #[test]

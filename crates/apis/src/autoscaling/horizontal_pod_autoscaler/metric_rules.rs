@@ -123,7 +123,7 @@ fn check_amounts(field: &str, target: &Map, at: &Path<'_>, errors: &mut FieldErr
 fn check_container(source: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     match text(source, "name") {
         "" => errors.required(&at.key("name"), "must specify a resource name"),
-        name => resource_names::check_for_container(name, &at.key("name"), errors),
+        name => resource_names::check_of_container(name, &at.key("name"), errors),
     }
     match text(source, "container") {
         "" => errors.required(&at.key("container"), "must specify a container"),

@@ -127,7 +127,9 @@ fn jobs_are_selected_by_their_successes() {
 fn pods_outlive_their_job_and_who_does_not_say_otherwise_is_told() {
     assert_eq!(Job::new(&Settings::default()).propagation(), Propagation::Orphan);
     let warned = |propagation| {
-        Job::new(&Settings::default()).delete_warning(&DeleteOptions { propagation, ..Default::default() }).is_some()
+        Job::new(&Settings::default())
+            .delete_warning(&DeleteOptions { propagation, ..Default::default() })
+            .is_some()
     };
     assert!(warned(None));
     assert!(!warned(Some(Propagation::Orphan)));

@@ -60,8 +60,10 @@ fn check_names(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) 
         }
         for (name, _) in item.map(list).into_iter().flat_map(Map::iter) {
             match kind {
-                "Pod" | "Container" => resource_names::check_for_container(name, &at.entry(name), errors),
-                _ => resource_names::check(name, &at.entry(name), errors),
+                "Pod" | "Container" => resource_names::check_of_container(name, &at.entry(name), errors),
+                _ => {
+                    resource_names::check(name, &at.entry(name), errors);
+                }
             }
         }
     }

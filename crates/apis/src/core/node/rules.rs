@@ -7,11 +7,9 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldError, FieldErrors, Map, Object, Path, Value};
 
 use super::annotations;
-use crate::shared::addresses::{self, Family};
+use crate::shared::addresses::{self, Family, Strictness};
+use crate::shared::pod_template::rules::tolerations;
 use crate::shared::{amounts, go_form};
-
-/// What a taint does to pods.
-const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The longest name of a feature.
 const FEATURE_MAX: usize = 253;
@@ -85,8 +83,8 @@ pub(super) fn check_taints<'t>(
         }
         if effect.is_empty() {
             errors.required(&at.key("effect"), "");
-        } else if !EFFECTS.contains(&effect) {
-            errors.not_supported(&at.key("effect"), effect, &EFFECTS);
+        } else {
+            tolerations::check_effect(effect, &at.key("effect"), errors);
         }
         if !seen.insert((key, effect)) {
             let shown = go_form::record([
@@ -161,7 +159,7 @@ fn check_ranges(spec: &Map, errors: &mut FieldErrors) {
     let at = Path::root("spec.podCIDRs");
     let ranges = spec.list("podCIDRs");
     for (position, range) in ranges.iter().filter_map(Value::as_str).enumerate() {
-        if let Some(problem) = addresses::range_problem(range) {
+        if let Some(problem) = addresses::range_problem(range, Strictness::Strict) {
             errors.invalid(&at.index(position), range, problem);
         }
     }

@@ -59,7 +59,7 @@ pub(super) fn check_kept(spec: &Map, old: &Map, errors: &mut FieldErrors) {
 
 fn check_amounts(holder: &Map, list: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     for (name, amount) in amounts::of(holder, list) {
-        resource_names::check_for_quota(name, &at.entry(name), errors);
+        resource_names::check_of_quota(name, &at.entry(name), errors);
         amounts::check(name, &amount, &at.entry(name), errors);
     }
 }

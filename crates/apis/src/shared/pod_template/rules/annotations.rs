@@ -1,9 +1,11 @@
 //! Annotations that mean something to pods.
 
-use keelson_object::meta::StringMap;
 mod profiles;
 
+pub(crate) use profiles::app_armor_profile;
+
 use keelson_codec::json;
+use keelson_object::meta::StringMap;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
@@ -56,9 +58,7 @@ impl<'a> Annotations<'a> {
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotations (v1.36.4).
 pub(crate) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
-    let mut size = 0;
-    for (key, value) in annotations.iter() {
-        size += key.len() + value.len();
+    for (key, _) in annotations.iter() {
         // The name is checked as if it were in lower case.
         let problems = if key.bytes().any(|it| it.is_ascii_uppercase()) {
             name_rules::qualified_name(&key.to_lowercase())

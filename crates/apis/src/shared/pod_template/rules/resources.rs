@@ -42,7 +42,7 @@ pub(crate) fn check(
 /// What it costs to run the pod at all, checked like limits.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateOverhead (v1.36.4).
-pub(super) fn check_overhead(overhead: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(crate) fn check_overhead(overhead: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     let lists = Lists { limits: Some(overhead), requests: None, owner: Owner::Container };
     lists.check(rules, at, errors);
 }
