@@ -2,7 +2,7 @@
 
 mod rules;
 
-use keelson_object::{Cell, FieldErrors, Object, Path, Value};
+use keelson_object::{Cell, FieldErrors, Object, Path};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
@@ -83,20 +83,10 @@ impl Strategy for Ingress {
         rules::check(sub(&object.fields, "spec"), tolerance, errors);
     }
 
-    /// Nobody asks for the warnings of a part, so that who gives a good one is told here.
-    fn validate_status_update(
-        &self,
-        context: &Context,
-        object: &Object,
-        old: &Object,
-        errors: &mut FieldErrors,
-    ) {
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         let problem =
             if self.strict_addresses { addresses::strict_problem } else { addresses::sloppy_problem };
         rules::check_status(object, old, problem, errors);
-        if errors.is_empty() {
-            warn_of_addresses(context, object);
-        }
     }
 
     /// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnCreate (v1.36.4).
@@ -107,6 +97,13 @@ impl Strategy for Ingress {
         }
         vec![format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead")]
     }
+
+    /// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnUpdate of the status (v1.36.4).
+    fn status_warnings(&self, object: &Object) -> Vec<String> {
+        let at = Path::root("status.loadBalancer.ingress");
+        let points = sub(sub(&object.fields, "status"), "loadBalancer").maps("ingress").enumerate();
+        points.filter_map(|(i, point)| address_warning(&at.index(i), point.str("ip")?)).collect()
+    }
 }
 
 impl Ingress {
@@ -116,16 +113,6 @@ impl Ingress {
             tolerance: Tolerance { service_names, ..Tolerance::default() },
             strict_addresses: settings.is_on("StrictIPCIDRValidation"),
         }
-    }
-}
-
-/// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnUpdate of the status (v1.36.4).
-fn warn_of_addresses(context: &Context, object: &Object) {
-    let balancer = object.fields.at("status.loadBalancer").and_then(Value::as_map);
-    for (position, point) in balancer.into_iter().flat_map(|it| it.maps("ingress")).enumerate() {
-        let at = Path::root("status.loadBalancer.ingress");
-        let at = at.index(position);
-        point.str("ip").and_then(|it| address_warning(&at, it)).into_iter().for_each(|it| context.warn(it));
     }
 }
 
