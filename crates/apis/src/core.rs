@@ -14,7 +14,7 @@ mod pod_template;
 mod replication_controller;
 mod resource_quota;
 mod secret;
-mod service;
+pub(crate) mod service;
 mod service_account;
 
 use keelson_object::SelectableField;
@@ -33,7 +33,7 @@ const SCALE: Scale =
 /// The core group, which has no name.
 pub(crate) fn group(settings: &Settings) -> Group {
     let group = storage(workloads(configuration(Group::new(""), settings), settings));
-    network(cluster(group))
+    network(cluster(group), settings)
 }
 
 /// What pods read, and what is told about them.
@@ -197,7 +197,7 @@ fn cluster(group: Group) -> Group {
 }
 
 /// How pods are reached.
-fn network(group: Group) -> Group {
+fn network(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::namespaced("Endpoints", "endpoints")
@@ -206,7 +206,7 @@ fn network(group: Group) -> Group {
                 .version(Version::stored("v1"))
                 .columns(endpoints::columns())
                 .creates_on_update()
-                .strategy(endpoints::Endpoints),
+                .strategy(endpoints::Endpoints::new(settings)),
         )
         .serve(
             Resource::namespaced("Service", "services")
@@ -221,6 +221,7 @@ fn network(group: Group) -> Group {
                 .with_status()
                 .creates_on_update()
                 .returns_deleted()
-                .strategy(service::Service),
+                .strategy(service::Service::new(settings))
+                .reserving(service::numbers(settings)),
         )
 }

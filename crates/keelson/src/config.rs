@@ -14,8 +14,11 @@ use std::time::Duration;
 pub use feature_gates::FeatureGates;
 pub use service_range::ServiceRanges;
 
+use keelson_apis::services::PortRange;
+use keelson_housekeeping::kubernetes_service::Reconciler;
+
 use crate::error::Error;
-use crate::flags::{Face, Flags, NamedCertKey};
+use crate::flags::{Face, Flags, NamedCertKey, Value};
 
 /// Everything that the parts of the server are told.
 #[derive(Clone, Debug)]
@@ -54,6 +57,12 @@ pub struct Config {
     pub profiling: bool,
     /// Where service addresses come from.
     pub service_ranges: ServiceRanges,
+    /// The ports that node ports are taken from.
+    pub node_ports: PortRange,
+    /// The node port of the service `kubernetes`, if it has one.
+    pub kubernetes_node_port: Option<u16>,
+    /// How the endpoints of the service `kubernetes` are kept.
+    pub endpoint_reconciler: Reconciler,
     /// The address under which others reach this server.
     pub advertise_address: IpAddr,
     /// The host name or address in URLs that are handed out.
@@ -254,6 +263,11 @@ impl Config {
             listen,
             advertise_address,
             service_ranges,
+            node_ports: node_ports(flags),
+            kubernetes_node_port: u16::try_from(flags.int("kubernetes-service-node-port"))
+                .ok()
+                .filter(|port| *port > 0),
+            endpoint_reconciler: endpoint_reconciler(flags),
             logging,
             feature_gates,
             runtime_config: flags.pairs("runtime-config").to_vec(),
@@ -385,6 +399,23 @@ fn advertise_address(flags: &Flags, bind: IpAddr, environment: &Environment) -> 
     chosen.or(reachable).or_else(|| environment.addresses.first().copied()).unwrap_or(bind)
 }
 
+fn node_ports(flags: &Flags) -> PortRange {
+    match flags.value("service-node-port-range") {
+        Value::PortRange(Some((first, last))) => PortRange { first: *first, last: *last },
+        _ => PortRange::DEFAULT,
+    }
+}
+
+fn endpoint_reconciler(flags: &Flags) -> Reconciler {
+    match flags.text("endpoint-reconciler-type") {
+        "none" => Reconciler::None,
+        "master-count" => {
+            Reconciler::MasterCount(usize::try_from(flags.int("apiserver-count")).unwrap_or(1).max(1))
+        }
+        _ => Reconciler::Lease,
+    }
+}
+
 fn logging(flags: &Flags) -> Result<Logging, String> {
     let format = match flags.text("logging-format") {
         "text" => LogFormat::Text,
@@ -404,6 +435,13 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "no range of service addresses is given with --service-cluster-ip-range, using {}",
             ranges.primary
         ));
+    }
+    if flags.ip("advertise-address").is_some_and(|it| it.is_loopback()) {
+        warnings.push(
+            "--advertise-address is a loopback address, which no endpoint can have: the endpoints of the service \
+             kubernetes are not kept"
+                .to_owned(),
+        );
     }
     if flags.is_on("anonymous-auth") && modes.contains(&AuthorizationMode::AlwaysAllow) {
         warnings.push(

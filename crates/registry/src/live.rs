@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use keelson_codec::{protobuf, stored};
+use keelson_object::meta::StringMap;
 use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
@@ -122,6 +123,17 @@ impl Live {
         let version = self.resource.stored_version();
         stored::thaw(frozen, &version.api_version, &self.resource.kind)
             .map_err(|error| Error::Bug(error.to_string()))
+    }
+
+    /// An object of which nothing is known but a revision and annotations: what stands in a bookmark.
+    pub fn blank(&self, revision: u64, annotations: StringMap) -> Result<Arc<Frozen>> {
+        let mut object = Object {
+            api_version: self.resource.stored_version().api_version.clone(),
+            kind: self.resource.kind.clone(),
+            ..Object::default()
+        };
+        object.meta.annotations = annotations;
+        self.freeze(&stored::encode(&object), revision)
     }
 
     /// Encodes an object as of `revision`.

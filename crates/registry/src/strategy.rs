@@ -101,6 +101,11 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What the client should know about a status that is accepted.
+    fn status_warnings(&self, _object: &Object) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
 

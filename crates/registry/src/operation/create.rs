@@ -12,6 +12,7 @@ use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
+use crate::reserve;
 
 /// Makes `object` in `namespace` (empty for cluster-scoped resources).
 pub async fn create(
@@ -58,7 +59,15 @@ async fn create_named(
             "resourceVersion should not be set on objects to be created".to_owned(),
         ));
     }
-    ready(live, context, namespace, &mut object, Owners::Followed)?;
+    begin(live, context, namespace, &mut object, Owners::Followed)?;
+    let held = reserve::take(live, context, &mut object, None).await?;
+    let made = make(live, context, object).await;
+    reserve::settle(held, made.is_ok()).await;
+    made
+}
+
+async fn make(live: &Live, context: &Context, mut object: Object) -> Result<Arc<Frozen>> {
+    ready(live, context, &mut object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let outcome = commit::apply(live, context, &place, |current| match current {
         Some(current) => Err(Error::AlreadyExists {
@@ -80,10 +89,8 @@ pub(super) enum Owners {
     Known(Vec<Value>),
 }
 
-/// Brings a new object into the state in which it is stored, or says what is wrong with it.
-///
-/// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate (v1.36.4).
-pub(super) fn ready(
+/// Says of a new object whose it is: what comes after this is nobody's wish.
+pub(super) fn begin(
     live: &Live,
     context: &Context,
     namespace: &str,
@@ -100,6 +107,14 @@ pub(super) fn ready(
     }
     // Whether something is empty or not there has told who owns it; from here on it is the same.
     resource.arrange(object);
+    Ok(())
+}
+
+/// Brings a new object into the state in which it is stored, or says what is wrong with it.
+///
+/// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate (v1.36.4).
+pub(super) fn ready(live: &Live, context: &Context, object: &mut Object) -> Result<()> {
+    let resource = &live.resource;
     resource.strategy.prepare_create(context, object);
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
 use crate::live::{Live, Place};
 use crate::options::DeleteOptions;
+use crate::reserve;
 
 /// What a delete gave.
 pub struct Deleted {
@@ -41,6 +42,7 @@ pub async fn delete(
         Ok(decide(live, context, &current.object, options))
     })
     .await?;
+    reserve::let_go(live, context, &outcome).await;
     Ok(Deleted { object: outcome.object, gone: outcome.removed })
 }
 
