@@ -6,6 +6,8 @@ mod mounts;
 mod ports;
 mod restart;
 mod security;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 
