@@ -76,6 +76,7 @@ impl Assembly {
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
+            .admission(config.admission.chain())
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))

@@ -186,7 +186,14 @@ impl Live {
         object
     }
 
-    pub(crate) fn not_found(&self, name: &str) -> Error {
+    /// The value of a selectable field, which is kept beside the object: nothing is parsed.
+    pub fn selected<'f>(&self, frozen: &'f Frozen, label: &str) -> Option<&'f str> {
+        let position = self.resource.selectable.iter().position(|it| it.label == label)?;
+        frozen.index().fields.get(position).map(SmolStr::as_str)
+    }
+
+    /// There is no object of this name.
+    pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { resource: self.resource.group_resource(), name: name.to_owned() }
     }
 
