@@ -215,7 +215,7 @@ struct Done {
 impl Booted {
     fn check(&self, name: &str, done: fn(&Done) -> &AtomicBool) -> NamedCheck {
         let booted = self.0.clone();
-        NamedCheck::new(&format!("poststarthook/{name}"), move || {
+        NamedCheck::new(format!("poststarthook/{name}"), move || {
             if done(&booted).load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
         })
     }
