@@ -93,7 +93,7 @@ impl Strategy for Migration {
             errors.invalid(&version_at, version(new), problem);
         }
         let at = Path::root("status.conditions");
-        conditions::check(new, &at, errors);
+        conditions::check(new.list("conditions"), &at, errors);
         if !version(old).is_empty() && version(old) != version(new) {
             errors.invalid(&version_at, version(new), "field is immutable");
         }

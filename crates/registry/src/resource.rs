@@ -15,6 +15,7 @@ use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
 use crate::report::Report;
+use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
 use crate::subresource::Subresource;
 
@@ -226,6 +227,8 @@ pub struct Resource {
     pub create_on_update: bool,
     /// Whether a DELETE answers with the object instead of a Status.
     pub returns_deleted: bool,
+    /// Whether a write is done only when the cache has seen it, so that whoever looks there finds it.
+    pub seen_at_once: bool,
     /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
     /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
@@ -242,6 +245,8 @@ pub struct Resource {
     pub without_effect: Option<&'static str>,
     /// What is special about the kind.
     pub strategy: Arc<dyn Strategy>,
+    /// Where objects get what they share with others.
+    pub reserve: Option<Arc<dyn Reserve>>,
 }
 
 impl Resource {
@@ -277,6 +282,7 @@ impl Resource {
             unconditional_update: true,
             create_on_update: false,
             returns_deleted: false,
+            seen_at_once: false,
             items_carry_head: false,
             owned_finalizers: false,
             stands_for: None,
@@ -285,6 +291,7 @@ impl Resource {
             reports: None,
             without_effect: None,
             strategy: Arc::new(Plain),
+            reserve: None,
         }
     }
 
@@ -451,6 +458,20 @@ impl Resource {
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy) -> Resource {
         self.strategy = Arc::new(strategy);
+        self
+    }
+
+    /// A write is done only when the cache has seen it: for objects that judge others, as namespaces do.
+    #[must_use]
+    pub fn seen_at_once(mut self) -> Resource {
+        self.seen_at_once = true;
+        self
+    }
+
+    /// Objects get something from a stock that they share.
+    #[must_use]
+    pub fn reserving(mut self, reserve: impl Reserve) -> Resource {
+        self.reserve = Some(Arc::new(reserve));
         self
     }
 

@@ -83,6 +83,11 @@ fn failure(error: Error) -> (Failure, Extra) {
         Error::InvalidOptions { kind, errors } => status(Status::invalid("meta.k8s.io", kind, "", &errors)),
         Error::BadRevision(message) => status(Status::unclassified(500, &message)),
         Error::NotAcceptable(message) => status(with_reason(406, Reason::NotAcceptable, message)),
+        Error::NoRepresentation { available } => {
+            let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+            let response = ServerResponse { code: 406, message: &message, ..ServerResponse::default() };
+            status(Status::generic_server_response(&response))
+        }
         Error::UnsupportedMediaType(message) => {
             status(with_reason(415, Reason::UnsupportedMediaType, message))
         }
@@ -190,6 +195,14 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             "request did not complete within requested timeout - context deadline exceeded",
             0,
         ),
+        RegistryError::Unreadable { key, revision, problem } => {
+            let message = format!(
+                "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: object not \
+                 decodable revision={revision}: {problem}"
+            );
+            error!(%key, %revision, %problem, "a stored object cannot be read");
+            Status::internal_error(&message)
+        }
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),

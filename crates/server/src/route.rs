@@ -13,6 +13,7 @@ use crate::chain::{Facts, Granted};
 use crate::discovery;
 use crate::error::{Error, Result};
 use crate::handler::{self, Call};
+use crate::negotiate;
 use crate::observe;
 use crate::plain;
 use crate::query::Query;
@@ -53,6 +54,17 @@ pub(crate) async fn route(
         observe::deprecated(&facts.server.metrics, info, deprecation);
     }
     let call = Call { facts, user: granted.user, info, parts, query: &query, found };
+    let representation = match operation {
+        Operation::Connect(_) => Ok(()),
+        Operation::List | Operation::Watch => call.check_representation(negotiate::Address::Collection),
+        _ => call.check_representation(negotiate::Address::One),
+    };
+    let cbor = facts.server.settings.cbor;
+    let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
+    if let Err(error) = representation {
+        body.discard().await;
+        return Ok(observe::observed(facts, refused(error), series));
+    }
     let answered = match operation {
         Operation::Get => handler::get::get(&call).await,
         Operation::List => handler::list::list(&call).await,
@@ -73,8 +85,6 @@ pub(crate) async fn route(
             Box::pin(handler::delete_collection::delete_collection(&call, body)).await
         }
     };
-    let cbor = facts.server.settings.cbor;
-    let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
     let response = answered.unwrap_or_else(refused);
     Ok(observe::observed(facts, response, series))
 }

@@ -93,7 +93,7 @@ impl Strategy for Policy {
                 errors.required(&at.key("fieldRef"), "");
             }
         }
-        conditions::check(status, &at.key("conditions"), errors);
+        conditions::check(status.list("conditions"), &at.key("conditions"), errors);
     }
 }
 

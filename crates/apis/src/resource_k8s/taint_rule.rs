@@ -72,7 +72,7 @@ impl Strategy for DeviceTaintRule {
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
         let at = Path::root("status.conditions");
         let list = object.fields.map("status").map_or(&[][..], |it| it.list("conditions"));
-        conditions::check_list(list, &at, errors);
+        conditions::check(list, &at, errors);
         if list.len() > MAX_CONDITIONS {
             errors.too_many(&at, list.len(), MAX_CONDITIONS);
         }

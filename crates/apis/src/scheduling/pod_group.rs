@@ -134,7 +134,7 @@ impl Strategy for PodGroup {
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
         let (at, empty) = (Path::root("status"), Map::new());
         let status = object.fields.map("status").unwrap_or(&empty);
-        conditions::check(status, &at.key("conditions"), errors);
+        conditions::check(status.list("conditions"), &at.key("conditions"), errors);
         let spec = object.fields.map("spec").unwrap_or(&empty);
         let claims: HashSet<&str> = spec.maps("resourceClaims").filter_map(|it| it.str("name")).collect();
         let at = at.key("resourceClaimStatuses");

@@ -47,6 +47,24 @@ pub(crate) fn check_spec(spec: &Map, kept: Kept, at: &Path<'_>, errors: &mut Fie
     check_class(spec, "volumeAttributesClassName", at, errors);
 }
 
+/// What the author of a claim should know: there are no parts of bytes.
+///
+/// Upstream: pkg/api/persistentvolumeclaim/util.go, GetWarningsForPersistentVolumeClaimSpec (v1.36.4).
+pub(crate) fn warnings(spec: &Map, at: &Path<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for list in ["requests", "limits"] {
+        let amounts = spec.map("resources").and_then(|it| it.map(list));
+        let amount = amounts.and_then(|it| it.get("storage")).and_then(|it| Quantity::from_value(it).ok());
+        if let Some(amount) = amount.filter(|it| it.milli_value() % 1000 != 0) {
+            let resources_at = at.key("resources");
+            let at = resources_at.key(list);
+            let at = at.entry("storage");
+            warnings.push(format!("{at}: fractional byte value \"{amount}\" is invalid, must be an integer"));
+        }
+    }
+    warnings
+}
+
 /// Checks how a volume appears to containers.
 pub(crate) fn check_volume_mode(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(mode) = spec.str("volumeMode").filter(|it| !matches!(*it, "Block" | "Filesystem")) {

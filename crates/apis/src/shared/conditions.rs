@@ -10,13 +10,8 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 const MAX_REASON: usize = 1024;
 const MAX_MESSAGE: usize = 32 * 1024;
 
-/// Checks the list `conditions` of `status`, which stands at `at`.
-pub(crate) fn check(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    check_list(status.list("conditions"), at, errors);
-}
-
-/// Checks conditions, wherever they stand.
-pub(crate) fn check_list(conditions: &[Value], at: &Path<'_>, errors: &mut FieldErrors) {
+/// Checks a list of conditions, which stands at `at`.
+pub(crate) fn check(conditions: &[Value], at: &Path<'_>, errors: &mut FieldErrors) {
     let mut seen = HashSet::new();
     for (index, condition) in conditions.iter().filter_map(Value::as_map).enumerate() {
         let at = at.index(index);

@@ -1,9 +1,33 @@
 //! Fields that stay as they are.
 
-use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, Map, Path, Value};
 
-/// How a change is refused.
+use crate::shared::go_form::as_json;
+use crate::shared::read::same;
+
+/// What upstream says of a field that must not change.
 pub(crate) const IMMUTABLE: &str = "field is immutable";
+
+/// The field `key` is what it was.
+///
+/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateImmutableField (v1.36.4).
+pub(crate) fn check(new: &Map, old: &Map, key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    check_shown(new, old, key, (at, |value| as_json(value)), errors);
+}
+
+/// The same for a field that upstream prints in a form of its own.
+pub(crate) fn check_shown(
+    new: &Map,
+    old: &Map,
+    key: &str,
+    (at, shown): (&Path<'_>, impl Fn(&Value) -> String),
+    errors: &mut FieldErrors,
+) {
+    if !same(new, old, key) {
+        let value = new.get(key).unwrap_or(&Value::Null);
+        errors.invalid_as(&at.key(key), shown(value), IMMUTABLE);
+    }
+}
 
 /// Whether the same is said in both; what is not there is the same as what is empty.
 ///
@@ -14,14 +38,6 @@ pub(crate) fn is_same(new: Option<&Value>, old: Option<&Value>) -> bool {
         (true, true) => new == old,
         (new, old) => new == old,
     }
-}
-
-/// Checks that the field of an object has not changed.
-///
-/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateImmutableField (v1.36.4), which shows the field as
-/// Go names its parts.
-pub(crate) fn check(object: &Object, old: &Object, field: &str, errors: &mut FieldErrors) {
-    value(object.fields.get(field), old.fields.get(field), &Path::root(field), errors);
 }
 
 /// Checks that the text at `key` has not changed.

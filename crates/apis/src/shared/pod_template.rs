@@ -8,10 +8,11 @@ pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 mod volume;
+pub(crate) mod warnings;
 
 pub(crate) use amounts::of_containers;
 pub(crate) use gated::Gates;
-pub(crate) use rules::{Around, PodRules, check, check_spec, check_template};
+pub(crate) use rules::{PodRules, annotations, check, check_template};
 pub(crate) use volume::default_sources;
 
 use keelson_object::Map;

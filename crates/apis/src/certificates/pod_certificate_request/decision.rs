@@ -28,7 +28,7 @@ impl Change<'_> {
     /// Checks it.
     pub(super) fn check(&self, errors: &mut FieldErrors) {
         check_kinds(self.new, errors);
-        conditions::check(self.new, &Path::root("status.conditions"), errors);
+        conditions::check(self.new.list("conditions"), &Path::root("status.conditions"), errors);
         if !errors.is_empty() {
             return;
         }

@@ -7,7 +7,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldError, FieldErrors, Map, Object, Path, Value};
 
 use super::annotations;
-use crate::shared::addresses::{self, Family};
+use crate::shared::addresses::{self, Family, Strictness};
 use crate::shared::amounts;
 use crate::shared::go_form::{Field, Form, Shape, shown};
 use crate::shared::pod_template::rules::tolerations;
@@ -163,7 +163,7 @@ fn check_ranges(spec: &Map, errors: &mut FieldErrors) {
     let at = Path::root("spec.podCIDRs");
     let ranges = spec.list("podCIDRs");
     for (position, range) in ranges.iter().filter_map(Value::as_str).enumerate() {
-        if let Some(problem) = addresses::range_problem(range) {
+        if let Some(problem) = addresses::range_problem(range, Strictness::Strict) {
             errors.invalid(&at.index(position), range, problem);
         }
     }

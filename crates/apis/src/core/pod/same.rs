@@ -22,9 +22,8 @@ pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
 /// Whether both mean the same but for one field.
 pub(super) fn same_but(a: &Map, b: &Map, field: &str) -> bool {
     let others = |map: &Map| map.iter().filter(|(key, _)| key.as_str() != field).count();
-    let pairs = |(key, value): (&SmolStr, &Value)| {
-        key.as_str() == field || same_field(key, Some(value), b.get(key))
-    };
+    let pairs =
+        |(key, value): (&SmolStr, &Value)| key.as_str() == field || same_field(key, Some(value), b.get(key));
     others(a) == others(b) && a.iter().all(pairs)
 }
 
@@ -44,7 +43,8 @@ fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_list().is_some_and(<[Value]>::is_empty)
 }
 
-fn same_map(a: &Map, b: &Map) -> bool {
+/// Whether two maps mean the same.
+pub(super) fn same_map(a: &Map, b: &Map) -> bool {
     let count = |map: &Map| map.iter().filter(|(_, value)| !is_nothing(value)).count();
     count(a) == count(b)
         && a.iter().all(|(key, value)| is_nothing(value) || same_field(key, Some(value), b.get(key)))
@@ -72,7 +72,11 @@ mod tests {
             assert_eq!(same(Some(&tree(a)), Some(&tree(b))), expected, "{a} {b}");
         };
         check(r#"{"a": [{"limits": {"cpu": "1"}}]}"#, r#"{"a": [{"limits": {"cpu": "1000m"}}]}"#, true);
-        check(r#"{"a": [{"limits": {"cpu": "1"}}]}"#, r#"{"a": [{"limits": {"cpu": "1", "memory": "1"}}]}"#, false);
+        check(
+            r#"{"a": [{"limits": {"cpu": "1"}}]}"#,
+            r#"{"a": [{"limits": {"cpu": "1", "memory": "1"}}]}"#,
+            false,
+        );
         check(r#"{"labels": {"cpu": "1"}}"#, r#"{"labels": {"cpu": "1000m"}}"#, false);
         check(r#"{"a": null, "b": []}"#, "{}", true);
         check(r#"{"a": {}}"#, "{}", false);

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 
+use super::difference::{difference, fields};
 use super::same::{same, same_but};
 use crate::shared::go_form::{self, Field, Form};
 use crate::shared::pod_template::rules::{PodRules, check_image_of_pod, tolerations};
@@ -34,9 +35,7 @@ pub(super) fn check(new: &Map, was: &Map, rules: &PodRules, errors: &mut FieldEr
         check_node_selector(new, was, &at.key("nodeSelector"), errors);
         check_node_affinity(new, was, &at.key("affinity.nodeAffinity"), errors);
     }
-    let gone = was.iter().map(|(field, _)| field.as_str()).filter(|field| !new.contains(field));
-    let fields = new.iter().map(|(field, _)| field.as_str()).chain(gone);
-    let changed: Vec<&str> = fields.filter(|field| differs(field, new, was, is_gated)).collect();
+    let changed: Vec<&str> = fields(new, was).filter(|field| differs(field, new, was, is_gated)).collect();
     if !changed.is_empty() {
         errors.forbidden(&at, format!("{MUTABLE}\n{}", difference(&changed, new, was)));
     }
@@ -81,8 +80,7 @@ fn check_tolerations(new: &Map, was: &Map, at: &Path<'_>, (rules, errors): (&Pod
     }
     let there: HashSet<[&str; 4]> = new.maps("tolerations").map(meaning).collect();
     if !was.maps("tolerations").all(|it| there.contains(&meaning(it))) {
-        return errors
-            .forbidden(at, "existing toleration can not be modified except its tolerationSeconds");
+        return errors.forbidden(at, "existing toleration can not be modified except its tolerationSeconds");
     }
     tolerations::check(new.list("tolerations"), rules, at, errors);
 }
@@ -96,7 +94,8 @@ fn check_gates(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
     let old: HashSet<&str> = names(was).collect();
     // Of several with one name the last counts.
-    let last: HashMap<&str, usize> = names(new).enumerate().map(|(position, name)| (name, position)).collect();
+    let last: HashMap<&str, usize> =
+        names(new).enumerate().map(|(position, name)| (name, position)).collect();
     for (position, name) in names(new).enumerate() {
         if !old.contains(name) && last.get(name) == Some(&position) {
             let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
@@ -116,31 +115,30 @@ fn check_node_selector(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldEr
     }
 }
 
-fn node_affinity(spec: &Map) -> Option<&Value> {
-    spec.map("affinity")?.get("nodeAffinity")
+fn affinity<'s>(spec: &'s Map, side: &str) -> Option<&'s Value> {
+    spec.map("affinity")?.get(side)
 }
 
 /// What must hold of the node may only become narrower.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateNodeAffinityMutation (v1.36.4).
 fn check_node_affinity(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    fn terms(spec: &Map) -> Option<&Value> {
-        node_affinity(spec)?.as_map()?.map("requiredDuringSchedulingIgnoredDuringExecution")?.get(TERMS)
-    }
+    const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const TERMS: &str = "nodeSelectorTerms";
-    let (new, was) = (terms(new), terms(was));
-    let list = |terms: Option<&'_ Value>| terms.and_then(Value::as_list).map(<[Value]>::len).unwrap_or_default();
-    let field_at = at.key("requiredDuringSchedulingIgnoredDuringExecution");
+    fn terms(spec: &Map) -> &[Value] {
+        let required = affinity(spec, "nodeAffinity").and_then(Value::as_map).and_then(|it| it.map(REQUIRED));
+        required.map(|it| it.list(TERMS)).unwrap_or_default()
+    }
+    let (new, was, field_at) = (terms(new), terms(was), at.key(REQUIRED));
     let at = field_at.key(TERMS);
-    if list(was) == 0 {
+    if was.is_empty() {
         return;
     }
-    if list(was) != list(new) {
+    if was.len() != new.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         return errors.invalid_as(&at, shown_terms(new), detail);
     }
-    let pairs = new.and_then(Value::as_list).into_iter().flatten().zip(was.and_then(Value::as_list).into_iter().flatten());
-    for (position, (new, was)) in pairs.enumerate() {
+    for (position, (new, was)) in new.iter().zip(was).enumerate() {
         if let (Some(new), Some(was)) = (new.as_map(), was.as_map())
             && !only_adds(new, was)
         {
@@ -171,8 +169,10 @@ const REQUIREMENT: [Field; 3] = [
     Field("Values", "values", Form::AsIs),
 ];
 
-fn shown_terms(terms: Option<&Value>) -> String {
-    let Some(terms) = terms.and_then(Value::as_list) else { return String::from("null") };
+fn shown_terms(terms: &[Value]) -> String {
+    if terms.is_empty() {
+        return String::from("null");
+    }
     let shown: Vec<String> =
         terms.iter().filter_map(Value::as_map).map(|term| go_form::shown(term, &TERM)).collect();
     format!("[{}]", shown.join(","))
@@ -183,11 +183,10 @@ fn differs(field: &str, new: &Map, was: &Map, is_gated: bool) -> bool {
     match field {
         DEADLINE | "schedulingGates" | "tolerations" => false,
         "nodeSelector" if is_gated => false,
-        "affinity" if is_gated && !same(node_affinity(new), node_affinity(was)) => {
-            let other = |spec: &'_ Map, side| spec.map("affinity").and_then(|it| it.get(side)).cloned();
+        "affinity" if is_gated && !same(affinity(new, "nodeAffinity"), affinity(was, "nodeAffinity")) => {
             ["podAffinity", "podAntiAffinity"]
                 .iter()
-                .any(|side| !same(other(new, side).as_ref(), other(was, side).as_ref()))
+                .any(|side| !same(affinity(new, side), affinity(was, side)))
         }
         "containers" | "initContainers" => {
             !new.maps(field).zip(was.maps(field)).all(|(new, was)| same_but(new, was, "image"))
@@ -197,17 +196,4 @@ fn differs(field: &str, new: &Map, was: &Map, is_gated: bool) -> bool {
         }
         _ => !same(new.get(field), was.get(field)),
     }
-}
-
-/// The fields that changed, before and after.
-fn difference(changed: &[&str], new: &Map, was: &Map) -> String {
-    let mut text = String::new();
-    for field in changed {
-        for (sign, spec) in [('-', was), ('+', new)] {
-            if let Some(value) = spec.get(field) {
-                text.push_str(&format!("{sign}  \"{field}\": {}\n", go_form::as_json(value)));
-            }
-        }
-    }
-    text
 }

@@ -29,6 +29,7 @@ use keelson_object::{FieldErrors, Map, ObjectMeta, Path};
 
 pub(crate) use containers::{check_for_pod, check_image_of_pod};
 pub(crate) use options::PodRules;
+pub(crate) use options::containers::has_restart_rules;
 
 use self::annotations::Annotations;
 

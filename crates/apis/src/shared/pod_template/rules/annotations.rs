@@ -1,9 +1,11 @@
 //! Annotations that mean something to pods.
 
-use keelson_object::meta::StringMap;
 mod profiles;
 
+pub(crate) use profiles::app_armor_profile;
+
 use keelson_codec::json;
+use keelson_object::meta::StringMap;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
@@ -55,7 +57,7 @@ impl<'a> Annotations<'a> {
 /// Checks the annotations of a template as those of objects are checked; of a pod the engine has done so before.
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotations (v1.36.4).
-pub(super) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(crate) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     for (key, _) in annotations.iter() {
         // The name is checked as if it were in lower case.
         let problems = if key.bytes().any(|it| it.is_ascii_uppercase()) {

@@ -1,6 +1,6 @@
 //! What the rules of a pod depend on beside the pod: features, and what an object that is there already may keep.
 
-mod containers;
+pub(super) mod containers;
 
 use keelson_object::Map;
 use keelson_object::selector::validate_label_selector;
@@ -65,6 +65,10 @@ pub(crate) struct PodRules {
     pub(crate) strict_addresses: bool,
     /// The operator lets containers be privileged.
     pub(crate) privileged: bool,
+    /// Init containers that end can be resized as well.
+    pub(crate) init_container_resize: bool,
+    /// A node can be nominated only for a pod that has none.
+    pub(crate) nominated_until_bound: bool,
 }
 
 impl Default for PodRules {
@@ -96,6 +100,8 @@ impl Default for PodRules {
             image_volume_digest: false,
             strict_addresses: true,
             privileged: true,
+            init_container_resize: true,
+            nominated_until_bound: true,
         }
     }
 }
@@ -118,6 +124,9 @@ impl PodRules {
             restart_all_containers: on("RestartAllContainersOnContainerExits"),
             image_volume_digest: on("ImageVolumeWithDigest"),
             strict_addresses: on("StrictIPCIDRValidation"),
+            privileged: settings.allow_privileged,
+            init_container_resize: on("InPlacePodVerticalScalingInitContainers"),
+            nominated_until_bound: on("ClearingNominatedNodeNameAfterBinding"),
             ..PodRules::default()
         }
     }

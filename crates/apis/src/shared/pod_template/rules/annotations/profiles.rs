@@ -15,6 +15,9 @@ pub(crate) const APP_ARMOR_OF: &str = "container.apparmor.security.beta.kubernet
 /// Before the name of a profile of the node.
 const LOCALHOST: &str = "localhost/";
 
+/// The longest name of a profile.
+const MAX_NAME: usize = 4095;
+
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateSeccompPodAnnotations and
 /// ValidateAppArmorPodAnnotations (v1.36.4).
 pub(super) fn check(annotations: Annotations<'_>, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -99,4 +102,24 @@ fn compare(what: &str, said: &str, field: &Map, (at, errors): (&Path<'_>, &mut F
     if !type_matches {
         errors.forbidden(&at.key("type"), format!("{what} type in annotation and field must match"));
     }
+}
+
+/// The field that says what the annotation says, if that is right.
+///
+/// Upstream: pkg/api/pod/util.go, ApparmorFieldForAnnotation (v1.36.4).
+pub(crate) fn app_armor_profile(said: &str) -> Option<Map> {
+    let mut profile = Map::new();
+    match said {
+        "unconfined" => profile.set("type", "Unconfined"),
+        "runtime/default" => profile.set("type", "RuntimeDefault"),
+        _ => {
+            let name = said.strip_prefix(LOCALHOST)?;
+            if name.is_empty() || name.trim() != name || name.len() > MAX_NAME {
+                return None;
+            }
+            profile.set("type", "Localhost");
+            profile.set("localhostProfile", name);
+        }
+    }
+    Some(profile)
 }

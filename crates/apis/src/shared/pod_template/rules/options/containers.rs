@@ -8,7 +8,7 @@ pub(super) fn reads_file(container: &Map) -> bool {
 }
 
 /// Upstream: pkg/api/pod/util.go, containerRestartRulesInUse (v1.36.4).
-pub(super) fn has_restart_rules(spec: &Map) -> bool {
+pub(crate) fn has_restart_rules(spec: &Map) -> bool {
     spec.maps("initContainers").any(|it| {
         it.str("restartPolicy").is_some_and(|policy| policy != "Always") || !it.list(RULES).is_empty()
     }) || spec.maps("containers").any(|it| it.str("restartPolicy").is_some())
