@@ -1,8 +1,10 @@
 //! Black-box suites: real clients against the real binary. Here is what the suites share.
 #![warn(missing_docs)]
 
+pub mod controllers;
 pub mod kubectl;
 pub mod place;
+pub mod process;
 pub mod scenario;
 pub mod upstream;
 pub mod validation;

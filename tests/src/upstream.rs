@@ -1,22 +1,24 @@
 //! The real kube-apiserver with the real etcd, on loopback, to compare with.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use keelson_stdx::clock::Clock;
 use keelson_testkit::pki::{self, Authority};
 use keelson_testkit::tool::Tool;
 use keelson_testkit::{Client, Credentials, Identity, Protocol, free_port};
 use tempfile::TempDir;
 
+use crate::process::Processes;
+
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The flags with which a server serves every version of every kind, and services of one range.
-pub const EVERYTHING: [&str; 3] = [
+pub const EVERYTHING: [&str; 4] = [
     "--service-cluster-ip-range=10.96.0.0/16",
+    "--allow-privileged=true",
     "--runtime-config=api/all=true",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];
@@ -24,7 +26,7 @@ pub const EVERYTHING: [&str; 3] = [
 /// Two processes that end when this is dropped.
 pub struct Upstream {
     client: Client,
-    processes: Vec<Child>,
+    processes: Processes,
     _folder: TempDir,
 }
 
@@ -50,11 +52,19 @@ impl Upstream {
         let files = Files::write(folder.path())?;
         let mut upstream = Upstream {
             client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
-            processes: Vec::new(),
+            processes: Processes::default(),
             _folder: folder,
         };
-        upstream.spawn(etcd, &files.etcd_arguments(etcd_port, peer_port), &files.path("etcd.log"))?;
-        upstream.spawn(server, &files.server_arguments(etcd_port, port), &files.path("server.log"))?;
+        upstream.processes.spawn(
+            etcd,
+            &files.etcd_arguments(etcd_port, peer_port),
+            &files.path("etcd.log"),
+        )?;
+        upstream.processes.spawn(
+            server,
+            &files.server_arguments(etcd_port, port),
+            &files.path("server.log"),
+        )?;
         let clock = Clock::real();
         let deadline = clock.monotonic() + READY_WITHIN;
         loop {
@@ -62,38 +72,14 @@ impl Upstream {
             if answer.is_ok_and(|answer| answer.status == 200) {
                 return Ok(upstream);
             }
-            for process in &mut upstream.processes {
-                if let Some(status) = process.try_wait()? {
-                    let log = fs::read_to_string(files.path("server.log")).unwrap_or_default();
-                    bail!("ended with {status}:\n{log}");
-                }
+            if let Some(status) = upstream.processes.ended()? {
+                let log = fs::read_to_string(files.path("server.log")).unwrap_or_default();
+                bail!("ended with {status}:\n{log}");
             }
             if clock.monotonic() > deadline {
                 bail!("not ready after {READY_WITHIN:?}");
             }
             clock.sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    fn spawn(&mut self, program: &Path, arguments: &[String], log: &Path) -> Result<()> {
-        let log = File::create(log)?;
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("{} does not start", program.display()))?;
-        self.processes.push(child);
-        Ok(())
-    }
-}
-
-impl Drop for Upstream {
-    fn drop(&mut self) {
-        for process in self.processes.iter_mut().rev() {
-            let _ = process.kill();
-            let _ = process.wait();
         }
     }
 }

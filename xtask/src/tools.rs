@@ -29,6 +29,8 @@ pub enum Tool {
     Kubectl,
     KubeApiserver,
     Etcd,
+    KubeControllerManager,
+    KubeScheduler,
     /// The published API as data: discovery, OpenAPI, one sample object per kind and version.
     Yardstick,
 }
@@ -52,11 +54,18 @@ pub fn run(repo: &Repo, tier: Tier) -> Result<()> {
     steps.finish()
 }
 
-/// The tools of a tier. Upstream's server takes minutes to build and is for the long one.
+/// The tools of a tier. Upstream's own parts take minutes to build and are for the long one.
 pub fn needed(tier: Tier) -> &'static [Tool] {
     match tier {
         Tier::Short => &[Tool::Kubectl, Tool::Yardstick],
-        Tier::Long => &[Tool::Kubectl, Tool::KubeApiserver, Tool::Etcd, Tool::Yardstick],
+        Tier::Long => &[
+            Tool::Kubectl,
+            Tool::KubeApiserver,
+            Tool::Etcd,
+            Tool::KubeControllerManager,
+            Tool::KubeScheduler,
+            Tool::Yardstick,
+        ],
     }
 }
 
@@ -66,6 +75,8 @@ impl Tool {
             Tool::Kubectl => "kubectl",
             Tool::KubeApiserver => "kube-apiserver",
             Tool::Etcd => "etcd",
+            Tool::KubeControllerManager => "kube-controller-manager",
+            Tool::KubeScheduler => "kube-scheduler",
             Tool::Yardstick => "yardstick",
         }
     }
@@ -76,6 +87,8 @@ impl Tool {
             Tool::Kubectl => "KEELSON_KUBECTL",
             Tool::KubeApiserver => "KEELSON_KUBE_APISERVER",
             Tool::Etcd => "KEELSON_ETCD",
+            Tool::KubeControllerManager => "KEELSON_KUBE_CONTROLLER_MANAGER",
+            Tool::KubeScheduler => "KEELSON_KUBE_SCHEDULER",
             Tool::Yardstick => "KEELSON_YARDSTICKS",
         }
     }
@@ -108,8 +121,8 @@ impl Tool {
 
     fn version(self) -> &'static str {
         match self {
-            Tool::Kubectl | Tool::KubeApiserver | Tool::Yardstick => KUBERNETES,
             Tool::Etcd => ETCD,
+            _ => KUBERNETES,
         }
     }
 
@@ -124,7 +137,7 @@ impl Tool {
     fn is_right(self, path: &Path) -> bool {
         let args: &[&str] = match self {
             Tool::Kubectl => &["version", "--client"],
-            Tool::KubeApiserver | Tool::Etcd | Tool::Yardstick => &["--version"],
+            _ => &["--version"],
         };
         path.exists() && output(Command::new(path).args(args)).is_ok_and(|text| names(&text, self.version()))
     }

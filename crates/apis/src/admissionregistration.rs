@@ -1,8 +1,10 @@
 //! `admissionregistration.k8s.io`: who is asked before an object is written.
 
+mod expressions;
 mod matching;
 mod policy;
 mod policy_binding;
+mod rules;
 mod webhooks;
 
 use keelson_registry::{Group, Resource, Version};
@@ -19,13 +21,13 @@ pub(crate) fn group() -> Group {
         .serve(
             in_three_versions(extension("MutatingAdmissionPolicy", "mutatingadmissionpolicies"))
                 .columns(policy::columns("Mutations", |object| policy::count(object, "mutations")))
-                .strategy(Policy)
+                .strategy(Policy::Mutating)
                 .without_effect(NO_POLICIES),
         )
         .serve(
             in_three_versions(extension("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"))
                 .columns(policy_binding::columns())
-                .strategy(PolicyBinding)
+                .strategy(PolicyBinding::Mutating)
                 .without_effect(NO_POLICIES),
         )
         .serve(
@@ -40,14 +42,14 @@ pub(crate) fn group() -> Group {
                 .version(Version::stored("v1"))
                 .columns(policy::columns("Validations", |object| policy::count(object, "validations")))
                 .with_status()
-                .strategy(Policy)
+                .strategy(Policy::Validating)
                 .without_effect(NO_POLICIES),
         )
         .serve(
             extension("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
                 .version(Version::stored("v1"))
                 .columns(policy_binding::columns())
-                .strategy(PolicyBinding)
+                .strategy(PolicyBinding::Validating)
                 .without_effect(NO_POLICIES),
         )
         .serve(

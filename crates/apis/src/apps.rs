@@ -9,6 +9,7 @@ mod stateful_set;
 use keelson_registry::{Group, Resource, Scale, Version};
 
 use crate::catalog::Settings;
+use crate::shared::pod_template::Gates;
 
 /// Where workloads keep the numbers of their scale.
 const SCALE: Scale =
@@ -19,27 +20,28 @@ pub(crate) fn group(settings: &Settings) -> Group {
         .serve(
             Resource::namespaced("ControllerRevision", "controllerrevisions")
                 .version(Version::stored("v1"))
-                .columns(controller_revision::columns()),
+                .columns(controller_revision::columns())
+                .strategy(controller_revision::ControllerRevision),
         )
         .serve(
             workload("DaemonSet", "daemonsets")
                 .short_name("ds")
                 .columns(daemon_set::columns())
-                .strategy(daemon_set::DaemonSet),
+                .strategy(daemon_set::DaemonSet(Gates::of(settings))),
         )
         .serve(
             workload("Deployment", "deployments")
                 .short_name("deploy")
                 .columns(deployment::columns())
                 .with_scale(SCALE)
-                .strategy(deployment::Deployment),
+                .strategy(deployment::Deployment::new(settings)),
         )
         .serve(
             workload("ReplicaSet", "replicasets")
                 .short_name("rs")
                 .columns(replica_set::columns())
                 .with_scale(SCALE)
-                .strategy(replica_set::ReplicaSet),
+                .strategy(replica_set::ReplicaSet::new(settings)),
         )
         .serve(
             workload("StatefulSet", "statefulsets")

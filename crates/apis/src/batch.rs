@@ -5,7 +5,10 @@ mod job;
 
 use keelson_registry::{Group, Resource, Version};
 
-pub(crate) fn group() -> Group {
+use crate::catalog::Settings;
+use crate::shared::pod_template::Gates;
+
+pub(crate) fn group(settings: &Settings) -> Group {
     Group::new("batch")
         .serve(
             Resource::namespaced("CronJob", "cronjobs")
@@ -14,7 +17,7 @@ pub(crate) fn group() -> Group {
                 .version(Version::stored("v1"))
                 .columns(cron_job::columns())
                 .with_status()
-                .strategy(cron_job::CronJob),
+                .strategy(cron_job::CronJob(Gates::of(settings))),
         )
         .serve(
             Resource::namespaced("Job", "jobs")
@@ -23,6 +26,6 @@ pub(crate) fn group() -> Group {
                 .columns(job::columns())
                 .selectable(job::successful())
                 .with_status()
-                .strategy(job::Job),
+                .strategy(job::Job::new(settings)),
         )
 }

@@ -18,6 +18,8 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// Which features are on.
     pub features: BTreeSet<String>,
+    /// Whether containers may have all rights on their nodes.
+    pub allow_privileged: bool,
     /// Who is asked when a client wants to know what somebody may do, or whose token it has.
     pub access: Access,
     /// Where objects are kept, for those who report how that is.
@@ -63,6 +65,7 @@ impl Default for Settings {
         Settings {
             event_ttl: Duration::from_secs(3600),
             features: BTreeSet::new(),
+            allow_privileged: true,
             access: Access::default(),
             ground: None,
             services: ServiceRanges::default(),
@@ -107,7 +110,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::events::group(settings),
         crate::apps::group(settings),
         crate::autoscaling::group(settings),
-        crate::batch::group(),
+        crate::batch::group(settings),
         crate::policy::group(),
         crate::scheduling::group(settings),
         crate::coordination::group(settings),
@@ -131,6 +134,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         resource.owned_finalizers = true;
     }
+    crate::lifecycle::mark(&mut groups);
     groups
 }
 

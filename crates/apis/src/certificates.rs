@@ -1,6 +1,7 @@
 //! `certificates.k8s.io`: requests for certificates, and whom to trust.
 
 mod cluster_trust_bundle;
+mod keys;
 mod pod_certificate_request;
 mod signing_request;
 

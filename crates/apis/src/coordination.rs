@@ -1,6 +1,8 @@
 //! `coordination.k8s.io`: who leads.
 
 mod lease;
+mod lease_candidate;
+mod version;
 
 use keelson_registry::{Column, Group, Resource, Version};
 
@@ -28,6 +30,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                     Column::age(),
                 ])
                 .creates_on_update()
-                .conditional_update(),
+                .conditional_update()
+                .strategy(lease_candidate::LeaseCandidate),
         )
 }

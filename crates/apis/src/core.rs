@@ -7,7 +7,7 @@ pub(crate) mod event;
 mod limit_range;
 mod namespace;
 mod node;
-mod persistent_volume;
+pub(crate) mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_template;
@@ -43,7 +43,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
         .serve(
             Resource::cluster("ComponentStatus", "componentstatuses")
                 .short_name("cs")
-                .version(Version::stored("v1").deprecated("v1 ComponentStatus is deprecated in v1.19+"))
+                .version(Version::stored("v1"))
                 .columns(component_status::columns())
                 .reported(component_status::Components { ground: settings.ground.clone() }),
         )
@@ -79,6 +79,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
                 .version(Version::stored("v1"))
                 .columns(event::columns())
                 .creates_on_update()
+                .strategy(event::Event::Core)
                 .lives(move |_| event_ttl),
         )
 }
@@ -179,6 +180,7 @@ fn cluster(group: Group) -> Group {
                 .subresource(Subresource::part("finalize").verbs(&["update"]))
                 .verbs(namespace::VERBS)
                 .returns_deleted()
+                .seen_at_once()
                 .strategy(namespace::Namespace),
         )
         .serve(
@@ -201,7 +203,7 @@ fn network(group: Group, settings: &Settings) -> Group {
             Resource::namespaced("Endpoints", "endpoints")
                 .short_name("ep")
                 .storage_path("services/endpoints")
-                .version(Version::stored("v1").deprecated(endpoints::DEPRECATION))
+                .version(Version::stored("v1"))
                 .columns(endpoints::columns())
                 .creates_on_update()
                 .strategy(endpoints::Endpoints::new(settings)),

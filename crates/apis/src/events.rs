@@ -15,6 +15,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
             .version(Version::served("v1").converts(event::CONVERSION))
             .columns(core_event::columns())
             .creates_on_update()
+            .strategy(core_event::Event::Events)
             .lives(move |_| ttl),
     )
 }

@@ -1,7 +1,9 @@
 //! `flowcontrol.apiserver.k8s.io`: whose requests go first.
 
 mod flow_schema;
+mod mandatory;
 mod priority_level;
+mod rules;
 
 use keelson_registry::{Group, Resource, Version};
 

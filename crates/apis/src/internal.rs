@@ -1,6 +1,7 @@
 //! `internal.apiserver.k8s.io`: what servers of a cluster tell each other.
 
-use keelson_object::selector::name_rules;
+mod rules;
+
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Group, NameRule, Resource, Strategy, Version};
@@ -63,45 +64,24 @@ impl Strategy for StorageVersion {
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let name = object.meta.name.as_str();
-        for problem in name_problems(name) {
-            errors.invalid(&Path::root("metadata").key("name"), name, problem);
-        }
+        errors.invalid_each(&Path::root("metadata").key("name"), name, rules::name_problems(name));
+        rules::check_status(object.fields.map("status"), errors);
     }
-}
 
-/// Upstream: pkg/apis/apiserverinternal/validation/validation.go, ValidateStorageVersionName (v1.36.4).
-fn name_problems(name: &str) -> Vec<String> {
-    let Some((group, resource)) = name.rsplit_once('.') else {
-        return vec![String::from("name must be in the form of <group>.<resource>")];
-    };
-    let of_group =
-        name_rules::dns1123_subdomain(group).into_iter().map(|it| format!("the group segment {it}"));
-    let of_resource =
-        name_rules::dns1035_label(resource).into_iter().map(|it| format!("the resource segment {it}"));
-    of_group.chain(of_resource).collect()
+    /// Nothing but the metadata changes.
+    fn validate_update(&self, _: &Context, _: &Object, _: &Object, _: &mut FieldErrors) {}
+
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object.fields.map("status"), errors);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use keelson_object::Cell;
 
-    use super::{StorageVersion, common, name_problems, versions};
+    use super::{StorageVersion, common, versions};
     use crate::shared::testing::decoded;
-
-    #[test]
-    fn a_name_is_a_group_and_a_resource() {
-        let check = |name: &str, expected: &[&str]| {
-            let begins = |(found, expected): (&String, &&str)| found.starts_with(*expected);
-            let found = name_problems(name);
-            assert_eq!(found.len(), expected.len(), "{name}: {found:?}");
-            assert!(found.iter().zip(expected).all(begins), "{name}: {found:?}");
-        };
-        check("apps.deployments", &[]);
-        check("networking.k8s.io.ingresses", &[]);
-        check("pods", &["name must be in the form of <group>.<resource>"]);
-        check("A.b", &["the group segment a lowercase RFC 1123 subdomain"]);
-        check("a.1", &["the resource segment a DNS-1035 label"]);
-    }
 
     #[test]
     fn the_table_tells_what_servers_write() {

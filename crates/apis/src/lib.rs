@@ -20,6 +20,7 @@ mod discovery;
 mod events;
 mod flowcontrol;
 mod internal;
+mod lifecycle;
 mod networking;
 mod node;
 mod policy;

@@ -4,6 +4,7 @@ mod ingress;
 mod ingress_class;
 mod ip_address;
 mod network_policy;
+mod reference;
 mod service_cidr;
 
 use keelson_registry::{Group, Resource, Version};
@@ -25,7 +26,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .columns(ingress::columns())
                 .version(Version::stored("v1"))
                 .with_status()
-                .strategy(ingress::Ingress),
+                .strategy(ingress::Ingress::new(settings)),
         )
         .serve(
             Resource::cluster("IPAddress", "ipaddresses")
@@ -40,7 +41,9 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .short_name("netpol")
                 .columns(network_policy::columns())
                 .version(Version::stored("v1"))
-                .strategy(network_policy::NetworkPolicy),
+                .strategy(network_policy::NetworkPolicy {
+                    strict_ranges: settings.is_on("StrictIPCIDRValidation"),
+                }),
         )
         .serve(
             Resource::cluster("ServiceCIDR", "servicecidrs")

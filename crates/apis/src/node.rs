@@ -1,5 +1,7 @@
 //! `node.k8s.io`: how containers are run on nodes.
 
+mod runtime_class;
+
 use keelson_registry::{Column, Group, Resource, Version};
 
 pub(crate) fn group() -> Group {
@@ -8,6 +10,7 @@ pub(crate) fn group() -> Group {
             .version(Version::stored("v1"))
             .columns([Column::name(), Column::text("Handler", "handler"), Column::age()])
             .creates_on_update()
-            .conditional_update(),
+            .conditional_update()
+            .strategy(runtime_class::RuntimeClass),
     )
 }

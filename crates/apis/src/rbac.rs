@@ -1,31 +1,24 @@
 //! `rbac.authorization.k8s.io`: roles and who has them.
 
 mod binding;
+mod role;
 
-use keelson_registry::{Group, NameRule, Resource, Strategy, Version};
+use keelson_registry::{Group, Resource, Version};
 
 use crate::shared::default_columns::default_columns;
+use binding::Binding;
+use role::Role;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub(crate) fn group() -> Group {
     let served = |resource: Resource| resource.version(Version::stored("v1")).creates_on_update();
-    let role = |resource: Resource| served(resource).columns(default_columns()).strategy(Role);
+    let role = |resource: Resource, role: Role| served(resource).columns(default_columns()).strategy(role);
     let binding =
-        |resource: Resource| served(resource).columns(binding::columns()).strategy(binding::Binding);
+        |resource: Resource, binding: Binding| served(resource).columns(binding::columns()).strategy(binding);
     Group::new(GROUP)
-        .serve(binding(Resource::cluster("ClusterRoleBinding", "clusterrolebindings")))
-        .serve(role(Resource::cluster("ClusterRole", "clusterroles")))
-        .serve(binding(Resource::namespaced("RoleBinding", "rolebindings")))
-        .serve(role(Resource::namespaced("Role", "roles")))
-}
-
-/// Role and ClusterRole: what may be done.
-struct Role;
-
-impl Strategy for Role {
-    /// Upstream: pkg/apis/rbac/validation/validation.go, ValidateRBACName (v1.36.4).
-    fn name_rule(&self) -> NameRule {
-        NameRule::PathSegment
-    }
+        .serve(binding(Resource::cluster("ClusterRoleBinding", "clusterrolebindings"), Binding::Cluster))
+        .serve(role(Resource::cluster("ClusterRole", "clusterroles"), Role::Cluster))
+        .serve(binding(Resource::namespaced("RoleBinding", "rolebindings"), Binding::Namespaced))
+        .serve(role(Resource::namespaced("Role", "roles"), Role::Namespaced))
 }

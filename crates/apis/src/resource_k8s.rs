@@ -1,12 +1,23 @@
 //! `resource.k8s.io`: devices, and who may use them.
 
+mod admin_access;
+mod attribute_rules;
+mod binding_rules;
+mod capacity_rules;
 mod claim;
+mod claim_rules;
 mod claim_spec;
 mod claim_template;
 mod device_class;
+mod device_rules;
+mod pool_request_rules;
 mod pool_status_request;
+mod rules;
 mod slice;
+mod slice_rules;
+mod status_rules;
 mod taint_rule;
+mod taint_rules;
 
 use keelson_object::SelectableField;
 use keelson_registry::{Column, Group, Resource, Version};

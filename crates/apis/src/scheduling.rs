@@ -2,6 +2,7 @@
 
 mod pod_group;
 mod priority_class;
+mod rules;
 mod workload;
 
 use keelson_registry::{Group, Resource, Version};

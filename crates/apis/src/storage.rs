@@ -1,14 +1,18 @@
 //! `storage.k8s.io`: where volumes come from and how they get to nodes.
 
 mod csi_driver;
+mod csi_node;
+mod csi_storage_capacity;
+mod parameters;
 mod storage_class;
+mod topology;
+mod volume_attachment;
+mod volume_attributes_class;
 
-use keelson_object::{Cell, Object, Path};
-use keelson_registry::{Column, Group, Resource, Strategy, Version};
+use keelson_registry::{Column, Group, Resource, Version};
 
 use crate::catalog::Settings;
 use crate::shared::default_columns::default_columns;
-use crate::shared::{cells, node_labels, status};
 
 pub(crate) fn group(settings: &Settings) -> Group {
     Group::new("storage.k8s.io")
@@ -22,17 +26,18 @@ pub(crate) fn group(settings: &Settings) -> Group {
         )
         .serve(
             Resource::cluster("CSINode", "csinodes")
-                .columns([Column::name(), Column::counted("Drivers", drivers), Column::age()])
+                .columns(csi_node::columns())
                 .version(Version::stored("v1"))
                 .conditional_update()
-                .returns_deleted(),
+                .returns_deleted()
+                .strategy(csi_node::CsiNode),
         )
         .serve(
             Resource::namespaced("CSIStorageCapacity", "csistoragecapacities")
                 .columns(default_columns())
                 .version(Version::stored("v1"))
                 .conditional_update()
-                .strategy(CsiStorageCapacity),
+                .strategy(csi_storage_capacity::CsiStorageCapacity),
         )
         .serve(
             Resource::cluster("StorageClass", "storageclasses")
@@ -44,12 +49,12 @@ pub(crate) fn group(settings: &Settings) -> Group {
         )
         .serve(
             Resource::cluster("VolumeAttachment", "volumeattachments")
-                .columns(attachment_columns())
+                .columns(volume_attachment::columns())
                 .version(Version::stored("v1"))
                 .with_status()
                 .conditional_update()
                 .returns_deleted()
-                .strategy(status::Apart),
+                .strategy(volume_attachment::VolumeAttachment),
         )
         .serve(
             Resource::cluster("VolumeAttributesClass", "volumeattributesclasses")
@@ -57,32 +62,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .columns([Column::name(), Column::text("DriverName", "driverName"), Column::age()])
                 .version(Version::stored("v1"))
                 .version(Version::served("v1beta1"))
-                .returns_deleted(),
+                .returns_deleted()
+                .strategy(volume_attributes_class::VolumeAttributesClass),
         )
-}
-
-struct CsiStorageCapacity;
-
-impl Strategy for CsiStorageCapacity {
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
-        let topology = object.fields.map("nodeTopology");
-        topology.map(|it| node_labels::selector_warnings(it, &Path::root("nodeTopology"))).unwrap_or_default()
-    }
-}
-
-fn attachment_columns() -> [Column; 6] {
-    [
-        Column::name(),
-        cells::named(Column::text("Attacher", "spec.attacher")),
-        Column::text("PV", "spec.source.persistentVolumeName"),
-        Column::text("Node", "spec.nodeName"),
-        cells::boolean("Attached", |object| {
-            Cell::Bool(cells::truth(object, "status.attached").unwrap_or(false))
-        }),
-        Column::age(),
-    ]
-}
-
-fn drivers(object: &Object) -> Cell {
-    Cell::Int(object.fields.map("spec").map_or(0, |spec| spec.list("drivers").len()) as i64)
 }

@@ -33,7 +33,7 @@ use keelson_object::{Object, Value};
 
 pub use envelope::{Envelope, Head, PREFIX};
 pub use error::Error;
-pub use frame::{split_frame, write_frame};
+pub use frame::{FRAME_HEAD, split_frame, write_frame};
 pub use list::List;
 pub use read::read;
 pub use write::{write, write_frozen, write_object};

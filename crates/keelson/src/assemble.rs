@@ -12,6 +12,7 @@ use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{namespace_emptier, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
+use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
@@ -75,6 +76,7 @@ impl Assembly {
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
+            .admission(config.admission.chain())
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
@@ -83,6 +85,7 @@ impl Assembly {
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .build()?;
+        server.metrics().add(Arc::new(features(config)));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
@@ -135,6 +138,20 @@ impl Storage {
     }
 }
 
+/// Which features are on, for `/metrics`.
+///
+/// Upstream: component-base/metrics/prometheus/feature/metrics.go (v1.36.4).
+fn features(config: &Config) -> Computed {
+    let sample = |(name, stage, on): (&str, &str, bool)| Sample {
+        labels: vec![name.to_owned(), stage.to_owned()],
+        value: if on { 1.0 } else { 0.0 },
+    };
+    let samples: Vec<Sample> = config.feature_gates.stages().map(sample).collect();
+    let help = "[BETA] The features there are, their stages, and whether they are on.";
+    Computed::new("kubernetes_feature_enabled", help, Kind::Gauge, move || samples.clone())
+        .labels(&["name", "stage"])
+}
+
 /// Features that are asked for here.
 const SERVER_FEATURES: [&str; 2] = ["CBORServingAndStorage", "OpenAPIEnums"];
 
@@ -145,6 +162,7 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
     let settings = keelson_apis::Settings {
         event_ttl: config.event_ttl,
         features,
+        allow_privileged: config.allow_privileged,
         access,
         ground: Some(ground.clone()),
         services: keelson_apis::ServiceRanges {

@@ -191,6 +191,8 @@ const REFUSED: &[&str] = &[
     "--feature-gates=WatchList=maybe",
     "--feature-gates=other:Foo=true",
     "--feature-gates=CRDValidationRatcheting=false",
+    "--feature-gates=GangScheduling=true",
+    "--feature-gates=AllBeta=false,SELinuxMount=true,NodeDeclaredFeatures=false,ExtendWebSocketsToKubelet=true",
     "--feature-gates=WatchList=true,kube:WatchList=true",
     "--logging-format=xml",
     "--service-cluster-ip-range=foo",

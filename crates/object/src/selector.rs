@@ -7,4 +7,4 @@ pub mod name_rules;
 mod rules;
 
 pub use error::{RequirementError, SelectorError};
-pub use rules::{validate_label_selector, validate_labels};
+pub use rules::{validate_label_selector, validate_label_selector_keys, validate_labels};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use keelson_codec::stored;
@@ -14,6 +15,9 @@ use crate::live::{Live, Place};
 
 /// A writer that loses this many races in a row gives up; its deadline normally ends it long before.
 const ATTEMPTS: usize = 1000;
+
+/// Nobody waits longer than this for the cache to see a write.
+const SEEN_WITHIN: Duration = Duration::from_secs(3);
 
 /// What to do with the object at a place, decided on its current state. Objects are in canonical form.
 pub(crate) enum Step<'s> {
@@ -119,7 +123,12 @@ async fn write(
     } else {
         let expect = expectation(current)?;
         let write = if removed { Write::Delete } else { put(live, &object, value.clone()) };
-        live.objects()?.store.commit(key, expect, write).await?.get()
+        let revision = live.objects()?.store.commit(key, expect, write).await?;
+        if live.resource.seen_at_once {
+            // It is written, whether the cache has seen it or not.
+            let _ = live.cache()?.at_least(revision, SEEN_WITHIN).await;
+        }
+        revision.get()
     };
     Ok(Outcome { object: live.freeze(&value, revision)?, removed, created: current.is_none() })
 }

@@ -5,12 +5,14 @@
 
 #![deny(missing_docs)]
 
+pub mod admission;
 pub mod answer;
 pub mod catalog;
 pub mod column;
 pub mod context;
 pub mod convert;
 pub mod decode;
+pub mod deprecation;
 pub mod enablement;
 pub mod error;
 pub mod group;
@@ -32,6 +34,7 @@ pub use catalog::{Catalog, CatalogHandle, Found};
 pub use column::Column;
 pub use context::{Context, DryRun};
 pub use convert::Conversion;
+pub use deprecation::Deprecation;
 pub use enablement::Enablement;
 pub use error::{Error, Result};
 pub use group::Group;

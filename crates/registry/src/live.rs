@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use keelson_codec::{protobuf, stored};
+use keelson_object::meta::StringMap;
 use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
@@ -124,6 +125,17 @@ impl Live {
             .map_err(|error| Error::Bug(error.to_string()))
     }
 
+    /// An object of which nothing is known but a revision and annotations: what stands in a bookmark.
+    pub fn blank(&self, revision: u64, annotations: StringMap) -> Result<Arc<Frozen>> {
+        let mut object = Object {
+            api_version: self.resource.stored_version().api_version.clone(),
+            kind: self.resource.kind.clone(),
+            ..Object::default()
+        };
+        object.meta.annotations = annotations;
+        self.freeze(&stored::encode(&object), revision)
+    }
+
     /// Encodes an object as of `revision`.
     pub(crate) fn freeze(&self, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
         let frozen = stored::decode(value, revision, &self.resource.selectable);
@@ -174,7 +186,14 @@ impl Live {
         object
     }
 
-    pub(crate) fn not_found(&self, name: &str) -> Error {
+    /// The value of a selectable field, which is kept beside the object: nothing is parsed.
+    pub fn selected<'f>(&self, frozen: &'f Frozen, label: &str) -> Option<&'f str> {
+        let position = self.resource.selectable.iter().position(|it| it.label == label)?;
+        frozen.index().fields.get(position).map(SmolStr::as_str)
+    }
+
+    /// There is no object of this name.
+    pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { resource: self.resource.group_resource(), name: name.to_owned() }
     }
 

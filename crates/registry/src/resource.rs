@@ -13,6 +13,7 @@ use keelson_schema::Schema;
 use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
+use crate::deprecation::Deprecation;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
@@ -93,8 +94,8 @@ pub struct Version {
     pub on_by_default: bool,
     /// The feature without which it is not served.
     pub gate: Option<&'static str>,
-    /// What everybody is told who uses it, as `v1 Endpoints is deprecated in v1.33+`.
-    pub deprecation: Option<&'static str>,
+    /// Since when it is on its way out; everybody who uses it is told.
+    pub deprecation: Option<Deprecation>,
     /// How to get to the stored version and back, where the shape differs.
     pub conversion: Option<Conversion>,
     /// What a table of this version shows, if that is not what tables of the resource show.
@@ -155,13 +156,6 @@ impl Version {
     #[must_use]
     pub fn converts(mut self, conversion: Conversion) -> Version {
         self.conversion = Some(conversion);
-        self
-    }
-
-    /// Whoever uses it is told to leave it.
-    #[must_use]
-    pub fn deprecated(mut self, warning: &'static str) -> Version {
-        self.deprecation = Some(warning);
         self
     }
 
@@ -233,6 +227,8 @@ pub struct Resource {
     pub create_on_update: bool,
     /// Whether a DELETE answers with the object instead of a Status.
     pub returns_deleted: bool,
+    /// Whether a write is done only when the cache has seen it, so that whoever looks there finds it.
+    pub seen_at_once: bool,
     /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
     /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
@@ -286,6 +282,7 @@ impl Resource {
             unconditional_update: true,
             create_on_update: false,
             returns_deleted: false,
+            seen_at_once: false,
             items_carry_head: false,
             owned_finalizers: false,
             stands_for: None,
@@ -461,6 +458,13 @@ impl Resource {
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy) -> Resource {
         self.strategy = Arc::new(strategy);
+        self
+    }
+
+    /// A write is done only when the cache has seen it: for objects that judge others, as namespaces do.
+    #[must_use]
+    pub fn seen_at_once(mut self) -> Resource {
+        self.seen_at_once = true;
         self
     }
 

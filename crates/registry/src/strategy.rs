@@ -20,6 +20,8 @@ pub enum NameRule {
     Label1035,
     /// Anything that fits into a path: RBAC.
     PathSegment,
+    /// What can be a key of a config map: candidates for leases.
+    ConfigMapKey,
 }
 
 /// What is special about a kind.
@@ -129,11 +131,6 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// What whoever deletes an object like this should know.
     fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
-        None
-    }
-
-    /// Why an object may never be deleted; `None` if it may.
-    fn forbids_delete(&self, _object: &Object) -> Option<&'static str> {
         None
     }
 

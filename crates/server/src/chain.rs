@@ -14,6 +14,7 @@ pub(crate) mod late;
 pub(crate) mod log;
 pub(crate) mod panic;
 pub(crate) mod warning;
+pub(crate) mod websocket_token;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use crate::chain::Facts;
 use crate::encode;
 use crate::encode::compress::{Gzip, whole};
 use crate::error::{Error, Result};
-use crate::negotiate;
+use crate::negotiate::{self, Address, Offer, Protobuf};
 use crate::openapi::Offered;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -62,6 +62,11 @@ pub(crate) fn answer(
     let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
     if parts.method != Method::GET {
         return Err(Error::MethodNotAllowed);
+    }
+    // Groups and their list are served by somebody who only negotiates.
+    if !matches!(segments[..], ["apis"] | ["apis", _]) {
+        let offer = Offer { protobuf: Protobuf::Offered, cbor: Offered::No };
+        negotiate::has_representation(&parts.headers, offer, Address::One)?;
     }
     let query = Query::of(&parts.uri);
     let output =

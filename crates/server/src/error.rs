@@ -27,6 +27,12 @@ pub enum Error {
     /// None of the accepted media types can be served.
     #[error("not acceptable: {0}")]
     NotAcceptable(String),
+    /// The address has no representation of an accepted media type.
+    #[error("no acceptable representation, only {available}")]
+    NoRepresentation {
+        /// What it has.
+        available: String,
+    },
     /// The body has a media type that cannot be read.
     #[error("unsupported media type: {0}")]
     UnsupportedMediaType(String),

@@ -31,7 +31,7 @@ use crate::encode::compress::{Gzip, whole};
 use crate::encode::table::{Headings, Table};
 use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
+use crate::negotiate::{self, Address, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
 use crate::params::{table, write};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -61,6 +61,11 @@ impl Call<'_> {
         Place::new(self.namespace(), self.info.name.clone())
     }
 
+    /// Refuses clients that take nothing that this address has.
+    pub(crate) fn check_representation(&self, address: Address) -> Result<()> {
+        negotiate::has_representation(&self.parts.headers, self.offer(), address)
+    }
+
     /// What the answer looks like.
     fn output(&self) -> Result<Output> {
         negotiate::output(&self.parts.headers, self.query, self.offer())
@@ -84,6 +89,7 @@ impl Call<'_> {
         let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
         context.dry_run = dry_run;
         context.catalog = Some(self.facts.server.catalog.load());
+        context.admission = Some(self.facts.server.admission.clone());
         context.field_manager =
             write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
         context.api_version = self.found.version().api_version.clone();

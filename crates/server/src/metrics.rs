@@ -57,6 +57,8 @@ pub struct Metrics {
     pub registry: Registry,
     /// Per request.
     pub requests: RequestMetrics,
+    /// Versions on their way out that somebody asked for: group, version, resource, subresource, the release without.
+    pub deprecated: Arc<Family<Gauge>>,
     /// Handshakes that failed.
     pub tls_handshake_errors: Arc<Counter>,
     /// Whether it was found out who asks.
@@ -94,6 +96,12 @@ impl Metrics {
         let watched = &["group", "version", "resource"];
         Metrics {
             requests: RequestMetrics::new(&registry),
+            deprecated: registry.family(Family::new(
+                "apiserver_requested_deprecated_apis",
+                "[STABLE] Deprecated APIs that were asked for, by group, version, resource, subresource and the \
+                 release that does not serve them any more.",
+                &["group", "version", "resource", "subresource", "removed_release"],
+            )),
             tls_handshake_errors: counter(
                 "apiserver_tls_handshake_errors_total",
                 "[ALPHA] Connections that failed in the TLS handshake.",

@@ -128,6 +128,34 @@ fn streamed(offer: Offer) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// Refuses clients that take none of what an address has. Words are compared: `application/*` is nobody's type.
+///
+/// Upstream: github.com/emicklei/go-restful/v3, Route.matchesAccept (v1.36.4).
+pub(crate) fn has_representation(headers: &HeaderMap, offer: Offer, address: Address) -> Result<()> {
+    let available = match address {
+        Address::One => served(offer),
+        Address::Collection => format!("{}, {}", served(offer), streamed(offer)),
+    };
+    has_one_of(headers, available)
+}
+
+/// The same for an address with these representations, separated as in a header.
+pub(crate) fn has_one_of(headers: &HeaderMap, available: String) -> Result<()> {
+    let accept = text(headers, header::ACCEPT).trim();
+    let is_there = |word: &str| word == "*/*" || available.split(", ").any(|it| it == word);
+    let mut words = accept.split(',').map(|it| it.split(';').next().unwrap_or_default().trim_matches(' '));
+    if accept.is_empty() || words.any(is_there) { Ok(()) } else { Err(Error::NoRepresentation { available }) }
+}
+
+/// What an address is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// Of one thing.
+    One,
+    /// Of many, which can be followed.
+    Collection,
+}
+
 /// The media type of a watch in CBOR: one item after the other.
 pub(crate) const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
@@ -140,11 +168,10 @@ pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>, offer: Offer) -> Re
     Ok(output)
 }
 
-/// What the frames of a watch look like.
-pub(crate) fn stream(headers: &HeaderMap, offer: Offer) -> Result<Output> {
-    let output = negotiate(headers, offer, shape).ok_or_else(|| not_acceptable(&served(offer)))?;
+/// Refuses to stream what has no form for that.
+pub(crate) fn can_be_streamed(output: Output, offer: Offer) -> Result<()> {
     match output.encoding {
-        Encoding::Json | Encoding::Protobuf | Encoding::Cbor => Ok(output),
+        Encoding::Json | Encoding::Protobuf | Encoding::Cbor => Ok(()),
         Encoding::Yaml => Err(not_acceptable(&streamed(offer))),
     }
 }
@@ -278,7 +305,10 @@ pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
 mod tests {
     use http::HeaderMap;
 
-    use super::{Offer, Protobuf, input, output, plain, stream};
+    use super::{
+        Address, Offer, Output, Protobuf, can_be_streamed, has_representation, input, output, plain,
+    };
+    use crate::error::Result;
     use crate::openapi::Offered;
     use crate::query::Query;
 
@@ -322,9 +352,37 @@ mod tests {
     }
 
     #[test]
+    fn an_address_has_representations() {
+        let check = |accept: &str, address: Address, expected: &str| {
+            let found = has_representation(&headers(&[("accept", accept)]), ALL, address);
+            assert_eq!(found.map_or_else(|it| it.to_string(), |()| String::new()), expected, "{accept}");
+        };
+        let one = "no acceptable representation, only application/json, application/yaml, \
+             application/vnd.kubernetes.protobuf, application/cbor";
+        let many = format!(
+            "{one}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, \
+             application/cbor-seq"
+        );
+        for accept in ["", "*/*", "application/json;q=0", "text/html, */*;q=0.1", "application/cbor;as=Table"]
+        {
+            check(accept, Address::One, "");
+        }
+        for accept in ["application/*", "text/html", "application/JSON", "*", ",", "application/cbor-seq"] {
+            check(accept, Address::One, one);
+        }
+        check("application/cbor-seq", Address::Collection, "");
+        check("application/*", Address::Collection, &many);
+    }
+
+    fn stream(accept: &str, offer: Offer) -> Result<Output> {
+        let output = output(&headers(&[("accept", accept)]), &Query::default(), offer)?;
+        can_be_streamed(output, offer).map(|()| output)
+    }
+
+    #[test]
     fn watches_are_json() {
-        assert!(stream(&headers(&[("accept", "application/json;stream=watch")]), TEXT).is_ok());
-        let error = stream(&headers(&[("accept", "application/yaml")]), TEXT).unwrap_err();
+        assert!(stream("application/json;stream=watch", TEXT).is_ok());
+        let error = stream("application/yaml", TEXT).unwrap_err();
         let expected =
             "not acceptable: only the following media types are accepted: application/json;stream=watch";
         assert_eq!(error.to_string(), expected);
@@ -416,7 +474,7 @@ mod tests {
     #[test]
     fn cbor_is_streamed_as_a_sequence() {
         let check = |accept: &str, expected: &str| {
-            let found = stream(&headers(&[("accept", accept)]), ALL);
+            let found = stream(accept, ALL);
             let found = found.map_or_else(|it| it.to_string(), |it| format!("{:?}", it.encoding));
             assert_eq!(found, expected, "{accept}");
         };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use http::request::Parts;
+use keelson_registry::Deprecation;
 use keelson_stdx::clock::Clock;
 
 use crate::chain::Facts;
@@ -50,6 +51,14 @@ pub(crate) fn series(metrics: &Metrics, info: &RequestInfo, parts: &Parts, query
         scope,
         component: "apiserver",
     })
+}
+
+/// Remembers that somebody still uses what is on its way out.
+///
+/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, MonitorRequest (v1.36.4).
+pub(crate) fn deprecated(metrics: &Metrics, info: &RequestInfo, deprecation: &Deprecation) {
+    let labels = [&*info.group, &*info.version, &*info.resource, &*info.subresource, deprecation.removed];
+    metrics.deprecated.with(&labels).set(1);
 }
 
 /// The answer, counted when it is sent or dropped.

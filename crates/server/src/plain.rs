@@ -11,6 +11,7 @@ use crate::discovery;
 use crate::endpoint::{index, metrics};
 use crate::error::{Error, Result};
 use crate::metrics::SeriesLabels;
+use crate::negotiate;
 use crate::observe;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -56,7 +57,10 @@ pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts)
             Ok(metrics::answer(&server.metrics.registry))
         }
         "/version" | "/version/" if parts.method != Method::GET => Err(Error::MethodNotAllowed),
-        "/version" | "/version/" => Ok(json(StatusCode::OK, server.settings.version.to_json())),
+        "/version" | "/version/" => {
+            negotiate::has_one_of(&parts.headers, "application/json".to_owned())?;
+            Ok(json(StatusCode::OK, server.settings.version.to_json()))
+        }
         "/" | "/index.html" => Ok(json(StatusCode::OK, index::document(paths(facts)))),
         _ if !server.moments.mux_and_discovery_complete.has_happened() => Err(Error::NotComplete),
         _ => Err(Error::NoSuchPath),

@@ -83,6 +83,11 @@ fn failure(error: Error) -> (Failure, Extra) {
         Error::InvalidOptions { kind, errors } => status(Status::invalid("meta.k8s.io", kind, "", &errors)),
         Error::BadRevision(message) => status(Status::unclassified(500, &message)),
         Error::NotAcceptable(message) => status(with_reason(406, Reason::NotAcceptable, message)),
+        Error::NoRepresentation { available } => {
+            let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+            let response = ServerResponse { code: 406, message: &message, ..ServerResponse::default() };
+            status(Status::generic_server_response(&response))
+        }
         Error::UnsupportedMediaType(message) => {
             status(with_reason(415, Reason::UnsupportedMediaType, message))
         }

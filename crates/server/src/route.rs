@@ -13,6 +13,7 @@ use crate::chain::{Facts, Granted};
 use crate::discovery;
 use crate::error::{Error, Result};
 use crate::handler::{self, Call};
+use crate::negotiate;
 use crate::observe;
 use crate::plain;
 use crate::query::Query;
@@ -47,8 +48,23 @@ pub(crate) async fn route(
     };
     let query = Query::of(&parts.uri);
     let series = observe::series(&facts.server.metrics, info, parts, &query);
-    facts.warnings.extend(found.version().deprecation.map(str::to_owned));
+    if let Some(deprecation) = &found.version().deprecation {
+        let (version, kind) = (&found.version().api_version, &found.live.resource.kind);
+        facts.warnings.extend([deprecation.warning(version, kind)]);
+        observe::deprecated(&facts.server.metrics, info, deprecation);
+    }
     let call = Call { facts, user: granted.user, info, parts, query: &query, found };
+    let representation = match operation {
+        Operation::Connect(_) => Ok(()),
+        Operation::List | Operation::Watch => call.check_representation(negotiate::Address::Collection),
+        _ => call.check_representation(negotiate::Address::One),
+    };
+    let cbor = facts.server.settings.cbor;
+    let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
+    if let Err(error) = representation {
+        body.discard().await;
+        return Ok(observe::observed(facts, refused(error), series));
+    }
     let answered = match operation {
         Operation::Get => handler::get::get(&call).await,
         Operation::List => handler::list::list(&call).await,
@@ -69,8 +85,6 @@ pub(crate) async fn route(
             Box::pin(handler::delete_collection::delete_collection(&call, body)).await
         }
     };
-    let cbor = facts.server.settings.cbor;
-    let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
     let response = answered.unwrap_or_else(refused);
     Ok(observe::observed(facts, response, series))
 }

@@ -13,6 +13,10 @@ pub enum Tool {
     KubeApiserver,
     /// What upstream's server stores in.
     Etcd,
+    /// Upstream's controllers.
+    KubeControllerManager,
+    /// Upstream's scheduler.
+    KubeScheduler,
 }
 
 impl Tool {
@@ -41,6 +45,8 @@ impl Tool {
             Tool::Kubectl => "kubectl",
             Tool::KubeApiserver => "kube-apiserver",
             Tool::Etcd => "etcd",
+            Tool::KubeControllerManager => "kube-controller-manager",
+            Tool::KubeScheduler => "kube-scheduler",
         }
     }
 
@@ -49,6 +55,8 @@ impl Tool {
             Tool::Kubectl => "KEELSON_KUBECTL",
             Tool::KubeApiserver => "KEELSON_KUBE_APISERVER",
             Tool::Etcd => "KEELSON_ETCD",
+            Tool::KubeControllerManager => "KEELSON_KUBE_CONTROLLER_MANAGER",
+            Tool::KubeScheduler => "KEELSON_KUBE_SCHEDULER",
         }
     }
 }

@@ -57,8 +57,13 @@ pub const CHECKSUMS: [(&str, &str, &str); 3] = [
     ("go.etcd.io/etcd/server/v3", ETCD, "h1:U2strdSEy1U8qcSzRIdkYpvOPtBy/9i/IfaaCI9flZ4="),
 ];
 
-const PACKAGES: [&str; 3] =
-    ["go.etcd.io/etcd/server/v3", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kubectl"];
+const PACKAGES: [&str; 5] = [
+    "go.etcd.io/etcd/server/v3",
+    "k8s.io/kubernetes/cmd/kube-apiserver",
+    "k8s.io/kubernetes/cmd/kubectl",
+    "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "k8s.io/kubernetes/cmd/kube-scheduler",
+];
 
 /// Whether this machine has Go.
 pub fn is_there() -> bool {
@@ -141,6 +146,8 @@ fn package(tool: Tool) -> Result<&'static str> {
         Tool::Etcd => Ok(PACKAGES[0]),
         Tool::KubeApiserver => Ok(PACKAGES[1]),
         Tool::Kubectl => Ok(PACKAGES[2]),
+        Tool::KubeControllerManager => Ok(PACKAGES[3]),
+        Tool::KubeScheduler => Ok(PACKAGES[4]),
         Tool::Yardstick => bail!("data is not built"),
     }
 }

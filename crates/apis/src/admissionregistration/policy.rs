@@ -1,14 +1,20 @@
 //! ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules in CEL.
 
-use keelson_object::{Cell, Object};
+use std::collections::HashSet;
+
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
-use super::matching;
-use crate::shared::edit::part;
-use crate::shared::{spec_and_status, status};
+use super::{expressions, matching, rules};
+use crate::shared::edit::{is_set, part};
+use crate::shared::{conditions, spec_and_status, status};
 
-pub(crate) struct Policy;
+pub(crate) enum Policy {
+    Mutating,
+    Validating,
+}
 
 /// `rules` is how the policy calls what it counts.
 pub(crate) fn columns(rules: &str, count: fn(&Object) -> Cell) -> [Column; 4] {
@@ -60,6 +66,162 @@ impl Strategy for Policy {
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         matching::name_warnings(object)
     }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        self.check(object, None, errors);
+    }
+
+    /// Upstream: pkg/apis/admissionregistration/validation/validation.go, ValidateValidatingAdmissionPolicyUpdate,
+    /// ValidateMutatingAdmissionPolicyUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, Some(old), errors);
+    }
+
+    /// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateValidatingAdmissionPolicyStatus
+    /// (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let Some(status) = object.fields.map("status") else { return };
+        let at = Path::root("status");
+        let list_at = at.key("typeChecking.expressionWarnings");
+        let warnings = status.map("typeChecking").into_iter().flat_map(|it| it.maps("expressionWarnings"));
+        for (index, warning) in warnings.enumerate() {
+            let at = list_at.index(index);
+            if warning.str("warning").is_none_or(str::is_empty) {
+                errors.required(&at.key("warning"), "");
+            }
+            if warning.str("fieldRef").is_none_or(|it| it.trim().is_empty()) {
+                errors.required(&at.key("fieldRef"), "");
+            }
+        }
+        conditions::check(status.list("conditions"), &at.key("conditions"), errors);
+    }
+}
+
+const MAX_AUDIT_ANNOTATIONS: usize = 20;
+
+impl Policy {
+    /// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateValidatingAdmissionPolicySpec,
+    /// validateMutatingAdmissionPolicySpec (v1.36.4).
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let nothing = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&nothing);
+        let at = Path::root("spec");
+        if !is_set(spec, "failurePolicy") {
+            errors.required(&at.key("failurePolicy"), "");
+        }
+        rules::check_failure_policy(spec, &at, errors);
+        if let Some(kind) = spec.map("paramKind") {
+            check_param_kind(kind, &at.key("paramKind"), errors);
+        }
+        self.check_constraints(spec.map("matchConstraints"), &at.key("matchConstraints"), errors);
+        let is_same =
+            |old: &Map| ["paramKind", "matchConditions"].iter().all(|it| spec.get(it) == old.get(it));
+        if !old.and_then(|it| it.fields.map("spec")).is_some_and(is_same) {
+            expressions::check_match_conditions(spec, &at, errors);
+        }
+        expressions::check_variables(spec, &at, errors);
+        match self {
+            Policy::Mutating => check_mutations(spec, &at, errors),
+            Policy::Validating => check_validations(&object.meta.name, spec, &at, errors),
+        }
+    }
+
+    fn check_constraints(&self, constraints: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
+        let Some(constraints) = constraints else { return errors.required(at, "") };
+        rules::check_match_resources(constraints, at, errors);
+        if constraints.list("resourceRules").is_empty() {
+            errors.required(&at.key("resourceRules"), "");
+        }
+        if let Policy::Mutating = self {
+            rules::check_mutating_operations(constraints, at, errors);
+        }
+    }
+}
+
+fn check_mutations(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let list_at = at.key("mutations");
+    if spec.list("mutations").is_empty() {
+        errors.required(&list_at, "mutations must contain at least one item");
+    }
+    for (index, mutation) in spec.maps("mutations").enumerate() {
+        expressions::check_mutation(mutation, &list_at.index(index), errors);
+    }
+    match spec.str("reinvocationPolicy").unwrap_or_default() {
+        "" => errors.required(&at.key("reinvocationPolicy"), ""),
+        _ => rules::check_reinvocation_policy(spec, at, errors),
+    }
+}
+
+fn check_validations(name: &str, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let annotations = spec.list("auditAnnotations");
+    if spec.list("validations").is_empty() && annotations.is_empty() {
+        for list in ["validations", "auditAnnotations"] {
+            let detail = "validations or auditAnnotations must contain at least one item";
+            errors.required(&at.key(list), detail);
+        }
+    }
+    let list_at = at.key("validations");
+    for (index, validation) in spec.maps("validations").enumerate() {
+        expressions::check_validation(validation, &list_at.index(index), errors);
+    }
+    let list_at = at.key("auditAnnotations");
+    if annotations.len() > MAX_AUDIT_ANNOTATIONS {
+        let shown = Value::List(spec.maps("auditAnnotations").map(audit_form).collect());
+        let detail = format!("must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations");
+        errors.invalid(&list_at, &shown, detail);
+    }
+    let mut seen = HashSet::new();
+    for (index, annotation) in spec.maps("auditAnnotations").enumerate() {
+        let at = list_at.index(index);
+        expressions::check_audit(name, annotation, &at, errors);
+        let key = annotation.str("key").unwrap_or_default();
+        if !seen.insert(key) {
+            errors.duplicate(&at.key("key"), key);
+        }
+    }
+}
+
+/// As upstream prints it.
+fn audit_form(annotation: &Map) -> Value {
+    let fields = [("Key", "key"), ("ValueExpression", "valueExpression")];
+    let shown = fields.map(|(name, field)| (name.into(), annotation.str(field).unwrap_or_default().into()));
+    Value::Map(shown.into_iter().collect())
+}
+
+/// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateParamKind (v1.36.4).
+fn check_param_kind(param: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let version_at = at.key("apiVersion");
+    let joined = |text: &str, problems: &[String], errors: &mut FieldErrors| {
+        if !problems.is_empty() {
+            errors.invalid(&version_at, text, problems.join(","));
+        }
+    };
+    match param.str("apiVersion").unwrap_or_default() {
+        "" => errors.required(&version_at, ""),
+        text if text.matches('/').count() > 1 => {
+            errors.invalid(&version_at, text, format!("unexpected GroupVersion string: {text}"));
+        }
+        text => {
+            let (group, version) = text.split_once('/').unwrap_or(("", text));
+            if !group.is_empty() {
+                joined(group, &name_rules::dns1123_subdomain(group), errors);
+            }
+            match version {
+                "" => errors.invalid(&version_at, text, "version must be specified"),
+                _ => joined(version, &name_rules::dns1035_label(version), errors),
+            }
+        }
+    }
+    match param.str("kind").unwrap_or_default() {
+        "" => errors.required(&at.key("kind"), ""),
+        kind => {
+            let problems = name_rules::dns1035_label(&kind.to_lowercase());
+            if !problems.is_empty() {
+                let detail = "may have mixed case, but should otherwise match: ";
+                errors.invalid(&at.key("kind"), kind, format!("{detail}{}", problems.join(",")));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -71,8 +233,11 @@ mod tests {
 
     #[track_caller]
     fn check(kind: &str, spec: &str, expected: &str) {
-        let object =
-            decoded(&Policy, kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"));
+        let object = decoded(
+            &Policy::Validating,
+            kind,
+            &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"),
+        );
         let spec = object.fields.get("spec").cloned().unwrap_or_default();
         assert_eq!(spec, tree(expected), "{}", text(&spec));
     }
@@ -101,7 +266,8 @@ mod tests {
     fn the_status_is_not_for_everybody() {
         let policy =
             |spec: &str| format!(r#"{{"metadata": {{"name": "a"}}, "spec": {spec}, "status": {{}}}}"#);
-        let object = changed(&Policy, KIND, &policy("{}"), &policy(r#"{"variables": [{"name": "x"}]}"#));
+        let object =
+            changed(&Policy::Validating, KIND, &policy("{}"), &policy(r#"{"variables": [{"name": "x"}]}"#));
         assert!(!object.fields.contains("status"));
         assert_eq!(object.meta.generation, 2);
     }
@@ -111,7 +277,7 @@ mod tests {
         let columns = columns("Validations", |object| count(object, "validations"));
         let shown = |spec: &str| {
             let body = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-            cells(&columns, &decoded(&Policy, KIND, &body))
+            cells(&columns, &decoded(&Policy::Validating, KIND, &body))
         };
         assert_eq!(shown("{}"), ["a", "0", "<unset>", "-"]);
         let full = r#"{"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "validations": [{}, {}]}"#;

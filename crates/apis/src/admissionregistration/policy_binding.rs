@@ -1,13 +1,20 @@
 //! ValidatingAdmissionPolicyBinding and MutatingAdmissionPolicyBinding: where a policy holds.
 
-use keelson_object::{Cell, Map, Object, Value};
+use std::collections::HashSet;
+
+use keelson_object::selector::{name_rules, validate_label_selector};
+use keelson_object::view::strings;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use super::matching;
+use super::{matching, rules};
 use crate::shared::edit::part;
 
-pub(crate) struct PolicyBinding;
+pub(crate) enum PolicyBinding {
+    Mutating,
+    Validating,
+}
 
 pub(crate) fn columns() -> [Column; 4] {
     [
@@ -82,6 +89,85 @@ impl Strategy for PolicyBinding {
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         matching::name_warnings(object)
     }
+
+    /// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateValidatingAdmissionPolicyBindingSpec,
+    /// validateMutatingAdmissionPolicyBindingSpec (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let nothing = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&nothing);
+        let at = Path::root("spec");
+        match spec.str("policyName").unwrap_or_default() {
+            "" => errors.required(&at.key("policyName"), ""),
+            name => errors.invalid_each(&at.key("policyName"), name, name_rules::dns1123_subdomain(name)),
+        }
+        if let Some(param) = spec.map("paramRef") {
+            check_param_ref(param, &at.key("paramRef"), errors);
+        }
+        let resources = spec.map("matchResources");
+        if let Some(resources) = resources {
+            rules::check_match_resources(resources, &at.key("matchResources"), errors);
+        }
+        match self {
+            PolicyBinding::Validating => check_actions(spec, &at.key("validationActions"), errors),
+            PolicyBinding::Mutating => {
+                if let Some(resources) = resources {
+                    rules::check_mutating_operations(resources, &at.key("matchResources"), errors);
+                }
+            }
+        }
+    }
+}
+
+/// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateParamRef (v1.36.4).
+fn check_param_ref(param: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let name = param.str("name").unwrap_or_default();
+    let selector = param.map("selector");
+    let both = "name and selector are mutually exclusive";
+    if !name.is_empty() {
+        errors.invalid_each(&at.key("name"), name, name_rules::path_segment_name(name));
+        if selector.is_some() {
+            errors.forbidden(&at.key("name"), both);
+        }
+    }
+    match selector {
+        Some(selector) => {
+            validate_label_selector(selector, &at.key("selector"), errors);
+            if !name.is_empty() {
+                errors.forbidden(&at.key("selector"), both);
+            }
+        }
+        None if name.is_empty() => errors.required(at, "one of name or selector must be specified"),
+        None => {}
+    }
+    match param.str("parameterNotFoundAction").unwrap_or_default() {
+        "" => errors.required(&at.key("parameterNotFoundAction"), ""),
+        _ => rules::check_one_of(param, "parameterNotFoundAction", &["Deny", "Allow"], at, errors),
+    }
+}
+
+const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
+
+/// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateValidationActions (v1.36.4).
+fn check_actions(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let mut seen = HashSet::new();
+    for (index, action) in strings(spec, "validationActions").enumerate() {
+        let at = at.index(index);
+        if !ACTIONS.contains(&action) {
+            errors.not_supported(&at, action, &ACTIONS);
+        }
+        if !seen.insert(action) {
+            errors.duplicate(&at, action);
+        }
+    }
+    if seen.contains("Deny") && seen.contains("Warn") {
+        let shown = spec.get("validationActions").unwrap_or(&Value::Null);
+        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
+            API response and headers serves no purpose)";
+        errors.invalid(at, shown, detail);
+    }
+    if seen.is_empty() {
+        errors.required(at, "at least one validation action is required");
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +177,11 @@ mod tests {
 
     fn binding(version: &str, spec: &str) -> keelson_object::Object {
         let kind = format!("admissionregistration.k8s.io/{version} MutatingAdmissionPolicyBinding");
-        decoded(&PolicyBinding, &kind, &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"))
+        decoded(
+            &PolicyBinding::Mutating,
+            &kind,
+            &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"),
+        )
     }
 
     #[track_caller]

@@ -1,6 +1,8 @@
 //! MutatingWebhookConfiguration and ValidatingWebhookConfiguration: servers that are asked.
 
-use keelson_object::{Cell, Map, Object};
+mod validation;
+
+use keelson_object::{Cell, FieldErrors, Map, Object};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
@@ -42,6 +44,14 @@ impl Strategy for Webhooks {
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         matching::name_warnings(object)
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        validation::check(object, None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        validation::check(object, Some(old), errors);
     }
 }
 

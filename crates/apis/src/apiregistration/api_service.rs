@@ -1,12 +1,14 @@
 //! APIService: who answers for a version of a group.
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Path};
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
 use crate::shared::service_reference;
 use crate::shared::status;
+use crate::shared::webhook_client::check_port;
 
 pub(crate) struct ApiService;
 
@@ -70,16 +72,101 @@ impl Strategy for ApiService {
 
     /// Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go, ValidateAPIService (v1.36.4).
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let field = |name| object.fields.map("spec").and_then(|spec| spec.str(name)).unwrap_or_default();
-        let required = format!("{}.{}", field("version"), field("group"));
-        if object.meta.name != required {
-            let text = format!("must be `spec.version+\".\"+spec.group`: {required:?}");
-            errors.invalid(&Path::root("metadata").key("name"), object.meta.name.as_str(), text);
+        let nothing = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&nothing);
+        check_name(&object.meta.name, spec, errors);
+        let at = Path::root("spec");
+        check_spec(spec, &at, errors);
+        match spec.map("service") {
+            Some(service) => check_remote(spec, service, &at, errors),
+            None => check_local(spec, &at, errors),
+        }
+    }
+
+    /// Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go, ValidateAPIServiceStatus (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let list_at = Path::root("status.conditions");
+        let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
+        for (index, condition) in conditions.enumerate() {
+            let status = condition.str("status").unwrap_or_default();
+            if !STATUSES.contains(&status) {
+                errors.not_supported(&list_at.index(index).key("status"), status, &STATUSES);
+            }
         }
     }
 
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
+    }
+}
+
+const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+const MAX_GROUP_PRIORITY: i64 = 20000;
+const MAX_VERSION_PRIORITY: i64 = 1000;
+
+/// The name is version and group.
+fn check_name(name: &str, spec: &Map, errors: &mut FieldErrors) {
+    let field = |name| spec.str(name).unwrap_or_default();
+    let is_it =
+        name.strip_prefix(field("version")).and_then(|it| it.strip_prefix('.')) == Some(field("group"));
+    // What cannot stand in a path has been told already.
+    if !is_it && name_rules::path_segment_name(name).is_empty() {
+        let required = format!("{}.{}", field("version"), field("group"));
+        let text = format!("must be `spec.version+\".\"+spec.group`: {required:?}");
+        errors.invalid(&Path::root("metadata").key("name"), name, text);
+    }
+}
+
+fn check_spec(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let (group, version) = (spec.str("group").unwrap_or_default(), spec.str("version").unwrap_or_default());
+    match group {
+        "" if version == "v1" => {}
+        "" => {
+            let text = "only v1 may have an empty group and it better be legacy kube";
+            errors.required(&at.key("group"), text);
+        }
+        _ => errors.invalid_each(&at.key("group"), group, name_rules::dns1123_subdomain(group)),
+    }
+    errors.invalid_each(&at.key("version"), version, name_rules::dns1035_label(version));
+    for (field, max) in
+        [("groupPriorityMinimum", MAX_GROUP_PRIORITY), ("versionPriority", MAX_VERSION_PRIORITY)]
+    {
+        let priority = spec.int(field).unwrap_or_default();
+        if !(1..=max).contains(&priority) {
+            errors.invalid(&at.key(field), priority, format!("must be positive and less than {max}"));
+        }
+    }
+}
+
+/// How many bytes `caBundle` has when it is decoded.
+fn bundle_size(spec: &Map) -> usize {
+    let text = spec.str("caBundle").unwrap_or_default();
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    (text.len() / 4 * 3).saturating_sub(padding)
+}
+
+fn check_local(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let size = bundle_size(spec);
+    if size > 0 {
+        let shown = format!("{size} bytes");
+        errors.invalid(&at.key("caBundle"), &*shown, "local APIServices may not have a caBundle");
+    }
+    if spec.bool("insecureSkipTLSVerify") == Some(true) {
+        let text = "local APIServices may not have insecureSkipTLSVerify";
+        errors.invalid(&at.key("insecureSkipTLSVerify"), true, text);
+    }
+}
+
+fn check_remote(spec: &Map, service: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let service_at = at.key("service");
+    for field in ["namespace", "name"] {
+        if service.get(field).is_none_or(Value::is_empty) {
+            errors.required(&service_at.key(field), "");
+        }
+    }
+    check_port(service.int("port").unwrap_or_default(), &service_at.key("port"), errors);
+    if spec.bool("insecureSkipTLSVerify") == Some(true) && bundle_size(spec) > 0 {
+        errors.invalid(&at.key("insecureSkipTLSVerify"), true, "may not be true if caBundle is present");
     }
 }
 
@@ -96,8 +183,8 @@ fn local(context: &Context) -> Map {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApiService, columns};
-    use crate::shared::testing::{cells, created, errors_of, text, tree};
+    use super::{ApiService, bundle_size, columns};
+    use crate::shared::testing::{cells, created, text, tree};
 
     const KIND: &str = "apiregistration.k8s.io/v1 APIService";
 
@@ -129,11 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_version_and_group() {
-        assert_eq!(errors_of(&ApiService, KIND, &service("")), [] as [&str; 0]);
-        assert_eq!(
-            errors_of(&ApiService, KIND, &service("").replace("v1.a", "v2.a")),
-            [r#"metadata.name: Invalid value: "v2.a": must be `spec.version+"."+spec.group`: "v1.a""#]
-        );
+    fn the_size_of_a_bundle_is_told_without_decoding_it() {
+        let check = |text: &str, expected| {
+            let spec = tree(&format!(r#"{{"caBundle": "{text}"}}"#));
+            assert_eq!(bundle_size(spec.as_map().unwrap()), expected, "{text}");
+        };
+        check("", 0);
+        check("YQ==", 1);
+        check("YWI=", 2);
+        check("YWJj", 3);
+        check("YWJjZA==", 4);
     }
 }

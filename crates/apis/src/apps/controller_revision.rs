@@ -1,7 +1,30 @@
 //! ControllerRevision: a state that a controller can come back to.
 
-use keelson_object::{Cell, Object};
-use keelson_registry::Column;
+use keelson_object::{Cell, FieldErrors, Object, Path, Value};
+use keelson_registry::{Column, Context, Strategy};
+
+use crate::shared::immutable;
+
+pub(crate) struct ControllerRevision;
+
+impl Strategy for ControllerRevision {
+    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateControllerRevisionCreate (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        errors.non_negative(&Path::root("revision"), object.fields.int("revision"));
+        let at = Path::root("data");
+        match object.fields.get("data") {
+            None | Some(Value::Null) => errors.required(&at, "data is mandatory"),
+            Some(Value::Map(_)) => {}
+            Some(_) => errors.required(&at, "data must be a valid JSON object"),
+        }
+    }
+
+    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateControllerRevisionUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        errors.non_negative(&Path::root("revision"), object.fields.int("revision"));
+        immutable::check(&object.fields, &old.fields, "data", &Path::empty(), errors);
+    }
+}
 
 pub(crate) fn columns() -> [Column; 4] {
     [

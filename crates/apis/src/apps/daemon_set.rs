@@ -1,12 +1,16 @@
 //! DaemonSet: a pod on every node.
 
-use keelson_object::{Cell, Object, Value};
+mod rules;
+
+use keelson_object::{Cell, FieldErrors, Object, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::fill;
-use crate::shared::{pod_template, spec_and_status, status, workload_columns};
+use crate::shared::pod_template::{self, Gates};
+use crate::shared::{spec_and_status, status, workload_columns, workload_rules};
 
-pub(crate) struct DaemonSet;
+/// Daemon sets, as far as features are on.
+pub(crate) struct DaemonSet(pub(crate) Gates);
 
 /// Where the count of the changes of the template is kept since it is no field any more.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -53,12 +57,14 @@ impl Strategy for DaemonSet {
     /// Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
+        workload_rules::drop_disabled(&self.0, object, None);
         let given = template_generation(object);
         set_template_generation(object, given.max(1));
     }
 
     /// Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        workload_rules::drop_disabled(&self.0, object, Some(old));
         spec_and_status::prepare_update(object, old);
         let changed = object.fields.at("spec.template") != old.fields.at("spec.template");
         set_template_generation(object, template_generation(old) + i64::from(changed));
@@ -67,6 +73,19 @@ impl Strategy for DaemonSet {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::take(object, old);
         set_template_generation(object, template_generation(old));
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object, None, (template_generation(object), &self.0), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check_update(object, old, errors);
+        rules::check(object, Some(old), (template_generation(object), &self.0), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object, old, errors);
     }
 }
 
@@ -85,11 +104,12 @@ mod tests {
     use keelson_registry::Strategy;
 
     use super::{DaemonSet, TEMPLATE_GENERATION, node_selector};
+    use crate::shared::pod_template::Gates;
     use crate::shared::testing::{context, decoded, text};
 
     fn daemon_set(spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        decoded(&DaemonSet, "apps/v1 DaemonSet", &text)
+        decoded(&DaemonSet(Gates::default()), "apps/v1 DaemonSet", &text)
     }
 
     #[track_caller]
@@ -116,7 +136,7 @@ mod tests {
         let context = context();
         let mut old = daemon_set("{}");
         old.fields.map_mut("status").set("numberReady", 3);
-        DaemonSet.prepare_create(&context, &mut old);
+        DaemonSet(Gates::default()).prepare_create(&context, &mut old);
         let counts = |object: &Object| {
             let annotation = object.meta.annotations.get(TEMPLATE_GENERATION).map(str::to_owned);
             (object.meta.generation, annotation.unwrap_or_default())
@@ -126,7 +146,7 @@ mod tests {
         let updated = |spec: &str| {
             let mut object = daemon_set(spec);
             object.meta.generation = old.meta.generation;
-            DaemonSet.prepare_update(&context, &mut object, &old);
+            DaemonSet(Gates::default()).prepare_update(&context, &mut object, &old);
             counts(&object)
         };
         assert_eq!(updated("{}"), (1, "1".to_owned()));
@@ -137,20 +157,20 @@ mod tests {
     #[test]
     fn whoever_writes_a_set_owns_the_annotation() {
         let mut object = daemon_set("{}");
-        DaemonSet.fill_owned(&mut object);
+        DaemonSet(Gates::default()).fill_owned(&mut object);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("0"));
         object.meta.annotations.set(TEMPLATE_GENERATION, "7");
-        DaemonSet.fill_owned(&mut object);
+        DaemonSet(Gates::default()).fill_owned(&mut object);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("7"));
     }
 
     #[test]
     fn a_status_update_cannot_move_the_annotation() {
         let (context, mut old) = (context(), daemon_set("{}"));
-        DaemonSet.prepare_create(&context, &mut old);
+        DaemonSet(Gates::default()).prepare_create(&context, &mut old);
         let mut object = daemon_set(r#"{"minReadySeconds": 5}"#);
         object.fields.map_mut("status").set("numberReady", 3);
-        DaemonSet.prepare_status_update(&context, &mut object, &old);
+        DaemonSet(Gates::default()).prepare_status_update(&context, &mut object, &old);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("1"));
         assert_eq!(object.fields.get("spec"), old.fields.get("spec"));
         assert_eq!(object.fields.at("status.numberReady"), Some(&3.into()));

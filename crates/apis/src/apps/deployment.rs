@@ -4,16 +4,32 @@ mod strategy_rules;
 #[cfg(test)]
 mod tests;
 
-use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path, View};
+use keelson_object::{Cell, FieldErrors, Map, Object, ObjectMeta, Path};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
-use keelson_views::apps_v1::DeploymentSpec;
 
+use crate::catalog::Settings;
 use crate::shared::cells::number;
 use crate::shared::edit::fill;
-use crate::shared::{name_warning, pod_template, spec_and_status, status, workload_columns, workload_rules};
+use crate::shared::gated::{Feature, Off};
+use crate::shared::pod_template::{self, Gates, PodRules};
+use crate::shared::read::sub;
+use crate::shared::{
+    counts, immutable, name_warning, read, spec_and_status, status, workload_columns, workload_rules,
+};
 
-pub(crate) struct Deployment;
+/// Deployments, as far as features are on.
+pub(crate) struct Deployment {
+    gates: Gates,
+    off: Off,
+}
+
+/// Upstream: pkg/registry/apps/deployment/strategy.go, dropDisabledStatusFields (v1.36.4).
+pub(super) const STATUS_FEATURES: [Feature; 1] = [Feature {
+    gates: &["DeploymentReplicaSetTerminatingReplicas"],
+    paths: &["status.terminatingReplicas"],
+    signs: &[],
+}];
 
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
@@ -58,10 +74,12 @@ impl Strategy for Deployment {
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
+        workload_rules::drop_disabled(&self.gates, object, None);
     }
 
     /// Upstream: pkg/registry/apps/deployment/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        workload_rules::drop_disabled(&self.gates, object, Some(old));
         spec_and_status::prepare_update(object, old);
         if object.meta.annotations != old.meta.annotations {
             object.meta.generation = old.meta.generation + 1;
@@ -72,6 +90,7 @@ impl Strategy for Deployment {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::take(object, old);
         object.meta.labels = old.meta.labels.clone();
+        self.off.drop_new(&mut object.fields, Some(&old.fields));
     }
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
@@ -79,19 +98,30 @@ impl Strategy for Deployment {
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let at = Path::root("spec");
-        match object.fields.map("spec") {
-            Some(spec) => validate_spec(spec, &at, errors),
-            None => errors.required(&at, ""),
-        }
+        self.check(object, None, errors);
     }
 
-    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        self.validate(context, object, errors);
-        let selector = |object: &Object| object.fields.at("spec.selector").cloned().unwrap_or_default();
-        if selector(object) != selector(old) {
-            errors.invalid(&Path::root("spec").key("selector"), &selector(object), "field is immutable");
-        }
+    /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, Some(old), errors);
+        let (spec, old) = (sub(&object.fields, "spec"), sub(&old.fields, "spec"));
+        immutable::check(spec, old, "selector", &Path::root("spec"), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        validate_status(sub(&object.fields, "status"), sub(&old.fields, "status"), errors);
+    }
+}
+
+impl Deployment {
+    pub(crate) fn new(settings: &Settings) -> Deployment {
+        Deployment { gates: Gates::of(settings), off: Off::of(settings, &STATUS_FEATURES) }
+    }
+
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let rollback = object.meta.annotations.get(ROLLBACK_TO).and_then(|it| it.parse().ok());
+        let rules = workload_rules::template_rules(&self.gates, old);
+        validate_spec(sub(&object.fields, "spec"), rollback, &rules, errors);
     }
 }
 
@@ -109,18 +139,38 @@ fn settle_rollback(meta: &mut ObjectMeta) {
 }
 
 /// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec (v1.36.4).
-fn validate_spec(map: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let spec = DeploymentSpec::over(map);
-    errors.non_negative(&at.key("replicas"), spec.replicas());
-    workload_rules::check(map, at, errors);
-    strategy_rules::check(map.map("strategy").unwrap_or(&Map::new()), &at.key("strategy"), errors);
-    errors.non_negative(&at.key("minReadySeconds"), spec.min_ready_seconds());
-    errors.non_negative(&at.key("revisionHistoryLimit"), spec.revision_history_limit());
-    errors.non_negative(&at.key("progressDeadlineSeconds"), spec.progress_deadline_seconds());
-    let ready_after = spec.min_ready_seconds().unwrap_or_default();
-    if let Some(deadline) = spec.progress_deadline_seconds()
-        && deadline <= ready_after
+fn validate_spec(spec: &Map, rollback: Option<i64>, rules: &PodRules, errors: &mut FieldErrors) {
+    let at = Path::root("spec");
+    errors.non_negative(&at.key("replicas"), spec.int("replicas"));
+    workload_rules::check(spec, rules, &at, errors);
+    strategy_rules::check(sub(spec, "strategy"), &at.key("strategy"), errors);
+    counts::check_non_negative(spec, &["minReadySeconds", "revisionHistoryLimit"], &at, errors);
+    errors.non_negative(&at.key("rollback.version"), rollback);
+    let (deadline_at, deadline) = (at.key("progressDeadlineSeconds"), spec.int("progressDeadlineSeconds"));
+    errors.non_negative(&deadline_at, deadline);
+    if let Some(deadline) = deadline
+        && deadline <= read::number(spec, "minReadySeconds")
     {
-        errors.invalid(&at.key("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds");
+        errors.invalid(&deadline_at, deadline, "must be greater than minReadySeconds");
     }
+}
+
+/// Upstream: pkg/apis/apps/validation/validation.go, ValidateDeploymentStatusUpdate (v1.36.4).
+fn validate_status(status: &Map, old: &Map, errors: &mut FieldErrors) {
+    const COUNTS: [&str; 8] = [
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    ];
+    let at = Path::root("status");
+    counts::check_non_negative(status, &COUNTS, &at, errors);
+    let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    counts::check_at_most(status, &parts, ("replicas", "status.replicas"), &at, errors);
+    counts::check_at_most(status, &["availableReplicas"], ("readyReplicas", "readyReplicas"), &at, errors);
+    counts::check_collisions(status, old, &at, errors);
 }

@@ -1,18 +1,24 @@
 //! StatefulSet: pods with names and volumes that stay.
 
-use keelson_object::{Cell, Map, Object};
+mod rules;
+
+use keelson_object::{Cell, FieldErrors, Map, Object};
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::catalog::Settings;
 use crate::shared::cells::number;
 use crate::shared::edit::{fill, part, parts};
 use crate::shared::gated::{Feature, Off};
-use crate::shared::{claim, pod_template, spec_and_status, workload_columns};
+use crate::shared::pod_template::{self, Gates};
+use crate::shared::read::sub;
+use crate::shared::{claim, spec_and_status, workload_columns, workload_rules};
+use rules::Tolerance;
 
 pub(crate) struct StatefulSet {
     /// Whether more than one pod may be down during an update.
     max_unavailable: bool,
     off: Off,
+    gates: Gates,
 }
 
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
@@ -52,11 +58,13 @@ impl Strategy for StatefulSet {
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
         self.off.drop_new(&mut object.fields, None);
+        workload_rules::drop_disabled(&self.gates, object, None);
     }
 
     /// Upstream: pkg/registry/apps/statefulset/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         self.off.drop_new(&mut object.fields, Some(&old.fields));
+        workload_rules::drop_disabled(&self.gates, object, Some(old));
         spec_and_status::prepare_update(object, old);
     }
 
@@ -68,6 +76,20 @@ impl Strategy for StatefulSet {
         vec![format!("spec.revisionHistoryLimit: {text}")]
     }
 
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let rules = workload_rules::template_rules(&self.gates, None);
+        rules::check(sub(&object.fields, "spec"), &rules, Tolerance::default(), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let rules = workload_rules::template_rules(&self.gates, Some(old));
+        rules::check_update(sub(&object.fields, "spec"), sub(&old.fields, "spec"), &rules, errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object, old, errors);
+    }
+
     fn name_rule(&self) -> NameRule {
         NameRule::Label
     }
@@ -75,7 +97,11 @@ impl Strategy for StatefulSet {
 
 impl StatefulSet {
     pub(crate) fn new(settings: &Settings) -> StatefulSet {
-        StatefulSet { max_unavailable: settings.is_on(MAX_UNAVAILABLE), off: Off::of(settings, &FEATURES) }
+        StatefulSet {
+            max_unavailable: settings.is_on(MAX_UNAVAILABLE),
+            off: Off::of(settings, &FEATURES),
+            gates: Gates::of(settings),
+        }
     }
 
     /// Only who does not name a type gets the parameters of the usual one.

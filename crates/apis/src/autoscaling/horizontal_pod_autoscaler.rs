@@ -3,22 +3,30 @@
 mod behavior;
 mod columns;
 mod conversion;
+mod metric_rules;
 mod metrics;
+mod rules;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use columns::columns;
 pub(crate) use conversion::CONVERSION;
 
-use keelson_object::{Map, Object, Value};
+use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Context, Strategy};
 
 use crate::catalog::Settings;
 use crate::shared::edit::part;
 use crate::shared::gated::{Feature, Off};
-use crate::shared::status;
+use crate::shared::read::sub;
+use crate::shared::{counts, status};
 
-pub(crate) struct HorizontalPodAutoscaler(Off);
+/// Autoscalers, as far as features are on.
+pub(crate) struct HorizontalPodAutoscaler {
+    off: Off,
+    /// Whether everything may be scaled away.
+    may_be_zero: bool,
+}
 
 /// Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, dropDisabledFields (v1.36.4).
 const FEATURES: [Feature; 1] = [Feature {
@@ -53,18 +61,35 @@ impl Strategy for HorizontalPodAutoscaler {
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         status::clear(object);
-        self.0.drop_new(&mut object.fields, None);
+        self.off.drop_new(&mut object.fields, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::keep(object, old);
-        self.0.drop_new(&mut object.fields, Some(&old.fields));
+        self.off.drop_new(&mut object.fields, Some(&old.fields));
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let spec = sub(&object.fields, "spec");
+        rules::check(spec, rules::bounds(spec, None, self.may_be_zero), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let (spec, old) = (sub(&object.fields, "spec"), sub(&old.fields, "spec"));
+        rules::check(spec, rules::bounds(spec, Some(old), self.may_be_zero), errors);
+    }
+
+    /// Upstream: pkg/apis/autoscaling/validation/validation.go, ValidateHorizontalPodAutoscalerStatusUpdate (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let fields = ["currentReplicas", "desiredReplicas"];
+        counts::check_non_negative(sub(&object.fields, "status"), &fields, &Path::root("status"), errors);
     }
 }
 
 impl HorizontalPodAutoscaler {
     pub(crate) fn new(settings: &Settings) -> HorizontalPodAutoscaler {
-        HorizontalPodAutoscaler(Off::of(settings, &FEATURES))
+        let may_be_zero = settings.is_on("HPAScaleToZero");
+        HorizontalPodAutoscaler { off: Off::of(settings, &FEATURES), may_be_zero }
     }
 }
 

@@ -1,15 +1,22 @@
 //! CronJob: jobs at certain times.
 
+mod rules;
+mod schedule;
+mod time_zone;
+
 use keelson_object::scalar::Time;
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use super::job;
 use crate::shared::cells::{boolean, text};
-use crate::shared::edit::fill;
+use crate::shared::edit::{fill, part};
+use crate::shared::pod_template::Gates;
+use crate::shared::read::{NOTHING, sub};
 use crate::shared::{name_warning, spec_and_status, workload_columns};
 
-pub(crate) struct CronJob;
+/// Cron jobs, as far as features are on.
+pub(crate) struct CronJob(pub(crate) Gates);
 
 /// The path is upstream's.
 const ZONE_IN_SCHEDULE: &str = "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
@@ -55,8 +62,11 @@ fn last_schedule(object: &Object) -> Cell {
 }
 
 fn containers(object: &Object, field: &str) -> Cell {
-    let spec = object.fields.at("spec.jobTemplate.spec.template.spec").and_then(Value::as_map);
-    workload_columns::containers(spec, field)
+    workload_columns::containers(pod(object), field)
+}
+
+fn pod(object: &Object) -> Option<&Map> {
+    object.fields.at("spec.jobTemplate.spec.template.spec").and_then(Value::as_map)
 }
 
 fn selector(object: &Object) -> Cell {
@@ -77,10 +87,20 @@ impl Strategy for CronJob {
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
+        self.drop_disabled(object, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        self.drop_disabled(object, Some(old));
         spec_and_status::prepare_update(object, old);
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check_new(object, &self.0, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check(sub(&object.fields, "spec"), Some(sub(&old.fields, "spec")), &self.0, errors);
     }
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
@@ -95,16 +115,27 @@ impl Strategy for CronJob {
     }
 }
 
+impl CronJob {
+    fn drop_disabled(&self, object: &mut Object, old: Option<&Object>) {
+        let job = part(&mut object.fields, "spec").and_then(|it| part(it, "jobTemplate"));
+        let template = job.and_then(|it| part(it, "spec")).and_then(|it| part(it, "template"));
+        if let Some(spec) = template.and_then(|it| part(it, "spec")) {
+            self.0.drop(spec, old.map(|old| pod(old).unwrap_or(&NOTHING)));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use keelson_object::{Cell, Object};
 
     use super::{CronJob, active, containers, last_schedule, selector, suspend, time_zone};
+    use crate::shared::pod_template::Gates;
     use crate::shared::testing::{decoded, text, tree};
 
     fn cron_job(spec: &str) -> Object {
         let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        decoded(&CronJob, "batch/v1 CronJob", &text)
+        decoded(&CronJob(Gates::default()), "batch/v1 CronJob", &text)
     }
 
     #[track_caller]

@@ -1,19 +1,38 @@
 //! Job: pods that run until enough of them have succeeded.
 
 mod columns;
+mod failure_policy;
+mod indexes;
+mod rules;
+mod status_rules;
+mod success_policy;
 #[cfg(test)]
 mod tests;
+mod update_rules;
 
 pub(crate) use columns::columns;
+pub(super) use rules::check_spec;
 
-use keelson_object::{Map, Object, SelectableField, Value};
+use keelson_object::{FieldErrors, Map, Object, SelectableField, Value};
 use keelson_registry::options::{DeleteOptions, Propagation};
 use keelson_registry::{Context, Strategy};
 
+use crate::catalog::Settings;
 use crate::shared::edit::{fill, is_set, part, parts};
-use crate::shared::{name_warning, pod_template, spec_and_status, status};
+use crate::shared::pod_template::{self, Gates};
+use crate::shared::read::{given, sub};
+use crate::shared::{name_warning, spec_and_status, status, workload_rules};
+use rules::Labels;
+use update_rules::Mutable;
 
-pub(crate) struct Job;
+/// Jobs, as far as features are on.
+pub(crate) struct Job {
+    gates: Gates,
+    /// Whether containers of a job that waits may get other resources.
+    mutable_resources: bool,
+    /// Whether a job that waits again may be sent elsewhere, and not only one that never began.
+    mutable_scheduling: bool,
+}
 
 /// What a job retries as often as it has indexes: the largest number there is.
 const UNLIMITED: i64 = i32::MAX as i64;
@@ -72,10 +91,12 @@ impl Strategy for Job {
             inherit_labels(object);
         }
         spec_and_status::prepare_create(object);
+        workload_rules::drop_disabled(&self.gates, object, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         inherit_labels(object);
+        workload_rules::drop_disabled(&self.gates, object, Some(old));
         spec_and_status::prepare_update(object, old);
     }
 
@@ -83,6 +104,29 @@ impl Strategy for Job {
         inherit_labels(object);
         status::take(object, old);
         inherit_labels(object);
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let mut found = FieldErrors::default();
+        let rules = workload_rules::template_rules(&self.gates, None);
+        rules::check_selecting(sub(&object.fields, "spec"), None, &rules, &mut found);
+        rules::check(object, Labels::Prefixed, &found, errors);
+    }
+
+    /// Upstream: pkg/registry/batch/job/strategy.go, ValidateUpdate (v1.36.4), which says twice what is wrong with
+    /// the spec.
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let mut found = FieldErrors::default();
+        let old_spec = sub(&old.fields, "spec");
+        let rules = workload_rules::template_rules(&self.gates, Some(old));
+        rules::check_selecting(sub(&object.fields, "spec"), Some(old_spec), &rules, &mut found);
+        rules::check(object, rules::labels_of(old_spec), &found, errors);
+        found.iter().for_each(|error| errors.push(error.clone()));
+        update_rules::check(object, old, self.mutable(old), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        status_rules::check(object, old, errors);
     }
 
     fn unknown_field(&self, label: &str) -> Option<String> {
@@ -102,6 +146,30 @@ impl Strategy for Job {
         let mut warnings = name_warning::on_create(object);
         warnings.extend(object.fields.map("spec").and_then(|spec| too_many_indexes(spec, "spec")));
         warnings
+    }
+}
+
+impl Job {
+    pub(crate) fn new(settings: &Settings) -> Job {
+        Job {
+            gates: Gates::of(settings),
+            mutable_resources: settings.is_on("MutablePodResourcesForSuspendedJobs"),
+            mutable_scheduling: settings.is_on("MutableSchedulingDirectivesForSuspendedJobs"),
+        }
+    }
+
+    /// Upstream: pkg/registry/batch/job/strategy.go, validationOptionsForJob (v1.36.4).
+    fn mutable(&self, old: &Object) -> Mutable {
+        let at_rest = update_rules::is_at_rest(old);
+        let never_began = given(sub(&old.fields, "status"), "startTime").is_none();
+        Mutable {
+            resources: self.mutable_resources && at_rest,
+            scheduling: if self.mutable_scheduling {
+                at_rest
+            } else {
+                update_rules::is_suspended(old) && never_began
+            },
+        }
     }
 }
 
@@ -144,9 +212,11 @@ fn generate_selector(object: &mut Object) {
             }
         }
     }
+    labels.sort_keys();
     let selected = spec.map_mut("selector").map_mut("matchLabels");
     if !selected.contains(CONTROLLER_UID) {
         selected.push_new(CONTROLLER_UID, uid);
+        selected.sort_keys();
     }
 }
 

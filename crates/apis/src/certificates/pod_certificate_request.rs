@@ -1,10 +1,14 @@
 //! PodCertificateRequest: a node wants a certificate for a pod.
 
-use keelson_object::{Cell, Object};
+mod creation;
+mod decision;
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::status;
+use decision::Change;
 
 pub(crate) struct PodCertificateRequest;
 
@@ -56,6 +60,35 @@ impl Strategy for PodCertificateRequest {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        creation::check(object.fields.map("spec").unwrap_or(&Map::new()), errors);
+    }
+
+    /// Upstream: pkg/apis/certificates/validation/validation.go, ValidatePodCertificateRequestUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let spec = object.fields.get("spec");
+        if spec != old.fields.get("spec") {
+            errors.invalid(&Path::root("spec"), spec.unwrap_or(&Value::Null), "field is immutable");
+        }
+    }
+
+    fn validate_status_update(
+        &self,
+        context: &Context,
+        object: &Object,
+        old: &Object,
+        errors: &mut FieldErrors,
+    ) {
+        let nothing = Map::new();
+        let change = Change {
+            spec: old.fields.map("spec").unwrap_or(&nothing),
+            new: object.fields.map("status").unwrap_or(&nothing),
+            old: old.fields.map("status").unwrap_or(&nothing),
+            now: context.now(),
+        };
+        change.check(errors);
     }
 }
 

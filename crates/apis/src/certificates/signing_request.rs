@@ -3,14 +3,16 @@
 mod conditions;
 #[cfg(test)]
 mod tests;
+mod validation;
 
 use keelson_object::scalar::Time;
-use keelson_object::{Cell, Object};
+use keelson_object::{Cell, FieldErrors, Object};
 use keelson_registry::column::human_age;
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::user_info;
+use validation::Written;
 
 pub(crate) struct SigningRequest;
 
@@ -93,6 +95,22 @@ impl Strategy for SigningRequest {
             }
             None => {}
         }
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        validation::check(object, None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        validation::check_change(object, old, Written::Main, errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        validation::check_change(object, old, Written::Status, errors);
+    }
+
+    fn validate_part_update(&self, _: &'static str, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        validation::check_change(object, old, Written::Approval, errors);
     }
 
     /// Upstream: pkg/apis/certificates/validation/validation.go, ValidateCertificateRequestName (v1.36.4).

@@ -1,12 +1,16 @@
 //! Lease: who holds something, and until when.
 
-use keelson_object::Object;
+use keelson_object::selector::name_rules;
+use keelson_object::{FieldErrors, Map, Object, Path};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
 use crate::shared::gated::{Feature, Off};
 
 pub(crate) struct Lease(Off);
+
+/// The one way in which Kubernetes itself picks a holder.
+pub(super) const OLDEST_EMULATION_VERSION: &str = "OldestEmulationVersion";
 
 /// What only a server that picks the holder understands.
 const FEATURES: [Feature; 2] = [election(&["spec.strategy"]), election(&["spec.preferredHolder"])];
@@ -27,6 +31,37 @@ impl Strategy for Lease {
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         self.0.drop_new(&mut object.fields, Some(&old.fields));
+    }
+
+    /// Upstream: pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let (at, empty) = (Path::root("spec"), Map::new());
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        if let Some(seconds) = spec.int("leaseDurationSeconds") {
+            errors.positive(&at.key("leaseDurationSeconds"), seconds);
+        }
+        errors.non_negative(&at.key("leaseTransitions"), spec.int("leaseTransitions"));
+        if let Some(strategy) = spec.str("strategy") {
+            check_strategy(strategy, &at.key("strategy"), errors);
+        }
+        let is_said = |field| spec.str(field).is_some_and(|it| !it.is_empty());
+        if is_said("preferredHolder") && !is_said("strategy") {
+            let detail = "may only be specified if `strategy` is defined";
+            errors.forbidden(&at.key("preferredHolder"), detail);
+        }
+    }
+}
+
+/// Checks how a holder is picked, here and in candidates.
+///
+/// Upstream: pkg/apis/coordination/validation/validation.go, ValidateCoordinatedLeaseStrategy (v1.36.4), which names
+/// the field twice.
+pub(super) fn check_strategy(strategy: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    let at = at.key("strategy");
+    if strategy.contains('/') {
+        errors.invalid_each(&at, strategy, name_rules::qualified_name(strategy));
+    } else if strategy != OLDEST_EMULATION_VERSION {
+        errors.not_supported(&at, strategy, &[OLDEST_EMULATION_VERSION]);
     }
 }
 

@@ -13,12 +13,6 @@ pub(crate) struct Endpoints {
     strictness: Strictness,
 }
 
-/// What users of Endpoints are told.
-///
-/// Upstream: core/v1/lifecycle.go, Endpoints (v1.36.4).
-pub(crate) const DEPRECATION: &str =
-    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-
 /// Who keeps endpoints.
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpoint-controller";

@@ -1,8 +1,42 @@
 //! Event: something that happened to an object. Events live for an hour.
 
+mod rules;
+
 use keelson_object::scalar::{MicroTime, Time};
-use keelson_object::{Cell, Map, Object, SelectableField, SmolStr, Value};
-use keelson_registry::{Column, Resource};
+use keelson_object::{Cell, FieldErrors, Map, Object, SelectableField, SmolStr, Value};
+use keelson_registry::{Column, Context, NameRule, Resource, Strategy};
+
+/// Events, as the group takes them through which they come.
+pub(crate) enum Event {
+    /// The core group takes what it always took.
+    Core,
+    /// `events.k8s.io` is strict.
+    Events,
+}
+
+impl Strategy for Event {
+    /// The core group does not look at names.
+    fn name_rule(&self) -> NameRule {
+        match self {
+            Event::Core => NameRule::PathSegment,
+            Event::Events => NameRule::Subdomain,
+        }
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object, self, errors);
+        if matches!(self, Event::Events) {
+            rules::check_strictly(object, errors);
+        }
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check(object, self, errors);
+        if matches!(self, Event::Events) {
+            rules::check_kept(object, old, errors);
+        }
+    }
+}
 
 pub(crate) fn columns() -> [Column; 10] {
     [
@@ -90,18 +124,12 @@ fn count(object: &Object) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use keelson_registry::Strategy;
-
-    use super::columns;
+    use super::{Event, columns};
     use crate::shared::testing::{cells, decoded};
-
-    struct Event;
-
-    impl Strategy for Event {}
 
     #[test]
     fn a_row_tells_what_happened_to_what() {
-        let row = |text: &str| cells(&columns(), &decoded(&Event, "v1 Event", text));
+        let row = |text: &str| cells(&columns(), &decoded(&Event::Core, "v1 Event", text));
         let old = row(
             r#"{"metadata": {"name": "e"}, "type": "Normal", "reason": "Started", "message": " hello ", "count": 3,
                 "involvedObject": {"kind": "Pod", "name": "a", "fieldPath": "spec"},

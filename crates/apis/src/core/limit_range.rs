@@ -1,6 +1,8 @@
 //! LimitRange: how much a pod, a container or a claim of a namespace may have.
 
-use keelson_object::{Map, Object};
+mod rules;
+
+use keelson_object::{FieldErrors, Map, Object};
 use keelson_registry::{Context, Strategy};
 
 use crate::shared::edit::{part, parts};
@@ -28,6 +30,10 @@ impl Strategy for LimitRange {
         if object.meta.name.is_empty() {
             object.meta.name = object.meta.uid.clone();
         }
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object.fields.map("spec").unwrap_or(&Map::new()), errors);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Namespace: a room for objects. It goes when its finalizers are gone.
 
+use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy, Verb};
@@ -13,11 +14,11 @@ pub(crate) const VERBS: &[Verb] =
 /// Held by the controller that empties a namespace.
 const KUBERNETES: &str = "kubernetes";
 
+/// Finalizers that need not say whose they are.
+const STANDARD_FINALIZERS: [&str; 3] = [KUBERNETES, "orphan", "foregroundDeletion"];
+
 /// Every namespace can be selected by its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-
-/// Everything else leans on these.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 pub(crate) fn columns() -> [Column; 3] {
     [Column::name(), Column::text("Status", "status.phase"), Column::age()]
@@ -80,8 +81,24 @@ impl Strategy for Namespace {
         label(object);
     }
 
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateNamespace (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let at = Path::root("spec.finalizers");
+        finalizers(object).for_each(|it| check_finalizer(it, &at, errors));
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateNamespaceFinalizeUpdate (v1.36.4).
+    fn validate_part_update(&self, _: &'static str, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let at = Path::root("spec.finalizers");
+        for (position, finalizer) in finalizers(object).enumerate() {
+            check_finalizer(finalizer, &at.index(position), errors);
+        }
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateNamespaceStatusUpdate (v1.36.4).
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
-        let at = Path::root("status.phase");
+        // Upstream writes this field with a capital letter.
+        let at = Path::root("status.Phase");
         let phase = object.fields.map("status").and_then(|it| it.str("phase")).unwrap_or_default();
         if object.meta.is_being_deleted() {
             if phase != "Terminating" {
@@ -108,10 +125,19 @@ impl Strategy for Namespace {
         object.meta.deletion_grace_period_seconds = None;
         object.fields.map_mut("status").set("phase", "Terminating");
     }
+}
 
-    /// Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go (v1.36.4).
-    fn forbids_delete(&self, object: &Object) -> Option<&'static str> {
-        IMMORTAL.contains(&object.meta.name.as_str()).then_some("this namespace may not be deleted")
+fn finalizers(object: &Object) -> impl Iterator<Item = &str> {
+    let spec = object.fields.map("spec");
+    spec.into_iter().flat_map(|it| it.list("finalizers")).filter_map(Value::as_str)
+}
+
+/// Upstream: pkg/apis/core/validation/validation.go, validateFinalizerName (v1.36.4).
+fn check_finalizer(finalizer: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    errors.invalid_each(at, finalizer, name_rules::qualified_name(finalizer));
+    if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.invalid(at, finalizer, detail);
     }
 }
 

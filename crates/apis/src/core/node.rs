@@ -1,10 +1,13 @@
 //! Node: a machine of the cluster.
 
-use keelson_object::{Cell, Map, Object, SelectableField, Value};
+mod annotations;
+mod rules;
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, SelectableField, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
-use crate::shared::resource_list;
+use crate::shared::{addresses, resource_list};
 
 pub(crate) struct Node;
 
@@ -82,7 +85,24 @@ impl Strategy for Node {
             let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
             warnings.push(text.to_owned());
         }
+        let ranges = object.fields.map("spec").into_iter().flat_map(|it| it.list("podCIDRs"));
+        for (position, range) in ranges.filter_map(Value::as_str).enumerate() {
+            warnings.extend(addresses::range_warnings(&Path::root("spec.podCIDRs").index(position), range));
+        }
         warnings
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check(object, errors);
+        rules::check_update(object, old, errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check_update(object, old, errors);
     }
 }
 

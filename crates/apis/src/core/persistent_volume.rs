@@ -1,23 +1,28 @@
 //! PersistentVolume: a piece of storage, apart from the pods that use it.
 
-use keelson_object::{Cell, Map, Object, Value};
+mod rules;
+
+pub(crate) use rules::{Place, check};
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::{fill, part};
-use crate::shared::{claim, pod_template, resource_list};
+use crate::shared::node_selector::{self, Values};
+use crate::shared::{claim, node_labels, pod_template, resource_list};
 
 pub(crate) struct PersistentVolume;
 
 /// How the class of a volume or a claim was said before there was a field.
 pub(crate) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
+/// How options of mounts were said before there was a field.
+const OPTIONS_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
+
 /// What volumes should no longer say in annotations.
 const OLD_ANNOTATIONS: [(&str, &str); 2] = [
     (CLASS_ANNOTATION, "deprecated since v1.8; use \"storageClassName\" attribute instead"),
-    (
-        "volume.beta.kubernetes.io/mount-options",
-        "deprecated since v1.31; use \"mountOptions\" attribute instead",
-    ),
+    (OPTIONS_ANNOTATION, "deprecated since v1.31; use \"mountOptions\" attribute instead"),
 ];
 
 /// Sources that nothing mounts any more.
@@ -135,6 +140,12 @@ impl Strategy for PersistentVolume {
                     .to_owned(),
             );
         }
+        if let Some(selector) = spec.at("nodeAffinity.required").and_then(Value::as_map) {
+            let at = Path::root("spec.nodeAffinity.required.nodeSelectorTerms");
+            for (position, term) in selector.maps("nodeSelectorTerms").enumerate() {
+                warnings.extend(node_labels::selector_warnings(term, &at.index(position)));
+            }
+        }
         for (source, text) in OLD_SOURCES {
             if spec.map(source).is_some() {
                 // Upstream writes this one name otherwise than the field.
@@ -144,6 +155,29 @@ impl Strategy for PersistentVolume {
         }
         warnings
     }
+
+    /// Upstream: pkg/registry/core/persistentvolume/strategy.go, Validate (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check_volume(object, None, errors);
+        rules::check_options(object, errors);
+    }
+
+    /// Upstream: pkg/registry/core/persistentvolume/strategy.go, ValidateUpdate (v1.36.4), which checks the volume twice.
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        check_volume(object, Some(old), errors);
+        rules::check_options(object, errors);
+        check_volume(object, Some(old), errors);
+        rules::check_kept(object, old, errors);
+    }
+}
+
+/// What was wrong about the labels of nodes before may stay wrong.
+fn check_volume(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+    let selector = old.and_then(|it| it.fields.at("spec.nodeAffinity.required")).and_then(Value::as_map);
+    let values =
+        if selector.is_some_and(node_selector::has_wrong_value) { Values::Any } else { Values::OfLabels };
+    let place = Place::Volume { name: &object.meta.name, values };
+    check(spec(object).unwrap_or(&Map::new()), &place, &Path::root("spec"), errors);
 }
 
 fn at<'o>(object: &'o Object, path: &str) -> Option<&'o Value> {

@@ -1,10 +1,14 @@
 //! PersistentVolumeClaim: the wish for a volume.
 
+mod rules;
+
 use keelson_object::scalar::Quantity;
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::selector::validate_label_selector;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use super::persistent_volume::{self, CLASS_ANNOTATION};
+use crate::shared::claim_rules::{self, Kept};
 use crate::shared::{claim, resource_list};
 
 pub(crate) struct PersistentVolumeClaim;
@@ -74,6 +78,44 @@ impl Strategy for PersistentVolumeClaim {
             }
         }
         warnings
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaim (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(object, Kept::default(), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        check(object, kept(old), errors);
+        rules::check_kept(object, old, errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object, errors);
+    }
+}
+
+fn check(object: &Object, kept: Kept, errors: &mut FieldErrors) {
+    let empty = Map::new();
+    let spec = object.fields.map("spec").unwrap_or(&empty);
+    claim_rules::check_spec(spec, kept, &Path::root("spec"), errors);
+}
+
+/// What a claim may go on to do.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, ValidationOptionsForPersistentVolumeClaim (v1.36.4).
+fn kept(old: &Object) -> Kept {
+    let spec = old.fields.map("spec");
+    let has_group = |field| {
+        spec.and_then(|it| it.map(field)).is_some_and(|it| it.get("apiGroup").is_some_and(|it| !it.is_null()))
+    };
+    let mut problems = FieldErrors::default();
+    if let Some(selector) = spec.and_then(|it| it.map("selector")) {
+        validate_label_selector(selector, &Path::empty(), &mut problems);
+    }
+    Kept {
+        any_selector_value: !problems.is_empty(),
+        any_source_group: has_group("dataSource") || has_group("dataSourceRef"),
     }
 }
 

@@ -6,24 +6,30 @@ mod budget;
 mod columns;
 mod conditions;
 mod defaults;
+mod difference;
 mod eviction;
 mod label_keys;
 mod parts;
 mod qos;
+mod resize;
+mod same;
+mod status;
 #[cfg(test)]
 mod tests;
+mod update;
+mod whole;
 
 pub(crate) use binding::Bindings;
 pub(crate) use columns::columns;
 
-use keelson_object::{FieldErrors, Map, Object, Path, SelectableField};
+use keelson_object::{FieldErrors, Map, Object, SelectableField};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::options::Part;
 use keelson_registry::{Context, Resource, Strategy, Subresource};
 
 use self::conditions::Condition;
 use crate::shared::edit::fill;
-use crate::shared::pod_template::{self, GRACE_SECONDS, Gates};
+use crate::shared::pod_template::{GRACE_SECONDS, Gates};
 
 /// Pods, as far as features are on.
 pub(crate) struct Pod(pub(crate) Gates);
@@ -81,9 +87,8 @@ impl Strategy for Pod {
         let mut status = Map::new();
         status.set("phase", "Pending");
         status.set("qosClass", qos::class(object));
-        let spec = object.fields.map_mut("spec");
-        self.0.drop(spec, None);
-        if !spec.list("schedulingGates").is_empty() {
+        self.0.drop(object.fields.map_mut("spec"), None);
+        if !whole::spec(object).list("schedulingGates").is_empty() {
             conditions::tell(&mut status, GATED, context.now());
         }
         object.fields.set("status", status);
@@ -93,7 +98,7 @@ impl Strategy for Pod {
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
-        self.0.drop(object.fields.map_mut("spec"), old.fields.map("spec"));
+        self.0.drop_from(object, Some(old));
         generation::advance(object, old, &["spec"]);
     }
 
@@ -109,17 +114,34 @@ impl Strategy for Pod {
         object.fields = old.fields.clone();
         object.fields.set("status", status);
         object.meta.owner_references = old.meta.owner_references.clone();
+        self.0.drop_from(object, Some(old));
     }
 
     fn prepare_part_update(&self, _: &Context, part: &'static str, object: &mut Object, old: &Object) {
-        parts::prepare(part, object, old);
+        parts::prepare(part, object, old, &self.0);
     }
 
-    /// Upstream: pkg/apis/core/validation/validation.go, validatePodMetadataAndSpec (v1.36.4): the spec.
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let empty = Map::new();
-        let spec = object.fields.map("spec").unwrap_or(&empty);
-        pod_template::check_spec(spec, &Path::root("spec"), errors);
+        whole::check_new(object, &self.0.pod_rules(None), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let rules = self.0.pod_rules(Some(old));
+        whole::check_changed(object, old, &rules, errors);
+        update::check(whole::spec(object), whole::spec(old), &rules, errors);
+    }
+
+    fn validate_status_update(
+        &self,
+        context: &Context,
+        object: &Object,
+        old: &Object,
+        errors: &mut FieldErrors,
+    ) {
+        status::check(object, old, &self.0.pod_rules(Some(old)), errors);
+        if errors.is_empty() {
+            status::warnings(whole::status(object)).into_iter().for_each(|warning| context.warn(warning));
+        }
     }
 
     fn validate_part_update(
@@ -129,7 +151,7 @@ impl Strategy for Pod {
         old: &Object,
         errors: &mut FieldErrors,
     ) {
-        parts::check(part, object, old, errors);
+        parts::check(part, object, old, (&self.0.pod_rules(Some(old)), errors));
     }
 
     /// Upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete (v1.36.4).

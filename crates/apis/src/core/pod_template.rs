@@ -1,6 +1,6 @@
 //! PodTemplate: a template by itself, which nothing acts on.
 
-use keelson_object::{Cell, Map, Object};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
@@ -46,6 +46,12 @@ impl Strategy for PodTemplate {
             self.0.drop(template, spec(old));
         }
         generation::advance(object, old, &["template"]);
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplate (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let template = object.fields.map("template");
+        pod_template::check(template.unwrap_or(&Map::new()), &Path::root("template"), errors);
     }
 }
 

@@ -1,6 +1,7 @@
 //! ReplicationController: a number of like pods, as it was done before replica sets.
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Path, SmolStr, Value};
+use keelson_object::field_error::{FieldErrorKind, Shown as _};
+use keelson_object::{Cell, FieldError, FieldErrors, Map, Object, Path, SmolStr, Value};
 use keelson_registry::options::Propagation;
 use keelson_registry::{Column, Context, Strategy};
 
@@ -8,6 +9,9 @@ use crate::shared::edit::part;
 use crate::shared::pod_template::{self, Gates};
 use crate::shared::workload_columns::{containers, labels, template_spec};
 use crate::shared::{name_warning, spec_and_status, workload_rules};
+
+/// Annotations that tell which fields another version could not say.
+const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
 /// Controllers, as far as features are on.
 pub(crate) struct ReplicationController(pub(crate) Gates);
@@ -83,6 +87,45 @@ impl Strategy for ReplicationController {
             None => errors.required(&at.key("template"), ""),
         }
     }
+
+    /// Upstream: pkg/registry/core/replicationcontroller/strategy.go, ValidateUpdate (v1.36.4).
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+        let selector = |it: &Object| it.fields.at("spec.selector").cloned().unwrap_or_default();
+        let broken = old.meta.annotations.iter().filter(|(key, _)| key.starts_with(NON_CONVERTIBLE));
+        for (key, value) in broken {
+            let Some((_, field)) = key.split_once('/').filter(|(_, field)| !field.contains('/')) else {
+                continue;
+            };
+            if !field.contains("selector") {
+                unknown(field, value, errors);
+            } else if selector(object) != selector(old) {
+                let at = Path::root("spec.selector");
+                errors.invalid(&at, &selector(object), "cannot update non-convertible selector");
+            }
+        }
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerStatus (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let (at, empty) = (Path::root("status"), Map::new());
+        let status = object.fields.map("status").unwrap_or(&empty);
+        let count = |field| status.int(field).unwrap_or_default();
+        for field in
+            ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"]
+        {
+            errors.non_negative(&at.key(field), status.int(field));
+        }
+        for field in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
+            if count(field) > count("replicas") {
+                errors.invalid(&at.key(field), count(field), "cannot be greater than status.replicas");
+            }
+        }
+        if count("availableReplicas") > count("readyReplicas") {
+            let available = count("availableReplicas");
+            errors.invalid(&at.key("availableReplicas"), available, "cannot be greater than readyReplicas");
+        }
+    }
 }
 
 impl ReplicationController {
@@ -92,6 +135,15 @@ impl ReplicationController {
             self.0.drop(spec, old);
         }
     }
+}
+
+fn unknown(field: &str, value: &str, errors: &mut FieldErrors) {
+    errors.push(FieldError {
+        kind: FieldErrorKind::NotFound,
+        field: field.to_owned(),
+        shown: value.shown(),
+        detail: "unknown non-convertible field".to_owned(),
+    });
 }
 
 fn text(value: &Value) -> SmolStr {

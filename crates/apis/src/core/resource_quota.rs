@@ -1,8 +1,10 @@
 //! ResourceQuota: how much a namespace may have altogether.
 
+mod rules;
+
 use std::fmt::Write as _;
 
-use keelson_object::{Cell, Map, Object};
+use keelson_object::{Cell, FieldErrors, Map, Object};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
@@ -51,6 +53,22 @@ impl Strategy for ResourceQuota {
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
+    }
+
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuota (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object.fields.map("spec").unwrap_or(&Map::new()), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let empty = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        rules::check(spec, errors);
+        rules::check_kept(spec, old.fields.map("spec").unwrap_or(&empty), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object.fields.map("status").unwrap_or(&Map::new()), errors);
     }
 }
 

@@ -1,5 +1,8 @@
 //! Secret: configuration that must not be shown.
 
+mod tls;
+
+use keelson_codec::json;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
@@ -64,6 +67,19 @@ impl Strategy for Secret {
         }
         self.validate(context, object, errors);
     }
+
+    /// Upstream: pkg/registry/core/secret/strategy.go, warningsForSecret (v1.36.4).
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
+        if object.fields.str("type") != Some("kubernetes.io/tls") {
+            return Vec::new();
+        }
+        let data = object.fields.map("data");
+        let pem = |key: &str| {
+            let bytes = data_keys::decode(data.and_then(|it| it.str(key)).unwrap_or_default());
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        tls::problem(&pem("tls.crt"), &pem("tls.key")).into_iter().collect()
+    }
 }
 
 /// Types that promise certain keys must have them.
@@ -77,10 +93,8 @@ fn require_keys(object: &Object, errors: &mut FieldErrors) {
         {
             errors.required(&Path::root("metadata").key("annotations").entry(ACCOUNT_NAME), "");
         }
-        "kubernetes.io/dockercfg" if !has(".dockercfg") => errors.required(&at.entry(".dockercfg"), ""),
-        "kubernetes.io/dockerconfigjson" if !has(".dockerconfigjson") => {
-            errors.required(&at.entry(".dockerconfigjson"), "");
-        }
+        "kubernetes.io/dockercfg" => check_json(data, ".dockercfg", errors),
+        "kubernetes.io/dockerconfigjson" => check_json(data, ".dockerconfigjson", errors),
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             errors.required(&at.entry("username"), "");
             errors.required(&at.entry("password"), "");
@@ -99,4 +113,22 @@ fn require_keys(object: &Object, errors: &mut FieldErrors) {
         }
         _ => {}
     }
+}
+
+/// What must be there must be a document of JSON, and is not shown if it is none.
+fn check_json(data: Option<&Map>, key: &str, errors: &mut FieldErrors) {
+    let at = Path::root("data");
+    let at = at.entry(key);
+    let Some(encoded) = data.and_then(|map| map.str(key)) else { return errors.required(&at, "") };
+    let problem = match json::read(&data_keys::decode(encoded)).map(|document| document.value) {
+        Ok(Value::Map(_) | Value::Null) => return,
+        Ok(other) => {
+            format!(
+                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                other.json_type()
+            )
+        }
+        Err(error) => format!("{error}"),
+    };
+    errors.invalid(&at, "<secret contents redacted>", problem);
 }

@@ -1,9 +1,11 @@
 //! FlowSchema: which requests belong to which priority level.
 
-use keelson_object::{Cell, Object};
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
+use super::{mandatory, rules};
 use crate::shared::edit::fill;
 use crate::shared::{spec_and_status, status};
 
@@ -58,6 +60,60 @@ impl Strategy for FlowSchema {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    /// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidateFlowSchema (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let at = Path::root("spec");
+        let name = object.meta.name.as_str();
+        let spec = object.fields.get("spec");
+        check_spec(name, spec.and_then(Value::as_map).unwrap_or(&Map::new()), &at, errors);
+        if let (Some(fixed), Some(spec)) = (mandatory::flow_schema(name), spec)
+            && !mandatory::is_same(spec, &fixed)
+        {
+            errors.invalid(&at, spec, format!("spec of '{name}' must equal the fixed value"));
+        }
+        rules::check_status(object.fields.map("status"), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object.fields.map("status"), errors);
+    }
+}
+
+const METHODS: [&str; 2] = ["ByNamespace", "ByUser"];
+const MAX_PRECEDENCE: i64 = 10000;
+
+/// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidateFlowSchemaSpec (v1.36.4).
+fn check_spec(name: &str, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let precedence = spec.int("matchingPrecedence").unwrap_or_default();
+    let precedence_at = at.key("matchingPrecedence");
+    if precedence <= 0 {
+        errors.invalid(&precedence_at, precedence, "must be a positive value");
+    }
+    if precedence > MAX_PRECEDENCE {
+        errors.invalid(&precedence_at, precedence, format!("must not be greater than {MAX_PRECEDENCE}"));
+    }
+    if precedence == 1 && name != "exempt" {
+        let detail = "only the schema named 'exempt' may have matchingPrecedence 1";
+        errors.invalid(&precedence_at, precedence, detail);
+    }
+    if let Some(method) = spec.map("distinguisherMethod") {
+        let kind = method.str("type").unwrap_or_default();
+        if !METHODS.contains(&kind) {
+            let shown: Map = [("Type".into(), kind.into())].into_iter().collect();
+            errors.not_supported(&at.key("distinguisherMethod.type"), &Value::Map(shown), &METHODS);
+        }
+    }
+    let level = spec.map("priorityLevelConfiguration").and_then(|it| it.str("name")).unwrap_or_default();
+    let level_at = at.key("priorityLevelConfiguration.name");
+    match level {
+        "" => errors.required(&level_at, "must reference a priority level"),
+        _ => errors.invalid_each(&level_at, level, name_rules::dns1123_subdomain(level)),
+    }
+    let rules_at = at.key("rules");
+    for (index, rule) in spec.maps("rules").enumerate() {
+        rules::check(rule, &rules_at.index(index), errors);
     }
 }
 

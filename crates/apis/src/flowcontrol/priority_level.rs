@@ -1,10 +1,11 @@
 //! PriorityLevelConfiguration: how many requests of a level run at once, and how the others wait.
 
-use keelson_object::{Cell, Map, Object};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::edit::{fill, part};
+use super::{mandatory, rules};
+use crate::shared::edit::{fill, is_set, part};
 use crate::shared::{spec_and_status, status};
 
 pub(crate) struct PriorityLevel;
@@ -70,6 +71,150 @@ impl Strategy for PriorityLevel {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
     }
+
+    /// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidatePriorityLevelConfiguration (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        if object.meta.annotations.get(ROUND_TRIP).is_some() {
+            let detail = format!("annotation '{ROUND_TRIP}' is forbidden");
+            errors.forbidden(&Path::root("metadata.annotations"), detail);
+        }
+        let at = Path::root("spec");
+        let name = object.meta.name.as_str();
+        let none = Value::Map(Map::new());
+        let spec = object.fields.get("spec").unwrap_or(&none);
+        check_spec(name, spec.as_map().unwrap_or(&Map::new()), &at, errors);
+        check_mandatory(name, spec, &at, errors);
+        rules::check_status(object.fields.map("status"), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object.fields.map("status"), errors);
+    }
+}
+
+/// Kept what another version could not say; no object has it within.
+const ROUND_TRIP: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+const MAX_QUEUES: i64 = 10_000_000;
+/// How many bits of a hash may be used up when queues are dealt.
+const MAX_HASH_BITS: i64 = 60;
+
+/// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidateIfMandatoryPriorityLevelConfigurationObject
+/// (v1.36.4).
+fn check_mandatory(name: &str, spec: &Value, at: &Path<'_>, errors: &mut FieldErrors) {
+    let Some(mut fixed) = mandatory::priority_level(name) else { return };
+    // Those who administer may say what the exempt level lends.
+    if let (Value::Map(fixed), Value::Map(spec), "exempt") = (&mut fixed, spec, name) {
+        fixed.keep("exempt", spec);
+    }
+    if !mandatory::is_same(spec, &fixed) {
+        let except = if name == "exempt" { " except the 'spec.exempt' field" } else { "" };
+        errors.invalid(at, spec, format!("spec of '{name}'{except} must equal the fixed value"));
+    }
+}
+
+/// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidatePriorityLevelConfigurationSpec (v1.36.4).
+fn check_spec(name: &str, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let kind = spec.str("type").unwrap_or_default();
+    if (name == "exempt") != (kind == "Exempt") {
+        errors.invalid(&at.key("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'");
+    }
+    match kind {
+        "Exempt" => {
+            if is_set(spec, "limited") {
+                errors.forbidden(&at.key("limited"), "must be nil if the type is not Limited");
+            }
+            if let Some(exempt) = spec.map("exempt") {
+                let at = at.key("exempt");
+                check_shares(exempt, &at, errors);
+                check_lendable(exempt, &at, errors);
+            }
+        }
+        "Limited" => {
+            if is_set(spec, "exempt") {
+                errors.forbidden(&at.key("exempt"), "must be nil if the type is Limited");
+            }
+            match spec.map("limited") {
+                Some(limited) => check_limited(limited, &at.key("limited"), errors),
+                None => errors.required(&at.key("limited"), "must not be empty when type is Limited"),
+            }
+        }
+        "" => errors.required(&at.key("type"), ""),
+        _ => errors.not_supported(&at.key("type"), kind, &["Exempt", "Limited"]),
+    }
+}
+
+fn check_shares(level: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let shares = level.int("nominalConcurrencyShares").unwrap_or_default();
+    if shares < 0 {
+        errors.invalid(&at.key("nominalConcurrencyShares"), shares, "must be a non-negative integer");
+    }
+}
+
+fn check_lendable(level: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let percent = level.int("lendablePercent").unwrap_or_default();
+    if !(0..=100).contains(&percent) {
+        errors.invalid(&at.key("lendablePercent"), percent, "must be between 0 and 100, inclusive");
+    }
+}
+
+fn check_limited(limited: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    check_shares(limited, at, errors);
+    check_response(limited.map("limitResponse").unwrap_or(&Map::new()), &at.key("limitResponse"), errors);
+    check_lendable(limited, at, errors);
+    let borrowed = limited.int("borrowingLimitPercent").unwrap_or_default();
+    if borrowed < 0 {
+        let detail = "if specified, must be a non-negative integer";
+        errors.invalid(&at.key("borrowingLimitPercent"), borrowed, detail);
+    }
+}
+
+/// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidateLimitResponse (v1.36.4).
+fn check_response(response: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let queuing_at = at.key("queuing");
+    match response.str("type").unwrap_or_default() {
+        "Reject" if is_set(response, "queuing") => {
+            errors.forbidden(&queuing_at, "must be nil if limited.limitResponse.type is not Limited");
+        }
+        "Reject" => {}
+        "Queue" => match response.map("queuing") {
+            Some(queuing) => check_queuing(queuing, &queuing_at, errors),
+            None => {
+                errors.required(&queuing_at, "must not be empty if limited.limitResponse.type is Limited");
+            }
+        },
+        "" => errors.required(&at.key("type"), ""),
+        kind => errors.not_supported(&at.key("type"), kind, &["Queue", "Reject"]),
+    }
+}
+
+/// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidatePriorityLevelQueuingConfiguration (v1.36.4).
+fn check_queuing(queuing: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let number = |field| queuing.int(field).unwrap_or_default();
+    let (limit, queues, hand) = (number("queueLengthLimit"), number("queues"), number("handSize"));
+    if limit <= 0 {
+        errors.invalid(&at.key("queueLengthLimit"), limit, "must be positive");
+    }
+    if queues <= 0 {
+        errors.invalid(&at.key("queues"), queues, "must be positive");
+    } else if queues > MAX_QUEUES {
+        errors.invalid(&at.key("queues"), queues, format!("must not be greater than {MAX_QUEUES}"));
+    }
+    let at = at.key("handSize");
+    if hand <= 0 {
+        errors.invalid(&at, hand, "must be positive");
+    } else if hand > queues {
+        errors.invalid(&at, hand, format!("should not be greater than queues ({queues})"));
+    } else if entropy_bits(queues, hand) > MAX_HASH_BITS as f64 {
+        let detail = format!(
+            "required entropy bits of deckSize {queues} and handSize {hand} should not be greater than {MAX_HASH_BITS}"
+        );
+        errors.invalid(&at, hand, detail);
+    }
+}
+
+/// Upstream: apiserver/pkg/util/shufflesharding/shufflesharding.go, RequiredEntropyBits (v1.36.4).
+fn entropy_bits(queues: i64, hand: i64) -> f64 {
+    ((queues as f64).log2() * hand as f64).ceil()
 }
 
 #[cfg(test)]

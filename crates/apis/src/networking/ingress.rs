@@ -1,10 +1,15 @@
 //! Ingress: how requests from outside find a service.
 
-use keelson_object::{Cell, Object, Path, Value};
+mod rules;
+
+use keelson_object::{Cell, FieldErrors, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::addresses::address_warning;
+use crate::catalog::Settings;
+use crate::shared::addresses::{self, address_warning};
+use crate::shared::read::sub;
 use crate::shared::{cells, spec_and_status, status};
+use rules::Tolerance;
 
 /// What named the class before there was a field for it.
 const CLASS: &str = "kubernetes.io/ingress.class";
@@ -12,7 +17,12 @@ const CLASS: &str = "kubernetes.io/ingress.class";
 /// More hosts than these are only counted.
 const SHOWN: usize = 3;
 
-pub(crate) struct Ingress;
+/// Ingresses, as far as features are on.
+pub(crate) struct Ingress {
+    tolerance: Tolerance,
+    /// Whether addresses must be written as they must be today.
+    strict_addresses: bool,
+}
 
 pub(crate) fn columns() -> [Column; 6] {
     [
@@ -69,6 +79,31 @@ impl Strategy for Ingress {
         status::take(object, old);
         warn_of_addresses(context, object);
     }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check_new(object, self.tolerance, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let tolerance = self.tolerance.after(sub(&old.fields, "spec"));
+        rules::check(sub(&object.fields, "spec"), tolerance, errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let problem =
+            if self.strict_addresses { addresses::strict_problem } else { addresses::sloppy_problem };
+        rules::check_status(object, old, problem, errors);
+    }
+}
+
+impl Ingress {
+    pub(crate) fn new(settings: &Settings) -> Ingress {
+        let service_names = settings.is_on("RelaxedServiceNameValidation");
+        Ingress {
+            tolerance: Tolerance { service_names, ..Tolerance::default() },
+            strict_addresses: settings.is_on("StrictIPCIDRValidation"),
+        }
+    }
 }
 
 /// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnUpdate of the status (v1.36.4).
@@ -98,6 +133,7 @@ mod tests {
     use keelson_registry::Strategy;
 
     use super::{Ingress, class, hosts, ports};
+    use crate::catalog::Settings;
     use crate::shared::cells::load_balancers;
     use crate::shared::testing::{context, decoded};
 
@@ -105,7 +141,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: [&str; 4]) {
-        let object = decoded(&Ingress, KIND, text);
+        let object = decoded(&Ingress::new(&Settings::default()), KIND, text);
         let found = [class(&object), hosts(&object), Cell::from(load_balancers(&object)), ports(&object)];
         assert_eq!(found, expected.map(Cell::from), "{text}");
     }
@@ -134,7 +170,8 @@ mod tests {
                 r#"{{"metadata": {{"annotations": {{"kubernetes.io/ingress.class": "n"}}}}, "spec": {spec}}}"#
             );
             let context = context();
-            Ingress.prepare_create(&context, &mut decoded(&Ingress, KIND, &text));
+            Ingress::new(&Settings::default())
+                .prepare_create(&context, &mut decoded(&Ingress::new(&Settings::default()), KIND, &text));
             assert_eq!(context.take_warnings().len(), expected, "{spec}");
         };
         check("{}", 1);
@@ -144,11 +181,11 @@ mod tests {
     #[test]
     fn odd_addresses_of_balancers_are_told() {
         let context = context();
-        let old = decoded(&Ingress, KIND, "{}");
+        let old = decoded(&Ingress::new(&Settings::default()), KIND, "{}");
         let text = r#"{"spec": {"ingressClassName": "n"},
             "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"ip": "192.0.02.1"}]}}}"#;
-        let mut object = decoded(&Ingress, KIND, text);
-        Ingress.prepare_status_update(&context, &mut object, &old);
+        let mut object = decoded(&Ingress::new(&Settings::default()), KIND, text);
+        Ingress::new(&Settings::default()).prepare_status_update(&context, &mut object, &old);
         assert_eq!(
             context.take_warnings(),
             [

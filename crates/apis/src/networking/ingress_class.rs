@@ -1,11 +1,14 @@
 //! IngressClass: who serves which ingresses.
 
-use keelson_object::{Cell, Object};
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::cells;
+use super::reference;
 use crate::shared::edit::part;
+use crate::shared::read::{sub, text};
+use crate::shared::{cells, domain_path, immutable};
 
 /// Which class is taken when an ingress names none.
 const IS_DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
@@ -49,6 +52,51 @@ impl Strategy for IngressClass {
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         generation::advance(object, old, &["spec"]);
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(sub(&object.fields, "spec"), errors);
+    }
+
+    /// Upstream: pkg/apis/networking/validation/validation.go, ValidateIngressClassUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let (spec, old) = (sub(&object.fields, "spec"), sub(&old.fields, "spec"));
+        immutable::text("controller", spec, old, &Path::root("spec.controller"), errors);
+        check(spec, errors);
+    }
+}
+
+/// Upstream: pkg/apis/networking/validation/validation.go, validateIngressClassSpec (v1.36.4).
+fn check(spec: &Map, errors: &mut FieldErrors) {
+    const CONTROLLER_LIMIT: usize = 250;
+    let at = Path::root("spec.controller");
+    let controller = text(spec, "controller");
+    if controller.len() > CONTROLLER_LIMIT {
+        errors.too_long(&at, CONTROLLER_LIMIT);
+    }
+    domain_path::check(controller, &at, errors);
+    if let Some(parameters) = spec.map("parameters") {
+        check_parameters(parameters, &Path::root("spec.parameters"), errors);
+    }
+}
+
+/// Upstream: pkg/apis/networking/validation/validation.go, validateIngressClassParametersReference (v1.36.4).
+fn check_parameters(parameters: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    reference::check(parameters, at, errors);
+    let (scope_at, namespace_at) = (at.key("scope"), at.key("namespace"));
+    match (parameters.str("scope"), parameters.str("namespace")) {
+        (None, _) => errors.required(&scope_at, ""),
+        (Some("Namespace"), None) => {
+            errors.required(&namespace_at, "`parameters.scope` is set to 'Namespace'");
+        }
+        (Some("Namespace"), Some(namespace)) => {
+            errors.invalid_each(&namespace_at, namespace, name_rules::dns1123_label(namespace));
+        }
+        (Some("Cluster"), Some(_)) => {
+            errors.forbidden(&namespace_at, "`parameters.scope` is set to 'Cluster'");
+        }
+        (Some("Cluster"), None) => {}
+        (Some(scope), _) => errors.not_supported(&scope_at, scope, &["Cluster", "Namespace"]),
     }
 }
 

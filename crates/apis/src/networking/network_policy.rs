@@ -1,14 +1,22 @@
 //! NetworkPolicy: who may talk to whom.
 
+mod rules;
+
 use keelson_object::selector::label::Selector;
-use keelson_object::{Cell, Map, Object, Path, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::addresses::range_warnings;
 use crate::shared::edit::{part, parts};
+use crate::shared::read::sub;
+use rules::Rules;
 
-pub(crate) struct NetworkPolicy;
+/// Policies, as far as features are on.
+pub(crate) struct NetworkPolicy {
+    /// Whether ranges must be written as they must be today.
+    pub(crate) strict_ranges: bool,
+}
 
 pub(crate) fn columns() -> [Column; 3] {
     [Column::name(), Column::computed("Pod-Selector", pods), Column::age()]
@@ -52,6 +60,15 @@ impl Strategy for NetworkPolicy {
         generation::advance(object, old, &["spec"]);
     }
 
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        Rules::new(self.strict_ranges, None).check(sub(&object.fields, "spec"), errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let rules = Rules::new(self.strict_ranges, old.fields.map("spec"));
+        rules.check(sub(&object.fields, "spec"), errors);
+    }
+
     /// Upstream: pkg/registry/networking/networkpolicy/strategy.go, networkPolicyWarnings (v1.36.4).
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let Some(spec) = object.fields.map("spec") else { return Vec::new() };
@@ -93,7 +110,7 @@ mod tests {
 
     #[track_caller]
     fn check(spec: &str, path: &str, expected: &str) {
-        let object = decoded(&NetworkPolicy, KIND, &format!(r#"{{"spec": {spec}}}"#));
+        let object = decoded(&NetworkPolicy { strict_ranges: true }, KIND, &format!(r#"{{"spec": {spec}}}"#));
         let found = object.fields.at(path).cloned().unwrap_or_default();
         assert_eq!(found, tree(expected), "{spec}: {path} is {}", text(&found));
     }
@@ -120,7 +137,11 @@ mod tests {
     fn the_table_tells_the_pods() {
         let check = |selector: &str, expected: &str| {
             let text = format!(r#"{{"spec": {{"podSelector": {selector}}}}}"#);
-            assert_eq!(pods(&decoded(&NetworkPolicy, KIND, &text)), Cell::from(expected), "{selector}");
+            assert_eq!(
+                pods(&decoded(&NetworkPolicy { strict_ranges: true }, KIND, &text)),
+                Cell::from(expected),
+                "{selector}"
+            );
         };
         check("{}", "<none>");
         check(r#"{"matchLabels": {"b": "2", "a": "1"}}"#, "a=1,b=2");
@@ -131,8 +152,8 @@ mod tests {
     fn odd_ranges_are_told_with_their_place() {
         let spec = r#"{"ingress": [{"from": [{}, {"ipBlock": {"cidr": "192.0.2.1/24", "except": ["192.0.2.0/28"]}}]}],
             "egress": [{"to": [{"ipBlock": {"cidr": "2001:db8::/64", "except": ["2001:DB8::/68"]}}]}]}"#;
-        let object = decoded(&NetworkPolicy, KIND, &format!(r#"{{"spec": {spec}}}"#));
-        let found = NetworkPolicy.warnings(&object, None);
+        let object = decoded(&NetworkPolicy { strict_ranges: true }, KIND, &format!(r#"{{"spec": {spec}}}"#));
+        let found = NetworkPolicy { strict_ranges: true }.warnings(&object, None);
         let places: Vec<&str> = found.iter().filter_map(|it| it.split(": ").next()).collect();
         assert_eq!(
             places,

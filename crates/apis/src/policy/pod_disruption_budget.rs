@@ -1,11 +1,13 @@
 //! PodDisruptionBudget: how many pods of an application may be missing.
 
 use keelson_object::scalar::IntOrString;
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
-use crate::shared::spec_and_status;
+use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::read::{given, sub};
+use crate::shared::{conditions, counts, percent, selector_rules, spec_and_status};
 
 pub(crate) struct PodDisruptionBudget;
 
@@ -50,8 +52,55 @@ impl Strategy for PodDisruptionBudget {
         spec_and_status::prepare_update(object, old);
     }
 
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(sub(&object.fields, "spec"), None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        check(sub(&object.fields, "spec"), Some(sub(&old.fields, "spec")), errors);
+    }
+
+    /// Upstream: pkg/apis/policy/validation/validation.go, ValidatePodDisruptionBudgetStatusUpdate (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+        let (status, at) = (sub(&object.fields, "status"), Path::root("status"));
+        conditions::check(status.list("conditions"), &at.key("conditions"), errors);
+        counts::check_non_negative(status, &COUNTS, &at, errors);
+    }
+
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
+    }
+}
+
+/// As upstream prints a spec.
+const SPEC: [Field; 4] = [
+    Field("MinAvailable", "minAvailable", Form::AsIs),
+    Field("Selector", "selector", Form::AsIs),
+    Field("MaxUnavailable", "maxUnavailable", Form::AsIs),
+    Field("UnhealthyPodEvictionPolicy", "unhealthyPodEvictionPolicy", Form::AsIs),
+];
+
+/// Upstream: pkg/apis/policy/validation/validation.go, ValidatePodDisruptionBudgetSpec (v1.36.4).
+fn check(spec: &Map, old: Option<&Map>, errors: &mut FieldErrors) {
+    const AMOUNTS: [&str; 2] = ["minAvailable", "maxUnavailable"];
+    const POLICIES: [&str; 2] = ["AlwaysAllow", "IfHealthyBudget"];
+    let at = Path::root("spec");
+    if AMOUNTS.iter().all(|field| given(spec, field).is_some()) {
+        errors.invalid(&at, Shape(spec, &SPEC), "minAvailable and maxUnavailable cannot be both set");
+    }
+    for field in AMOUNTS {
+        if let Some(amount) = given(spec, field) {
+            percent::check(amount, &at.key(field), errors);
+            percent::check_not_more_than_all(amount, &at.key(field), errors);
+        }
+    }
+    if let Some(selector) = spec.map("selector") {
+        let old = old.and_then(|old| old.map("selector"));
+        selector_rules::check_changed(selector, old, &at.key("selector"), errors);
+    }
+    if let Some(policy) = spec.str("unhealthyPodEvictionPolicy").filter(|it| !POLICIES.contains(it)) {
+        errors.not_supported(&at.key("unhealthyPodEvictionPolicy"), policy, &POLICIES);
     }
 }
 

@@ -1,12 +1,20 @@
 //! RoleBinding and ClusterRoleBinding: who has a role.
 
-use keelson_object::{Cell, Object};
-use keelson_registry::{Column, NameRule, Strategy};
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
+use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use super::GROUP;
 use crate::shared::edit::{fill, parts};
 
-pub(crate) struct Binding;
+/// Where a binding holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// In its namespace.
+    Namespaced,
+    /// Everywhere.
+    Cluster,
+}
 
 pub(crate) fn columns() -> [Column; 6] {
     [
@@ -53,6 +61,79 @@ impl Strategy for Binding {
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
     }
+
+    /// Upstream: pkg/apis/rbac/validation/validation.go, ValidateRoleBinding, ValidateClusterRoleBinding (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check_role(*self, object.fields.map("roleRef").unwrap_or(&Map::new()), errors);
+        let at = Path::root("subjects");
+        for (index, subject) in object.fields.maps("subjects").enumerate() {
+            check_subject(*self, subject, &at.index(index), errors);
+        }
+    }
+
+    /// Upstream: pkg/apis/rbac/validation/validation.go, ValidateRoleBindingUpdate (v1.36.4).
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+        let role = |object| ROLE_REF.map(|(_, field)| role_text(object, field));
+        if role(object) != role(old) {
+            let shown: Map = ROLE_REF
+                .iter()
+                .map(|(name, field)| ((*name).into(), role_text(object, field).into()))
+                .collect();
+            errors.invalid(&Path::root("roleRef"), &Value::Map(shown), "cannot change roleRef");
+        }
+    }
+}
+
+/// The fields of a reference to a role, as upstream calls and orders them within.
+const ROLE_REF: [(&str, &str); 3] = [("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name")];
+
+fn role_text<'o>(object: &'o Object, field: &str) -> &'o str {
+    object.fields.map("roleRef").and_then(|it| it.str(field)).unwrap_or_default()
+}
+
+fn check_role(binding: Binding, role: &Map, errors: &mut FieldErrors) {
+    let at = Path::root("roleRef");
+    let field = |name| role.str(name).unwrap_or_default();
+    if field("apiGroup") != GROUP {
+        errors.not_supported(&at.key("apiGroup"), field("apiGroup"), &[GROUP]);
+    }
+    let kinds: &[&str] = match binding {
+        Binding::Namespaced => &["Role", "ClusterRole"],
+        Binding::Cluster => &["ClusterRole"],
+    };
+    if !kinds.contains(&field("kind")) {
+        errors.not_supported(&at.key("kind"), field("kind"), kinds);
+    }
+    match field("name") {
+        "" => errors.required(&at.key("name"), ""),
+        name => errors.invalid_each(&at.key("name"), name, name_rules::path_segment_name(name)),
+    }
+}
+
+/// Upstream: pkg/apis/rbac/validation/validation.go, ValidateRoleBindingSubject (v1.36.4).
+fn check_subject(binding: Binding, subject: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let field = |name| subject.str(name).unwrap_or_default();
+    let (name, group) = (field("name"), field("apiGroup"));
+    if name.is_empty() {
+        errors.required(&at.key("name"), "");
+    }
+    match field("kind") {
+        "ServiceAccount" => {
+            if !name.is_empty() {
+                errors.invalid_each(&at.key("name"), name, name_rules::dns1123_subdomain(name));
+            }
+            if !group.is_empty() {
+                errors.not_supported(&at.key("apiGroup"), group, &[""]);
+            }
+            if binding == Binding::Cluster && field("namespace").is_empty() {
+                errors.required(&at.key("namespace"), "");
+            }
+        }
+        "User" | "Group" if group == GROUP => {}
+        "User" | "Group" => errors.not_supported(&at.key("apiGroup"), group, &[GROUP]),
+        kind => errors.not_supported(&at.key("kind"), kind, &["ServiceAccount", "User", "Group"]),
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +149,7 @@ mod tests {
         let body = format!(
             r#"{{"metadata": {{"name": "a"}}, "roleRef": {{"kind": "Role", "name": "r"}}, "subjects": {SUBJECTS}}}"#
         );
-        decoded(&Binding, "rbac.authorization.k8s.io/v1 RoleBinding", &body)
+        decoded(&Binding::Namespaced, "rbac.authorization.k8s.io/v1 RoleBinding", &body)
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! ResourceClaim: devices that somebody wants, and which ones it got.
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Conversion, Strategy};
 
-use super::claim_spec;
+use super::claim_rules::{self, Constraints};
+use super::{admin_access, claim_spec, status_rules};
 use crate::catalog::Settings;
 use crate::shared::edit::{part, parts};
 use crate::shared::gated::{Feature, Off};
-use crate::shared::status;
+use crate::shared::{immutable, status};
 
 pub(crate) const V1BETA1: Conversion = Conversion {
     to_stored: |object| part(&mut object.fields, "spec").into_iter().for_each(claim_spec::from_v1beta1),
@@ -48,6 +49,7 @@ pub(crate) struct ResourceClaim {
     off_in_status: Off,
     /// Whether drivers may report on devices.
     has_devices: bool,
+    constraints: Constraints,
 }
 
 impl ResourceClaim {
@@ -56,6 +58,7 @@ impl ResourceClaim {
             off: Off::of(settings, claim_spec::FEATURES),
             off_in_status: Off::of(settings, STATUS_FEATURES),
             has_devices: settings.is_on(DEVICE_STATUS),
+            constraints: Constraints::of(settings),
         }
     }
 }
@@ -113,8 +116,28 @@ impl Strategy for ResourceClaim {
         }
     }
 
-    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        claim_spec::refuse_admin_access(object.fields.map("spec"), errors);
+    fn validate(&self, context: &Context, object: &Object, errors: &mut FieldErrors) {
+        let spec = object.fields.map("spec");
+        admin_access::check_requests(context, &object.meta.namespace, spec, errors);
+        if let Some(spec) = spec {
+            claim_rules::check(spec, self.constraints, &Path::root("spec"), errors);
+        }
+    }
+
+    /// A claim asks for what it asks for.
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        immutable::of_object(object, old, "spec", errors);
+    }
+
+    fn validate_status_update(
+        &self,
+        context: &Context,
+        object: &Object,
+        old: &Object,
+        errors: &mut FieldErrors,
+    ) {
+        admin_access::check_results(context, object, old, errors);
+        status_rules::check(object, old, errors);
     }
 }
 

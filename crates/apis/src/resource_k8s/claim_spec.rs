@@ -8,7 +8,7 @@
 //! {"name": "gpu", "deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1}
 //! ```
 
-use keelson_object::{FieldErrors, Map, Path, Value};
+use keelson_object::{Map, Value};
 
 use crate::shared::edit::{fill, part, parts};
 use crate::shared::gated::Feature;
@@ -72,20 +72,6 @@ pub(crate) fn default_tolerations(map: &mut Map) {
     }
 }
 
-/// Administrator access is for namespaces with a label that says so. Nobody looks at namespaces here yet, so that it
-/// is refused in all of them rather than given to everybody.
-///
-/// Upstream: pkg/registry/resource/utils.go, AuthorizedForAdmin (v1.36.4).
-pub(crate) fn refuse_admin_access(spec: Option<&Map>, errors: &mut FieldErrors) {
-    let requests = spec.and_then(|it| it.map("devices")).map_or(&[][..], |it| it.list("requests"));
-    let asks = |it: &Value| it.as_map()?.map("exactly")?.bool("adminAccess");
-    if let Some(position) = requests.iter().position(|it| asks(it) == Some(true)) {
-        let at = Path::root("spec.devices.requests");
-        let why = "admin access to devices is not given yet, whatever the labels of the namespace";
-        errors.forbidden(&at.index(position).key("adminAccess"), why);
-    }
-}
-
 /// From v1beta1 to v1. Nothing that was said gets lost, even if it makes no sense together.
 ///
 /// Upstream: pkg/apis/resource/v1beta1/conversion.go, Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest
@@ -127,9 +113,9 @@ fn requests(spec: &mut Map) -> impl Iterator<Item = &mut Map> {
 
 #[cfg(test)]
 mod tests {
-    use keelson_object::{FieldErrors, Map};
+    use keelson_object::Map;
 
-    use super::{default, from_v1beta1, refuse_admin_access, to_v1beta1};
+    use super::{default, from_v1beta1, to_v1beta1};
     use crate::shared::testing::tree;
 
     fn spec(request: &str) -> Map {
@@ -187,22 +173,5 @@ mod tests {
         let mut found = spec(r#"{"name": "a", "deviceClassName": "", "firstAvailable": [{"name": "b"}]}"#);
         from_v1beta1(&mut found);
         assert_eq!(found, spec(r#"{"name": "a", "firstAvailable": [{"name": "b"}]}"#));
-    }
-
-    #[test]
-    fn nobody_gets_administrator_access_yet() {
-        let check = |request: &str, expected: &[&str]| {
-            let mut errors = FieldErrors::default();
-            refuse_admin_access(Some(&spec(request)), &mut errors);
-            let found: Vec<String> = errors.iter().map(|error| format!("{error}")).collect();
-            assert_eq!(found, expected, "{request}");
-        };
-        check(r#"{"exactly": {"adminAccess": false}}"#, &[]);
-        check(r#"{"firstAvailable": [{}]}"#, &[]);
-        check(
-            r#"{}, {"exactly": {"adminAccess": true}}"#,
-            &["spec.devices.requests[1].adminAccess: Forbidden: admin access to devices is not given yet, \
-                whatever the labels of the namespace"],
-        );
     }
 }

@@ -1,23 +1,31 @@
 //! ResourceClaimTemplate: what the claims of pods are made from.
 
-use keelson_object::{FieldErrors, Map, Object};
+use keelson_object::{FieldErrors, Map, Object, Path};
 use keelson_registry::{Context, Conversion, Strategy};
 
-use super::claim_spec;
+use super::claim_rules::{self, Constraints};
+use super::{admin_access, claim_spec};
 use crate::catalog::Settings;
 use crate::shared::edit::part;
 use crate::shared::gated::Off;
+use crate::shared::{immutable, template_meta};
 
 pub(crate) const V1BETA1: Conversion = Conversion {
     to_stored: |object| claim_spec_of(object).into_iter().for_each(claim_spec::from_v1beta1),
     from_stored: |object| claim_spec_of(object).into_iter().for_each(claim_spec::to_v1beta1),
 };
 
-pub(crate) struct ResourceClaimTemplate(Off);
+pub(crate) struct ResourceClaimTemplate {
+    off: Off,
+    constraints: Constraints,
+}
 
 impl ResourceClaimTemplate {
     pub(crate) fn new(settings: &Settings) -> ResourceClaimTemplate {
-        ResourceClaimTemplate(Off::of(settings, claim_spec::FEATURES))
+        ResourceClaimTemplate {
+            off: Off::of(settings, claim_spec::FEATURES),
+            constraints: Constraints::of(settings),
+        }
     }
 }
 
@@ -27,16 +35,37 @@ impl Strategy for ResourceClaimTemplate {
     }
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
-        claim_spec_of(object).into_iter().for_each(|spec| self.0.drop_new(spec, None));
+        claim_spec_of(object).into_iter().for_each(|spec| self.off.drop_new(spec, None));
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         let old = old.fields.map("spec").and_then(|it| it.map("spec"));
-        claim_spec_of(object).into_iter().for_each(|spec| self.0.drop_new(spec, old));
+        claim_spec_of(object).into_iter().for_each(|spec| self.off.drop_new(spec, old));
     }
 
-    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        claim_spec::refuse_admin_access(object.fields.map("spec").and_then(|it| it.map("spec")), errors);
+    fn validate(&self, context: &Context, object: &Object, errors: &mut FieldErrors) {
+        let spec = object.fields.map("spec").and_then(|it| it.map("spec"));
+        admin_access::check_requests(context, &object.meta.namespace, spec, errors);
+        self.check(object, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, errors);
+        immutable::of_object(object, old, "spec", errors);
+    }
+}
+
+impl ResourceClaimTemplate {
+    /// Upstream: pkg/apis/resource/validation/validation.go, validateResourceClaimTemplateSpec (v1.36.4).
+    fn check(&self, object: &Object, errors: &mut FieldErrors) {
+        let Some(template) = object.fields.map("spec") else { return };
+        let at = Path::root("spec");
+        if let Some(meta) = template.map("metadata") {
+            template_meta::check(meta, &at.key("metadata"), errors);
+        }
+        if let Some(spec) = template.map("spec") {
+            claim_rules::check(spec, self.constraints, &at.key("spec"), errors);
+        }
     }
 }
 

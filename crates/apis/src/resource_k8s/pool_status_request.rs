@@ -1,12 +1,13 @@
 //! ResourcePoolStatusRequest: asks once how many devices of a driver are free.
 
 use keelson_object::scalar::Time;
-use keelson_object::{Cell, Map, Object};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
+use super::pool_request_rules;
 use crate::shared::edit::part;
-use crate::shared::status;
+use crate::shared::{conditions, immutable, status};
 
 /// As many pools are reported unless the client says otherwise.
 const LIMIT: i64 = 100;
@@ -108,6 +109,39 @@ impl Strategy for ResourcePoolStatusRequest {
 
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let empty = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        pool_request_rules::check(spec, &Path::root("spec"), errors);
+    }
+
+    /// Upstream declares this rule, and shows nothing then.
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        if object.fields.get("spec") != old.fields.get("spec") {
+            errors.invalid(&Path::root("spec"), (), "field is immutable");
+        }
+    }
+
+    /// An answer is final.
+    ///
+    /// Upstream: pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go,
+    /// ValidateResourcePoolStatusRequestStatusUpdate (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        if object.fields.get("status") == old.fields.get("status") {
+            return;
+        }
+        let at = Path::root("status");
+        let answer = object.fields.map("status");
+        if old.fields.map("status").is_some() {
+            immutable::of_object(object, old, "status", errors);
+        } else if let Some(answer) = answer {
+            conditions::check(answer.list("conditions"), &at.key("conditions"), errors);
+        }
+        if let Some(answer) = answer {
+            pool_request_rules::check_status(answer, &at, errors);
+        }
     }
 }
 

@@ -7,11 +7,11 @@
 //! {"name": "gpu-0", "basic": {"attributes": {"model": {"string": "a"}}}}
 //! ```
 
-use keelson_object::{Map, Object, Value};
+use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Conversion, Strategy};
 
-use super::taint_rule;
+use super::{slice_rules, taint_rule};
 use crate::catalog::Settings;
 use crate::shared::cells;
 use crate::shared::edit::{part, parts};
@@ -110,6 +110,14 @@ impl Strategy for ResourceSlice {
         self.0.drop_new(&mut object.fields, Some(&old.fields));
     }
 
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(object, None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        check(object, Some(old), errors);
+    }
+
     /// Upstream: pkg/registry/resource/resourceslice/strategy.go, WarningsOnCreate (v1.36.4).
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let driver = cells::text(object, "spec.driver");
@@ -120,6 +128,12 @@ impl Strategy for ResourceSlice {
             "spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters"
         )]
     }
+}
+
+fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+    let empty = Map::new();
+    let spec = object.fields.map("spec").unwrap_or(&empty);
+    slice_rules::check(spec, old.and_then(|it| it.fields.map("spec")), &Path::root("spec"), errors);
 }
 
 fn date_taints(context: &Context, object: &mut Object) {

@@ -1,12 +1,15 @@
 //! DeviceTaintRule: keeps pods away from devices.
 
 use keelson_object::scalar::Time;
-use keelson_object::{Cell, Map, Object, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
+use super::taint_rules;
 use crate::shared::edit::part;
-use crate::shared::{cells, spec_and_status, status};
+use crate::shared::{cells, conditions, spec_and_status, status};
+
+const MAX_CONDITIONS: usize = 8;
 
 pub(crate) struct DeviceTaintRule;
 
@@ -56,6 +59,37 @@ impl Strategy for DeviceTaintRule {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
     }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(object, None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        check(object, Some(old), errors);
+    }
+
+    /// Upstream: pkg/apis/resource/validation/validation.go, ValidateDeviceTaintRuleStatusUpdate (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let at = Path::root("status.conditions");
+        let list = object.fields.map("status").map_or(&[][..], |it| it.list("conditions"));
+        conditions::check(list, &at, errors);
+        if list.len() > MAX_CONDITIONS {
+            errors.too_many(&at, list.len(), MAX_CONDITIONS);
+        }
+    }
+}
+
+/// Upstream: pkg/apis/resource/validation/validation.go, validateDeviceTaintRuleSpec (v1.36.4).
+fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+    let at = Path::root("spec");
+    let spec = object.fields.map("spec");
+    if let Some(selector) = spec.and_then(|it| it.map("deviceSelector")) {
+        taint_rules::check_selector(selector, &at.key("deviceSelector"), errors);
+    }
+    let empty = Map::new();
+    let taint = spec.and_then(|it| it.map("taint")).unwrap_or(&empty);
+    let before = old.and_then(|it| it.fields.at("spec.taint")).and_then(Value::as_map);
+    taint_rules::check(taint, before, &at.key("taint"), errors);
 }
 
 /// A taint of which nobody says when it was added is added now.

@@ -1,15 +1,19 @@
 //! PodGroup: pods that are scheduled together.
 
-use keelson_object::{Cell, Object, Value};
+use std::collections::HashSet;
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
+use super::rules::{self, Gates};
 use crate::catalog::Settings;
 use crate::shared::edit::part;
 use crate::shared::gated::{Feature, Off};
-use crate::shared::status;
+use crate::shared::{conditions, status};
 
 pub(crate) struct PodGroup {
+    gates: Gates,
     off: Off,
     off_in_status: Off,
 }
@@ -109,11 +113,49 @@ impl Strategy for PodGroup {
         let spec_alone = [("spec".into(), old.fields.get("spec").cloned().unwrap_or_default())];
         self.off_in_status.drop_new(&mut object.fields, Some(&spec_alone.into_iter().collect()));
     }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let (at, empty) = (Path::root("spec"), Map::new());
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        if let Some(reference) = spec.map("podGroupTemplateRef") {
+            rules::check_reference(reference, &at.key("podGroupTemplateRef"), errors);
+        }
+        rules::check_group(spec, self.gates, &at, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let empty = Map::new();
+        let (new, old) =
+            (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
+        rules::check_kept(new, old, self.gates, errors);
+    }
+
+    /// Upstream: pkg/apis/scheduling/validation/validation.go, ValidatePodGroupStatusUpdate (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        let (at, empty) = (Path::root("status"), Map::new());
+        let status = object.fields.map("status").unwrap_or(&empty);
+        conditions::check(status.list("conditions"), &at.key("conditions"), errors);
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        let claims: HashSet<&str> = spec.maps("resourceClaims").filter_map(|it| it.str("name")).collect();
+        let at = at.key("resourceClaimStatuses");
+        for (position, claim) in status.maps("resourceClaimStatuses").enumerate() {
+            let name = claim.str("name").unwrap_or_default();
+            if !claims.contains(name) {
+                let detail = "must match the name of an entry in `spec.resourceClaims`";
+                errors.invalid(&at.index(position).key("name"), name, detail);
+            }
+        }
+        rules::check_claim_statuses(status, &at, errors);
+    }
 }
 
 impl PodGroup {
     pub(crate) fn new(settings: &Settings) -> PodGroup {
-        PodGroup { off: Off::of(settings, &FEATURES), off_in_status: Off::of(settings, &STATUS_FEATURES) }
+        PodGroup {
+            gates: Gates::of(settings),
+            off: Off::of(settings, &FEATURES),
+            off_in_status: Off::of(settings, &STATUS_FEATURES),
+        }
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn check_range(text: &str, strictness: Strictness, at: &Path<'_>, err
     }
 }
 
-/// What is wrong with a range.
+/// What is wrong with a range in a field that once took other forms.
 pub(crate) fn range_problem(text: &str, strictness: Strictness) -> Option<&'static str> {
     let Some(range) = Range::parse(text) else {
         return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
@@ -136,6 +136,39 @@ pub(crate) fn address_problem(text: &str) -> Option<String> {
     }
 }
 
+/// What is wrong with an address in a field that takes more than one form of it.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4), strict.
+pub(crate) fn strict_problem(text: &str) -> Option<&'static str> {
+    match text.parse::<IpAddr>() {
+        Ok(strict) if is_mapped(strict) => Some("must not be an IPv4-mapped IPv6 address"),
+        Ok(_) => None,
+        Err(_) => Some(sloppy_problem(text).unwrap_or("must not have leading 0s")),
+    }
+}
+
+/// The same where leading zeros and mapped addresses still count.
+pub(crate) fn sloppy_problem(text: &str) -> Option<&'static str> {
+    sloppy(text).is_none().then_some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+}
+
+/// What is wrong with the address of an interface, which says how long its prefix is.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidInterfaceAddress (v1.36.4).
+pub(crate) fn interface_problem(text: &str) -> Option<String> {
+    let Some(range) = Range::parse(text) else {
+        let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        return Some(String::from(detail));
+    };
+    let address = plain(range.address);
+    let length = match (address, range.address) {
+        (IpAddr::V4(_), IpAddr::V6(_)) if range.length > 32 => range.length.saturating_sub(96),
+        _ => range.length,
+    };
+    let canonical = format!("{address}/{length}");
+    (canonical != text).then(|| format!("must be in canonical form ({canonical:?})"))
+}
+
 /// What is odd about an address that is taken.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP (v1.36.4).
@@ -175,6 +208,30 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Whether a range is a part of another and smaller than it.
+pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
+    let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
+    let cut = Range { address: inner.network(), length: outer.length, is_strict: true };
+    inner.address.is_ipv4() == outer.address.is_ipv4()
+        && outer.length < inner.length
+        && cut.network() == outer.network()
+}
+
+/// The two sorts of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Four bytes.
+    V4,
+    /// Sixteen bytes.
+    V6,
+}
+
+/// The family of a range.
+pub(crate) fn range_family(text: &str) -> Option<Family> {
+    let address = plain(Range::parse(text)?.address);
+    Some(if address.is_ipv6() { Family::V6 } else { Family::V4 })
 }
 
 /// An address, and how many of its bits count.
@@ -248,7 +305,7 @@ fn is_mapped(address: IpAddr) -> bool {
 mod tests {
     use keelson_object::Path;
 
-    use super::{address_problem, address_warning, range_warnings};
+    use super::{address_problem, address_warning, interface_problem, range_warnings};
 
     #[test]
     fn an_address_has_one_form() {
@@ -266,6 +323,21 @@ mod tests {
         check("::ffff:1.2.3.4", Some("must not be an IPv4-mapped IPv6 address"));
         check("2001:DB8::1", Some("must be in canonical form (\"2001:db8::1\")"));
         check("2001:db8:0:0:0:0:0:1", Some("must be in canonical form (\"2001:db8::1\")"));
+    }
+
+    #[test]
+    fn an_address_of_an_interface_has_one_form() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(interface_problem(text).as_deref(), expected, "{text}");
+        };
+        let invalid = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        check("10.9.8.7/24", None);
+        check("2001:db8::1/64", None);
+        check("10.9.8.7", Some(invalid));
+        check("10.9.8.7/33", Some(invalid));
+        check("10.9.08.7/24", Some("must be in canonical form (\"10.9.8.7/24\")"));
+        check("::ffff:10.9.8.7/120", Some("must be in canonical form (\"10.9.8.7/24\")"));
+        check("2001:DB8::1/64", Some("must be in canonical form (\"2001:db8::1/64\")"));
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub(crate) fn encode(text: &str) -> String {
     STANDARD.encode(text)
 }
 
+/// What a base64 text stands for; nothing if it is none, which decoding has refused.
+pub(crate) fn decode(text: &str) -> Vec<u8> {
+    STANDARD.decode(text).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{decoded_len, encode};

@@ -1,15 +1,18 @@
 //! Pod templates: what a pod and everything that makes pods have in common.
 
+mod amounts;
 mod container;
 mod gated;
 mod image;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 mod volume;
+pub(crate) mod warnings;
 
+pub(crate) use amounts::of_containers;
 pub(crate) use gated::Gates;
-pub(crate) use rules::{check, check_spec};
+pub(crate) use rules::{PodRules, annotations, check, check_template};
 pub(crate) use volume::default_sources;
 
 use keelson_object::Map;

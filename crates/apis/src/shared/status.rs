@@ -2,28 +2,6 @@
 
 use keelson_object::Object;
 use keelson_registry::options::Part;
-use keelson_registry::{Context, Strategy};
-
-/// A kind with nothing special about it but a status that is written apart.
-pub(crate) struct Apart;
-
-impl Strategy for Apart {
-    fn reset_fields(&self, part: Part) -> Option<&'static [&'static str]> {
-        reset_alone(part)
-    }
-
-    fn prepare_create(&self, _: &Context, object: &mut Object) {
-        clear(object);
-    }
-
-    fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        keep(object, old);
-    }
-
-    fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        alone(object, old);
-    }
-}
 
 /// Takes out what a client says about the status of a new object.
 pub(crate) fn clear(object: &mut Object) {

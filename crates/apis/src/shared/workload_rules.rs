@@ -2,57 +2,102 @@
 
 use keelson_object::selector::label::Selector;
 use keelson_object::selector::validate_label_selector;
-use keelson_object::{FieldErrors, Map, Path, Value};
+use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
-use crate::shared::pod_template;
+use crate::shared::edit::part;
+use crate::shared::go_form::as_json;
+use crate::shared::pod_template::{self, Gates, PodRules};
+use crate::shared::read::{NOTHING, given, sub};
+use crate::shared::workload_columns::template_spec;
+
+/// How a kind speaks of its selector.
+pub(crate) struct Words {
+    /// What an empty selector is invalid for.
+    pub kind: &'static str,
+    /// What is said of a selector that cannot be read.
+    pub unreadable: &'static str,
+}
+
+/// Deployments and replica sets: both speak of a deployment.
+const DEPLOYMENT: Words = Words { kind: "deployment", unreadable: "invalid label selector" };
 
 /// Checks the selector of a workload's spec, then its template.
 ///
 /// Upstream: pkg/apis/apps/validation/validation.go, the middle of ValidateDeploymentSpec and of
-/// ValidateReplicaSetSpec (v1.36.4); both speak of a deployment.
-pub(crate) fn check(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let selector_at = at.key("selector");
-    let selector = match (spec.get("selector"), spec.map("selector")) {
-        (Some(value), Some(map)) => {
-            validate_label_selector(map, &selector_at, errors);
-            let is_empty = |field| map.get(field).is_none_or(Value::is_empty);
-            if is_empty("matchLabels") && is_empty("matchExpressions") {
-                errors.invalid(&selector_at, value, "empty selector is invalid for deployment");
-            }
-            let Ok(selector) = Selector::from_label_selector(map) else {
-                return errors.invalid(&selector_at, value, "invalid label selector");
-            };
-            selector
+/// ValidateReplicaSetSpec (v1.36.4).
+pub(crate) fn check(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(selector) = check_selector(spec, &DEPLOYMENT, at, errors) {
+        let (template, at) = (sub(spec, "template"), at.key("template"));
+        if !selector.is_everything() {
+            check_selected(template, &selector, &at, errors);
         }
-        _ => {
-            errors.required(&selector_at, "");
-            Selector::nothing()
-        }
-    };
-    check_template(spec.map("template").unwrap_or(&Map::new()), &selector, &at.key("template"), errors);
+        pod_template::check_template(template, rules, &at, errors);
+        check_endless(template, "ReplicaSet", &at, errors);
+    }
 }
 
-/// Upstream: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet (v1.36.4).
-fn check_template(template: &Map, selector: &Selector, at: &Path<'_>, errors: &mut FieldErrors) {
+/// Checks a selector that must be there; gives it unless it cannot be read.
+pub(crate) fn check_selector(
+    spec: &Map,
+    words: &Words,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) -> Option<Selector> {
+    let at = at.key("selector");
+    let (Some(value), Some(map)) = (spec.get("selector"), spec.map("selector")) else {
+        errors.required(&at, "");
+        return Some(Selector::nothing());
+    };
+    validate_label_selector(map, &at, errors);
+    let is_empty = |field| map.get(field).is_none_or(Value::is_empty);
+    if is_empty("matchLabels") && is_empty("matchExpressions") {
+        errors.invalid_as(&at, as_json(value), format!("empty selector is invalid for {}", words.kind));
+    }
+    let selector = Selector::from_label_selector(map).ok();
+    if selector.is_none() {
+        errors.invalid_as(&at, as_json(value), words.unreadable);
+    }
+    selector
+}
+
+/// Pods that are made are selected.
+pub(crate) fn check_selected(template: &Map, selector: &Selector, at: &Path<'_>, errors: &mut FieldErrors) {
     let labels = template.at("metadata.labels").unwrap_or(&Value::Null);
     let label = |key: &str| labels.as_map().and_then(|map| map.str(key));
-    if !selector.is_everything() && !selector.matches(label) {
+    if !selector.matches(label) {
         let at = at.key("metadata.labels");
-        errors.invalid(&at, labels, "`selector` does not match template `labels`");
+        errors.invalid_as(&at, as_json(labels), "`selector` does not match template `labels`");
     }
-    check_lasting(template, "ReplicaSet", at, errors);
 }
 
 /// Checks the template of pods that a kind replaces for ever: they must not come to an end.
 pub(crate) fn check_lasting(template: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     pod_template::check(template, at, errors);
-    let at = at.key("spec");
-    let policy = template.at("spec.restartPolicy").and_then(Value::as_str).unwrap_or_default();
+    check_endless(template, kind, at, errors);
+}
+
+/// Pods that are replaced for ever must not come to an end.
+pub(crate) fn check_endless(template: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    let (spec, at) = (sub(template, "spec"), at.key("spec"));
+    let policy = spec.str("restartPolicy").unwrap_or_default();
     if policy != "Always" {
         errors.not_supported(&at.key("restartPolicy"), policy, &["Always"]);
     }
-    if template.at("spec.activeDeadlineSeconds").is_some_and(|it| !it.is_null()) {
+    if given(spec, "activeDeadlineSeconds").is_some() {
         let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
         errors.forbidden(&at.key("activeDeadlineSeconds"), detail);
+    }
+}
+
+/// The rules for the template of a workload; `old` is what it replaces.
+pub(crate) fn template_rules(gates: &Gates, old: Option<&Object>) -> PodRules {
+    gates.template_rules(old.map(|old| sub(sub(&old.fields, "spec"), "template")))
+}
+
+/// Drops from a template what belongs to features that are off and was not used before.
+pub(crate) fn drop_disabled(gates: &Gates, object: &mut Object, old: Option<&Object>) {
+    let template = part(&mut object.fields, "spec").and_then(|it| part(it, "template"));
+    if let Some(spec) = template.and_then(|it| part(it, "spec")) {
+        gates.drop(spec, old.map(|old| template_spec(old).unwrap_or(&NOTHING)));
     }
 }

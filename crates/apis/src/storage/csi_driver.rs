@@ -1,12 +1,26 @@
 //! CSIDriver: what a storage driver can do.
 
-use keelson_object::{Cell, Object, Value};
+use std::collections::HashSet;
+
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
-use crate::shared::cells;
 use crate::shared::gated::{Feature, Off};
+use crate::shared::{cells, immutable};
+
+/// How groups of files are treated when a volume is mounted.
+const GROUP_POLICIES: [&str; 3] = ["File", "None", "ReadWriteOnceWithFSType"];
+
+/// How long volumes live.
+const LIFECYCLE_MODES: [&str; 2] = ["Persistent", "Ephemeral"];
+
+/// How seldom nodes may tell how many volumes they take, in seconds.
+const UPDATE_PERIOD_MIN: i64 = 10;
+
+/// How long tokens live at least and at most, in seconds.
+const TOKEN_SECONDS: [i64; 2] = [600, 1 << 32];
 
 const FEATURES: &[Feature] =
     &[Feature { gates: &["VolumeLimitScaling"], paths: &["spec.preventPodSchedulingIfMissing"], signs: &[] }];
@@ -87,6 +101,73 @@ impl Strategy for CsiDriver {
         self.off.drop_new(&mut object.fields, Some(&old.fields));
         generation::advance(object, old, &["spec"]);
         recommend_secrets(context, object, Some(old));
+    }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(object.fields.map("spec").unwrap_or(&Map::new()), errors);
+    }
+
+    /// Upstream: pkg/apis/storage/validation/validation.go, ValidateCSIDriverUpdate (v1.36.4).
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+        // Upstream writes the first field otherwise than it is called.
+        for (field, shown) in [
+            ("spec.attachRequired", "spec.attachedRequired"),
+            ("spec.volumeLifecycleModes", "spec.volumeLifecycleModes"),
+        ] {
+            let (new, old) = (object.fields.at(field), old.fields.at(field));
+            immutable::value(new, old, &Path::root(shown), errors);
+        }
+    }
+}
+
+/// What has a default is always there.
+///
+/// Upstream: pkg/apis/storage/validation/validation.go, validateCSIDriverSpec (v1.36.4).
+fn check(spec: &Map, errors: &mut FieldErrors) {
+    let at = Path::root("spec");
+    if let Some(policy) = spec.str("fsGroupPolicy").filter(|it| !GROUP_POLICIES.contains(it)) {
+        errors.not_supported(&at.key("fsGroupPolicy"), policy, &GROUP_POLICIES);
+    }
+    check_tokens(spec, &at.key("tokenRequests"), errors);
+    for mode in spec.list("volumeLifecycleModes").iter().filter_map(Value::as_str) {
+        if !LIFECYCLE_MODES.contains(&mode) {
+            errors.not_supported(&at.key("volumeLifecycleModes"), mode, &LIFECYCLE_MODES);
+        }
+    }
+    if let Some(period) = spec.int("nodeAllocatableUpdatePeriodSeconds").filter(|it| *it < UPDATE_PERIOD_MIN)
+    {
+        let detail = "must be greater than or equal to 10 seconds";
+        errors.invalid(&at.key("nodeAllocatableUpdatePeriodSeconds"), period, detail);
+    }
+    if let Some(said) = spec.bool("serviceAccountTokenInSecrets")
+        && spec.list("tokenRequests").is_empty()
+    {
+        let detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+        errors.invalid(&at.key("serviceAccountTokenInSecrets"), said, detail);
+    }
+}
+
+/// Upstream: pkg/apis/storage/validation/validation.go, validateTokenRequests (v1.36.4).
+fn check_tokens(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let mut audiences = HashSet::new();
+    for (position, request) in spec.maps("tokenRequests").enumerate() {
+        let at = at.index(position);
+        let audience = request.str("audience").unwrap_or_default();
+        if !audiences.insert(audience) {
+            errors.duplicate(&at.key("audience"), audience);
+            continue;
+        }
+        let at = at.key("expirationSeconds");
+        match request.int("expirationSeconds") {
+            Some(seconds) if seconds < TOKEN_SECONDS[0] => {
+                errors.invalid(&at, seconds, "may not specify a duration less than 10 minutes");
+            }
+            Some(seconds) if seconds > TOKEN_SECONDS[1] => {
+                errors.invalid(&at, seconds, "may not specify a duration larger than 2^32 seconds");
+            }
+            _ => {}
+        }
     }
 }
 

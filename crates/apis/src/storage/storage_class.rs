@@ -1,10 +1,17 @@
 //! StorageClass: a kind of storage that volumes are made from.
 
-use keelson_object::{Cell, Object};
-use keelson_registry::{Column, Strategy};
+use keelson_object::{Cell, FieldErrors, Object, Path};
+use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::cells;
+use super::{parameters, topology};
 use crate::shared::node_labels::outdated;
+use crate::shared::{cells, immutable};
+
+/// What becomes of a volume that nobody claims any more.
+const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];
+
+/// When a claim gets a volume.
+const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
 
 /// Which class is taken when a claim names none, in the words of today and of yesterday.
 const IS_DEFAULT: [&str; 2] =
@@ -44,6 +51,32 @@ impl Strategy for StorageClass {
             }
         }
         warnings
+    }
+
+    /// Upstream: pkg/apis/storage/validation/validation.go, ValidateStorageClass (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        let fields = &object.fields;
+        let text = |field| fields.str(field).unwrap_or_default();
+        parameters::check_driver(text("provisioner"), &Path::root("provisioner"), errors);
+        parameters::check(fields.map("parameters"), &Path::root("parameters"), errors);
+        let policy = text("reclaimPolicy");
+        if !policy.is_empty() && !RECLAIM_POLICIES.contains(&policy) {
+            errors.not_supported(&Path::root("reclaimPolicy"), policy, &RECLAIM_POLICIES);
+        }
+        let mode = text("volumeBindingMode");
+        if !BINDING_MODES.contains(&mode) {
+            errors.not_supported(&Path::root("volumeBindingMode"), mode, &BINDING_MODES);
+        }
+        topology::check(fields, &Path::root("allowedTopologies"), errors);
+    }
+
+    /// Upstream: pkg/apis/storage/validation/validation.go, ValidateStorageClassUpdate (v1.36.4).
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+        for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+            let (new, old) = (object.fields.get(field), old.fields.get(field));
+            immutable::value(new, old, &Path::root(field), errors);
+        }
     }
 }
 

@@ -13,6 +13,9 @@ use bytes::BufMut;
 use super::envelope::{Head, put_varint};
 use super::wire::varint_size;
 
+/// How many bytes before each frame say how long it is.
+pub const FRAME_HEAD: usize = 4;
+
 /// Writes the frame of an event (`ADDED`, `BOOKMARK`, …) about the object that `message` is.
 pub fn write_frame(event: &str, head: &Head, message: &[u8], out: &mut impl BufMut) {
     let object = head.size(message.len());

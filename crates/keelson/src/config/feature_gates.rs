@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::known_gates::KNOWN;
+use super::known_gates::{KNOWN, NEEDS};
 
 /// Which features are on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,17 @@ pub(super) enum Stage {
     Deprecated,
 }
 
+impl Stage {
+    fn label(self) -> &'static str {
+        match self {
+            Stage::Alpha => "ALPHA",
+            Stage::Beta => "BETA",
+            Stage::Stable => "",
+            Stage::Deprecated => "DEPRECATED",
+        }
+    }
+}
+
 impl Gate {
     pub(super) const fn locked(mut self) -> Gate {
         self.is_locked = true;
@@ -57,7 +68,25 @@ impl FeatureGates {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() { Ok(FeatureGates::over_defaults(&wanted)) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let gates = FeatureGates::over_defaults(&wanted);
+        let missing = gates.missing();
+        if missing.is_empty() { Ok(gates) } else { Err(missing) }
+    }
+
+    /// Features that are on without what they need.
+    ///
+    /// Upstream: component-base/featuregate/feature_gate.go, unsafeSetFromMap (v1.36.4), which says it in any order.
+    fn missing(&self) -> Vec<String> {
+        let on = NEEDS.iter().filter(|(name, _)| self.is_on(name));
+        let lacks = on.filter_map(|(name, needs)| {
+            let off: Vec<&str> = needs.iter().copied().filter(|it| !self.is_on(it)).collect();
+            let off = (!off.is_empty()).then(|| off.join(" "))?;
+            Some(format!("{name} is enabled, but depends on features that are disabled: [{off}]"))
+        });
+        lacks.collect()
     }
 
     /// Whether the feature is on; a feature that does not exist is off.
@@ -69,6 +98,11 @@ impl FeatureGates {
     /// The features that were named on the command line.
     pub fn named(&self) -> impl Iterator<Item = &'static str> {
         self.named.iter().copied()
+    }
+
+    /// All features by name, each with its stage as metrics call it, and whether it is on.
+    pub fn stages(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        KNOWN.iter().map(|gate| (gate.name, gate.stage.label(), self.is_on(gate.name)))
     }
 
     /// All features, by name.
@@ -145,7 +179,7 @@ mod tests {
     #[test]
     fn settings_stand_over_defaults() {
         check("", "+WatchList -GangScheduling -NoSuchFeature");
-        check("WatchList=false,GangScheduling=true", "-WatchList +GangScheduling");
+        check("WatchList=false,GenericWorkload=true", "-WatchList +GenericWorkload");
         check("kube:WatchList=f", "-WatchList");
         check("WatchList=false,WatchList=true", "+WatchList");
     }
@@ -155,6 +189,22 @@ mod tests {
         check("AllBeta=false", "-WatchList -OpenAPIEnums");
         check("AllBeta=false,WatchList=true", "+WatchList -OpenAPIEnums");
         check("AllAlpha=true", "+GangScheduling +WatchList");
+    }
+
+    #[test]
+    fn a_feature_is_not_on_without_what_it_needs() {
+        let check = |text, expected| check_refused(text, expected);
+        check(
+            "GangScheduling=true",
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        );
+        check(
+            "GracefulNodeShutdown=false",
+            "GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: \
+             [GracefulNodeShutdown], \
+             WindowsGracefulNodeShutdown is enabled, but depends on features that are disabled: \
+             [GracefulNodeShutdown]",
+        );
     }
 
     #[test]

@@ -113,13 +113,20 @@ fn flags_become_values() {
 }
 
 #[test]
+fn privileged_containers_are_allowed_where_nobody_says_otherwise() {
+    assert!(standalone("").allow_privileged);
+    assert!(!standalone("--allow-privileged=false").allow_privileged);
+    assert!(standalone("--allow-privileged").allow_privileged);
+}
+
+#[test]
 fn flags_without_effect_are_told_by_name() {
-    let config = standalone("--allow-privileged=true --etcd-prefix=/x --bind-address=127.0.0.1");
+    let config = standalone("--kubelet-timeout=5s --etcd-prefix=/x --bind-address=127.0.0.1");
     assert_eq!(
         config.warnings,
         [
             "flag --etcd-prefix is accepted but has no effect yet",
-            "flag --allow-privileged is accepted but has no effect yet"
+            "flag --kubelet-timeout is accepted but has no effect yet"
         ]
     );
 }

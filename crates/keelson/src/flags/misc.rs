@@ -12,7 +12,7 @@ pub(super) const SECTION: Section = Section {
             "true",
             "do not pass redirects of aggregated servers on to clients",
         ),
-        Flag::not_yet("allow-privileged", Kind::Bool, "", "allow privileged containers"),
+        Flag::acts("allow-privileged", Kind::Bool, "", "allow privileged containers"),
         Flag::retired(
             "apiserver-count",
             Kind::Int,

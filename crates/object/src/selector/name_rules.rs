@@ -68,11 +68,22 @@ const LABEL_VALUE_EXAMPLES: [&str; 3] = ["MyValue", "my_value", "12345"];
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsDNS1123Label (v1.36.4).
 pub fn dns1123_label(text: &str) -> Vec<String> {
+    label_problems(text, "characters")
+}
+
+/// The same for fields with declared rules, which count bytes.
+///
+/// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123Label (v1.36.4).
+pub fn short_name(text: &str) -> Vec<String> {
+    label_problems(text, "bytes")
+}
+
+fn label_problems(text: &str, unit: &'static str) -> Vec<String> {
     let message = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
         start and end with an alphanumeric character";
     let mut problems = Vec::new();
     if text.len() > DNS_LABEL_MAX {
-        problems.push(too_long(DNS_LABEL_MAX, "characters"));
+        problems.push(too_long(DNS_LABEL_MAX, unit));
     }
     if !is_dns_word(text) {
         problems.push(if is_subdomain(text) {
@@ -89,6 +100,49 @@ pub fn dns1123_label(text: &str) -> Vec<String> {
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsDNS1123Subdomain (v1.36.4).
 pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     subdomain_problems(text, "characters")
+}
+
+/// DNS labels joined by dots, with underscores: domains to search.
+///
+/// Upstream: apimachinery/pkg/util/validation/validation.go, IsDNS1123SubdomainWithUnderscore (v1.36.4).
+pub fn dns1123_subdomain_with_underscore(text: &str) -> Vec<String> {
+    let is_outer = |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_lowercase() || it.is_ascii_digit());
+    let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, b'-' | b'_');
+    let is_word = |word: &str| {
+        let bytes = word.strip_prefix('_').unwrap_or(word).as_bytes();
+        is_outer(bytes.first()) && is_outer(bytes.last()) && bytes.iter().all(|it| is_inner(*it))
+    };
+    let rule = Rule {
+        max: Some(DNS_SUBDOMAIN_MAX),
+        unit: "characters",
+        message: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or \
+            '.', and must start and end with an alphanumeric character",
+        pattern: "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
+        examples: &["example.com"],
+    };
+    rule.problems(text, text.split('.').all(is_word))
+}
+
+/// The same as newer rules tell it, which count bytes.
+///
+/// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123Subdomain (v1.36.4).
+pub fn long_name(text: &str) -> Vec<String> {
+    subdomain_problems(text, "bytes")
+}
+
+/// The same with capitals, too: names of drivers.
+///
+/// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123SubdomainCaseless (v1.36.4).
+pub fn long_name_caseless(text: &str) -> Vec<String> {
+    let rule = Rule {
+        max: Some(DNS_SUBDOMAIN_MAX),
+        unit: "bytes",
+        message: "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end \
+            with an alphanumeric character",
+        pattern: DNS1123_SUBDOMAIN,
+        examples: &["Example.com"],
+    };
+    rule.problems(text, is_subdomain(&text.to_ascii_lowercase()))
 }
 
 /// A DNS subdomain with `*.` before it.
@@ -327,7 +381,10 @@ fn too_long(max: usize, unit: &str) -> String {
     format!("must be no more than {max} {unit}")
 }
 
-fn pattern_message(message: &str, pattern: &str, examples: &[&str]) -> String {
+/// What is said of text that does not look as it must.
+///
+/// Upstream: apimachinery/pkg/util/validation/validation.go, RegexError (v1.36.4).
+pub fn pattern_message(message: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|it| format!("'{it}', ")).collect();
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }

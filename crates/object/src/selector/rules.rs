@@ -28,6 +28,21 @@ pub fn validate_label_selector(selector: &Map, at: &Path<'_>, errors: &mut Field
         validate_labels(labels, &at.key("matchLabels"), errors);
     }
     for (position, expression) in selector.maps("matchExpressions").enumerate() {
+        let list_at = at.key("matchExpressions");
+        let at = list_at.index(position);
+        validate_expression(expression, &at, errors);
+        validate_values(expression, &at, errors);
+    }
+}
+
+/// The same for what was there before values were checked: expressions may compare with anything.
+///
+/// Upstream: ValidateLabelSelector with AllowInvalidLabelValueInSelector.
+pub fn validate_label_selector_keys(selector: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(labels) = selector.map("matchLabels") {
+        validate_labels(labels, &at.key("matchLabels"), errors);
+    }
+    for (position, expression) in selector.maps("matchExpressions").enumerate() {
         validate_expression(expression, &at.key("matchExpressions").index(position), errors);
     }
 }
@@ -50,9 +65,13 @@ fn validate_expression(expression: &Map, at: &Path<'_>, errors: &mut FieldErrors
     for problem in qualified_name(key) {
         errors.invalid(&at.key("key"), key, problem);
     }
-    for (position, value) in values.iter().filter_map(Value::as_str).enumerate() {
+}
+
+fn validate_values(expression: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let values_at = at.key("values");
+    for (position, value) in expression.list("values").iter().filter_map(Value::as_str).enumerate() {
         for problem in label_value(value) {
-            errors.invalid(&at.key("values").index(position), value, problem);
+            errors.invalid(&values_at.index(position), value, problem);
         }
     }
 }

@@ -83,6 +83,7 @@ fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
         NameRule::Label => rules::dns1123_label(name),
         NameRule::Label1035 => rules::dns1035_label(name),
         NameRule::PathSegment => rules::path_segment_name(name),
+        NameRule::ConfigMapKey => rules::config_map_key(name),
     }
 }
 

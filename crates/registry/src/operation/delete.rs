@@ -6,7 +6,8 @@ use std::sync::Arc;
 use keelson_object::scalar::Time;
 use keelson_object::{Frozen, GroupResource, Object};
 
-use crate::commit::{self, Current, Step};
+use crate::admission::{self, Operation, Request};
+use crate::commit::{Current, Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
@@ -32,18 +33,20 @@ pub async fn delete(
     if let Some(warning) = live.resource.strategy.delete_warning(options) {
         context.warn(warning);
     }
-    let outcome = commit::apply(live, context, place, |current| {
-        let current = current.ok_or_else(|| live.not_found(&place.name))?;
+    admission::mutate(&Request::new(Operation::Delete, live, context, place), None).await?;
+    let mut race = Race::begin(live, place).await?;
+    loop {
+        let current = race.current().ok_or_else(|| live.not_found(&place.name))?;
         check_preconditions(live, place, current, options)?;
-        if let Some(reason) = live.resource.strategy.forbids_delete(&current.object) {
-            let (resource, name) = (live.resource.group_resource(), place.name.to_string());
-            return Err(Error::Forbidden { resource, name, reason: reason.to_owned() });
+        let old = Some(&current.object);
+        let request = Request { old, ..Request::new(Operation::Delete, live, context, place) };
+        admission::validate(&request, None).await?;
+        let step = decide(live, context, &current.object, options);
+        if let Some(outcome) = race.write(context, step).await? {
+            reserve::let_go(live, context, &outcome).await;
+            return Ok(Deleted { object: outcome.object, gone: outcome.removed });
         }
-        Ok(decide(live, context, &current.object, options))
-    })
-    .await?;
-    reserve::let_go(live, context, &outcome).await;
-    Ok(Deleted { object: outcome.object, gone: outcome.removed })
+    }
 }
 
 fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &DeleteOptions) -> Result<()> {

@@ -7,15 +7,24 @@ use http::{HeaderMap, HeaderName, Version, header};
 use keelson_authn::{Credentials, User};
 use tracing::warn;
 
-use crate::chain::Facts;
+use crate::chain::{Facts, websocket_token};
 use crate::error::{Error, Result};
 
 /// Asks the authenticator. Credentials do not travel further than this.
 pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Arc<User>> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
     let begun = clock.monotonic();
-    let credentials = Credentials { peer_certificates: &facts.peer.certificates, headers: &parts.headers };
-    let outcome = facts.server.authenticator.authenticate(&credentials).await;
+    let by_protocol = websocket_token::read(&parts.headers);
+    let headers = match &by_protocol {
+        Ok(Some(token)) => &token.as_bearer,
+        Ok(None) | Err(_) => &parts.headers,
+    };
+    let credentials = Credentials { peer_certificates: &facts.peer.certificates, headers };
+    let outcome = match (facts.server.authenticator.authenticate(&credentials).await, &by_protocol) {
+        // A token that cannot be read does not make its bearer anonymous.
+        (Ok(Some(found)), Err(_)) if found.user.name == User::ANONYMOUS => Ok(None),
+        (outcome, _) => outcome,
+    };
     let elapsed = clock.monotonic().saturating_sub(begun);
     let user = match outcome {
         Ok(Some(authenticated)) => {
@@ -34,6 +43,9 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
             return Err(Error::Unauthorized);
         }
     };
+    if let Ok(Some(token)) = by_protocol {
+        parts.headers.insert(header::SEC_WEBSOCKET_PROTOCOL, token.other_protocols);
+    }
     remove_credentials(&mut parts.headers);
     if user.name == User::ANONYMOUS || user.is_in_group(User::ALL_UNAUTHENTICATED) {
         part_with(facts, parts);

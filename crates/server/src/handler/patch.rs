@@ -1,9 +1,9 @@
 //! PATCH of an object or of its status.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{StatusCode, header};
 use keelson_codec::json::{self, Document};
-use keelson_codec::yaml;
+use keelson_codec::{cbor, yaml};
 use keelson_merge::{JsonPatch, merge_patch, strategic};
 use keelson_object::scalar::quote;
 use keelson_object::{Object, Value};
@@ -18,15 +18,16 @@ use super::Call;
 use crate::body::RequestBody;
 use crate::error::{Error, Result};
 use crate::negotiate::{self, Output};
+use crate::openapi::Offered;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
 pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let form = Form::of(&call.parts.headers)?;
+    let form = Form::of(call)?;
     let body = body.read(call.facts.server.settings.max_body).await?;
-    if form == Form::Apply {
-        return apply(call, part, &body, output).await;
+    if let Form::Apply(language) = form {
+        return apply(call, part, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
     let patch = Patch::read(form, &body)?;
@@ -38,16 +39,20 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
     call.answer(StatusCode::OK, &updated.object, output)
 }
 
-async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Result<Response> {
+async fn apply(
+    call: &Call<'_>,
+    part: Part,
+    (language, body): (Language, &Bytes),
+    output: Output,
+) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
-    let wanted = read_applied(body)?;
-    let complaint = wanted.strict_problem();
+    let wanted = read_applied(language, body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let place = call.place();
     let apply = Apply {
         patch: &wanted.value,
         force: params.force,
-        complaint: complaint.as_deref(),
+        complaint: wanted.complaint.as_deref(),
         validation: params.validation,
     };
     let version = call.found.version();
@@ -57,23 +62,57 @@ async fn apply(call: &Call<'_>, part: Part, body: &Bytes, output: Output) -> Res
     call.answer(code, &updated.object, output)
 }
 
-/// What a client applies; JSON is YAML as well.
+/// What a client applies.
+pub(super) struct Applied {
+    pub(super) value: Value,
+    /// What a strict reader complains of.
+    pub(super) complaint: Option<String>,
+}
+
+/// Reads what a client applies. Whatever it is written in, upstream calls it YAML.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject (v1.36.4).
-pub(super) fn read_applied(body: &Bytes) -> Result<yaml::Document> {
-    let refuse = |problem: String| Err(Error::BadRequest(problem));
-    let document = match yaml::read(body) {
-        Ok(document) => document,
-        Err(error) => return refuse(format!("error decoding YAML: error converting YAML to JSON: {error}")),
+pub(super) fn read_applied(language: Language, body: &Bytes) -> Result<Applied> {
+    let refuse = |problem: String| Err(Error::BadRequest(format!("error decoding YAML: {problem}")));
+    let (applied, before) = match language {
+        Language::Yaml => match yaml::read(body) {
+            Ok(document) => {
+                let complaint = document.strict_problem();
+                (
+                    Applied { value: document.value, complaint },
+                    "error unmarshaling JSON: while decoding JSON: json",
+                )
+            }
+            Err(error) => return refuse(format!("error converting YAML to JSON: {error}")),
+        },
+        Language::Cbor => match cbor::read(body) {
+            Ok(value) => (Applied { value, complaint: None }, "cbor"),
+            Err(error) => return refuse(error.to_string()),
+        },
     };
-    if !matches!(document.value, Value::Map(_) | Value::Null) {
-        let found = document.value.json_type();
-        return refuse(format!(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
-             value of type map[string]interface {{}}"
-        ));
+    match &applied.value {
+        Value::Map(_) | Value::Null => Ok(applied),
+        other => {
+            let found = match language {
+                Language::Yaml => other.json_type(),
+                Language::Cbor => cbor_type(other),
+            };
+            refuse(format!(
+                "{before}: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            ))
+        }
     }
-    Ok(document)
+}
+
+/// What the types of CBOR are called.
+fn cbor_type(value: &Value) -> &'static str {
+    match value {
+        Value::Int(it) if *it < 0 => "negative integer",
+        Value::Int(_) => "positive integer",
+        Value::List(_) => "array",
+        Value::String(_) => "UTF-8 text string",
+        _ => "primitives",
+    }
 }
 
 /// What kind of patch a body is.
@@ -82,23 +121,36 @@ pub(super) enum Form {
     Json,
     Merge,
     Strategic,
-    Apply,
+    Apply(Language),
 }
 
-const FORMS: [(&str, Form); 4] = [
+/// What an applied object is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// JSON is YAML as well.
+    Yaml,
+    Cbor,
+}
+
+const FORMS: [(&str, Form); 5] = [
     ("application/json-patch+json", Form::Json),
     ("application/merge-patch+json", Form::Merge),
     ("application/strategic-merge-patch+json", Form::Strategic),
-    ("application/apply-patch+yaml", Form::Apply),
+    ("application/apply-patch+yaml", Form::Apply(Language::Yaml)),
+    ("application/apply-patch+cbor", Form::Apply(Language::Cbor)),
 ];
 
 impl Form {
-    pub(super) fn of(headers: &HeaderMap) -> Result<Form> {
-        let header = negotiate::text(headers, header::CONTENT_TYPE);
+    pub(super) fn of(call: &Call<'_>) -> Result<Form> {
+        let header = negotiate::text(&call.parts.headers, header::CONTENT_TYPE);
         let name = header.split(';').next().unwrap_or_default().trim();
-        let form = FORMS.iter().find(|(media_type, _)| media_type.eq_ignore_ascii_case(name));
+        let offered = match call.facts.server.settings.cbor {
+            Offered::Yes => &FORMS[..],
+            Offered::No => &FORMS[..FORMS.len() - 1],
+        };
+        let form = offered.iter().find(|(media_type, _)| media_type.eq_ignore_ascii_case(name));
         form.map(|(_, form)| *form).ok_or_else(|| {
-            let accepted: Vec<&str> = FORMS.iter().map(|(media_type, _)| *media_type).collect();
+            let accepted: Vec<&str> = offered.iter().map(|(media_type, _)| *media_type).collect();
             Error::UnsupportedMediaType(format!(
                 "the body of the request was in an unknown format - accepted media types include: {}",
                 accepted.join(", ")
@@ -127,7 +179,7 @@ impl Patch {
                 return Err(Error::BadRequest("Invalid JSON Patch".to_owned()));
             }
             Form::Merge => Patch::Merge(document),
-            Form::Strategic | Form::Apply => Patch::Strategic(document),
+            Form::Strategic | Form::Apply(_) => Patch::Strategic(document),
         })
     }
 

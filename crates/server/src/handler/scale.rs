@@ -13,7 +13,7 @@ use keelson_schema::Schema;
 
 use super::Call;
 use super::get::freshness;
-use super::patch::{self, Form, Patch};
+use super::patch::{self, Form, Language, Patch};
 use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
@@ -41,10 +41,10 @@ pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Re
 
 pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let form = Form::of(&call.parts.headers)?;
+    let form = Form::of(call)?;
     let body: Bytes = body.read(call.facts.server.settings.max_body).await?;
-    if form == Form::Apply {
-        return apply(call, at, &body, output).await;
+    if let Form::Apply(language) = form {
+        return apply(call, at, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
     let patch = Patch::read(form, &body)?;
@@ -60,16 +60,20 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     write_back(call, &context, at, output, edit).await
 }
 
-async fn apply(call: &Call<'_>, at: &Scale, body: &Bytes, output: Output) -> Result<Response> {
+async fn apply(
+    call: &Call<'_>,
+    at: &Scale,
+    (language, body): (Language, &Bytes),
+    output: Output,
+) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
-    let wanted = patch::read_applied(body)?;
-    let complaint = wanted.strict_problem();
+    let wanted = patch::read_applied(language, body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let (place, version) = (call.place(), call.found.version());
     let apply = Apply {
         patch: &wanted.value,
         force: params.force,
-        complaint: complaint.as_deref(),
+        complaint: wanted.complaint.as_deref(),
         validation: params.validation,
     };
     let work = operation::apply(&call.found.live, &context, version, (&place, Part::Scale), &apply);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderValue, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use keelson_registry::options::WatchOptions;
 use keelson_registry::{Error as RegistryError, Verb, operation};
 use rand::RngExt as _;
 
@@ -16,51 +18,77 @@ use crate::negotiate::{self, Encoding, Shape};
 use crate::params::list;
 use crate::respond;
 use crate::response::{Body, Response, with_type};
-use crate::stream::watch::{Beginning, Frames, Look, Wire, frames};
+use crate::stream::watch::{Beginning, Frames, Look, Wire, frames, messages};
+use crate::stream::websocket::{self, Conversation, Framing};
 
 pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Response> {
-    let output = negotiate::stream(&call.parts.headers, call.offer())?;
+    let output = call.output()?;
     let live = &call.found.live;
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
     }
     let mut options = list::watch(call.query, &call.info.name)?;
     let look = match output.shape {
-        shape @ (Shape::Object | Shape::Metadata(_) | Shape::MetadataList(_))
-            if output.encoding == Encoding::Protobuf =>
-        {
+        Shape::MetadataList(_) => Look::Impossible,
+        shape @ (Shape::Object | Shape::Metadata(_)) if output.encoding == Encoding::Protobuf => {
             Look::Protobuf(encode::protobuf::Frames::new(&call.found, shape))
         }
         Shape::Object => Look::Object,
-        Shape::Metadata(version) | Shape::MetadataList(version) => Look::Metadata(version),
+        Shape::Metadata(version) => Look::Metadata(version),
         Shape::Table(version) => Look::Table(Box::new(call.table(version)?), Headings::Shown),
     };
     let server = call.facts.server;
     let timeout = options.lives.unwrap_or_else(|| draw_timeout(server.settings.min_request_timeout));
     options.lives = Some(timeout);
-    let beginning = match operation::watch(live, call.namespace(), &options).await {
-        Ok(watch) => Beginning::Watch(Box::new(watch)),
-        // The client learns within the stream where it must begin again.
-        Err(error @ (RegistryError::Expired { .. } | RegistryError::TooLargeRevision { .. })) => {
-            Beginning::Failed(Box::new(respond::watch_error(error)))
-        }
-        Err(error) => return Err(Error::Registry(error)),
-    };
-    let frames_body = frames(Frames {
+    let setup = Frames {
         server: Arc::clone(server),
         found: call.found.clone(),
-        beginning,
+        beginning: begin(call, &options).await?,
         look,
         wire: if output.encoding == Encoding::Cbor { Wire::Cbor } else { Wire::Own },
         timeout,
         series: Arc::clone(series),
-    });
+    };
+    negotiate::can_be_streamed(output, call.offer())?;
+    if let Some(upgrade) = call.parts.extensions.get::<OnUpgrade>()
+        && websocket::is_asked_for(&call.parts.headers)
+    {
+        return Ok(by_websocket(call, upgrade.clone(), setup, output.encoding));
+    }
     let media_type = match output.encoding {
         Encoding::Protobuf => HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch"),
         Encoding::Cbor => HeaderValue::from_static(negotiate::CBOR_SEQUENCE),
         Encoding::Json | Encoding::Yaml => encode::media_type(Encoding::Json),
     };
-    Ok(with_type(StatusCode::OK, media_type, Body::stream(frames_body)))
+    Ok(with_type(StatusCode::OK, media_type, Body::stream(frames(setup))))
+}
+
+/// How the stream begins. A client whose revision is too old or too new learns within it where it must begin again.
+async fn begin(call: &Call<'_>, options: &WatchOptions) -> Result<Beginning> {
+    let is_over = options.lives == Some(Duration::ZERO);
+    match operation::watch(&call.found.live, call.namespace(), options).await {
+        Ok(_) | Err(RegistryError::TooLargeRevision { .. }) if is_over => Ok(Beginning::Over),
+        Ok(watch) => Ok(Beginning::Watch(Box::new(watch))),
+        Err(error @ (RegistryError::Expired { .. } | RegistryError::TooLargeRevision { .. })) => {
+            Ok(Beginning::Failed(Box::new(respond::watch_error(error))))
+        }
+        Err(error) => Err(Error::Registry(error)),
+    }
+}
+
+/// The same events, each a message.
+fn by_websocket(call: &Call<'_>, upgrade: OnUpgrade, setup: Frames, encoding: Encoding) -> Response {
+    let response = match websocket::shake_hands(&call.parts.headers) {
+        Ok(response) => response,
+        Err(refusal) => return refusal,
+    };
+    let framing = match encoding {
+        Encoding::Json | Encoding::Yaml => Framing::Text,
+        Encoding::Protobuf | Encoding::Cbor => Framing::Binary,
+    };
+    let (clock, timeout) = (setup.server.clock.clone(), setup.timeout);
+    Conversation { upgrade, messages: messages(setup), framing, clock, timeout }.begin();
+    response
 }
 
 /// Between once and twice `least`, so that watches that begin together do not end together.

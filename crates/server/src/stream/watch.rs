@@ -45,6 +45,8 @@ pub(crate) enum Beginning {
     Watch(Box<Watch>),
     /// With an ERROR frame, which is also its end.
     Failed(Box<Status>),
+    /// Not at all: its time was up before.
+    Over,
 }
 
 /// How objects look in the frames.
@@ -57,6 +59,8 @@ pub(crate) enum Look {
     Table(Box<Table>, Headings),
     /// In protobuf, whole or their metadata alone.
     Protobuf(protobuf::Frames),
+    /// As what none of them is: the first one ends the stream.
+    Impossible,
 }
 
 /// What becomes of a frame on its way.
@@ -68,34 +72,23 @@ pub(crate) enum Wire {
     Cbor,
 }
 
-/// The frames, until the time is up, the server ends, or the watch does.
+/// The frames, until the time is up, the server ends, or the watch does. What is ready comes in one piece.
 pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let Frames { server, found, beginning, look, wire, timeout, series } = setup;
-    let (watch, failed) = match beginning {
-        Beginning::Watch(watch) => (Some(watch), None),
-        Beginning::Failed(status) => (None, Some(status)),
-    };
-    let state = State {
-        watch,
-        failed,
-        writer: Writer {
-            counts: Counts::new(&server, &found),
-            clock: server.clock.clone(),
-            found,
-            look,
-            wire,
-        },
-        _counted: Counted::new(&server, &series),
-        end: Box::pin(async move {
-            tokio::select! {
-                () = server.clock.sleep(timeout) => {}
-                () = server_ends(&server) => {}
-            }
-        }),
-    };
-    futures_util::stream::unfold(state, |mut state| async move {
+    futures_util::stream::unfold(State::new(setup), |mut state| async move {
         let chunk = state.next_chunk().await?;
         Some((Ok(chunk), state))
+    })
+}
+
+/// The same, one by one and without what tells them apart in a stream.
+pub(crate) fn messages(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    futures_util::stream::unfold(State::new(setup), |mut state| async move {
+        let frame = state.next_frame().await?;
+        let message = match state.writer.look {
+            Look::Protobuf(_) => frame.slice(keelson_codec::protobuf::FRAME_HEAD.min(frame.len())..),
+            Look::Object | Look::Metadata(_) | Look::Table(..) | Look::Impossible => frame,
+        };
+        Some((Ok(message), state))
     })
 }
 
@@ -108,20 +101,36 @@ struct State {
 }
 
 impl State {
+    fn new(setup: Frames) -> State {
+        let Frames { server, found, beginning, look, wire, timeout, series } = setup;
+        let (watch, failed) = match beginning {
+            Beginning::Watch(watch) => (Some(watch), None),
+            Beginning::Failed(status) => (None, Some(status)),
+            Beginning::Over => (None, None),
+        };
+        State {
+            watch,
+            failed,
+            writer: Writer {
+                counts: Counts::new(&server, &found),
+                clock: server.clock.clone(),
+                found,
+                look,
+                wire,
+            },
+            _counted: Counted::new(&server, &series),
+            end: Box::pin(async move {
+                tokio::select! {
+                    () = server.clock.sleep(timeout) => {}
+                    () = server_ends(&server) => {}
+                }
+            }),
+        }
+    }
+
     /// Waits for a change, then takes all that are ready, up to a chunk.
     async fn next_chunk(&mut self) -> Option<Bytes> {
-        if let Some(status) = self.failed.take() {
-            return Some(self.writer.error(&status));
-        }
-        let first = {
-            let watch = self.watch.as_mut()?;
-            tokio::select! {
-                biased;
-                () = &mut self.end => None,
-                change = watch.next() => change,
-            }
-        };
-        let first = self.frame(first)?;
+        let first = self.next_frame().await?;
         let mut more = BytesMut::new();
         while first.len() + more.len() < CHUNK {
             let Some(ready) = self.watch.as_mut().and_then(|watch| watch.next().now_or_never()) else {
@@ -136,9 +145,27 @@ impl State {
         Some(if more.is_empty() { first } else { more.freeze() })
     }
 
+    /// Waits for a change.
+    async fn next_frame(&mut self) -> Option<Bytes> {
+        if let Some(status) = self.failed.take() {
+            return Some(self.writer.error(&status));
+        }
+        let watch = self.watch.as_mut()?;
+        let change = tokio::select! {
+            biased;
+            () = &mut self.end => None,
+            change = watch.next() => change,
+        };
+        self.frame(change)
+    }
+
     /// The frame of a change; `None` when the watch is over.
     fn frame(&mut self, change: Option<keelson_registry::Result<Change>>) -> Option<Bytes> {
         match change {
+            Some(Ok(_)) if matches!(self.writer.look, Look::Impossible) => {
+                self.watch = None;
+                None
+            }
             Some(Ok(change)) => Some(self.writer.frame(change)),
             Some(Err(error)) => {
                 self.watch = None;
@@ -196,7 +223,9 @@ impl Writer {
     fn error(&self, status: &Status) -> Bytes {
         self.on_wire(match &self.look {
             Look::Protobuf(_) => protobuf::error_frame(status),
-            Look::Object | Look::Metadata(_) | Look::Table(..) => frame::raw("ERROR", &status.to_json()),
+            Look::Object | Look::Metadata(_) | Look::Table(..) | Look::Impossible => {
+                frame::raw("ERROR", &status.to_json())
+            }
         })
     }
 
@@ -210,35 +239,40 @@ impl Writer {
     fn own(&mut self, kind: EventKind, object: &Arc<Frozen>) -> Bytes {
         match &mut self.look {
             Look::Protobuf(frames) => frames.object(&self.found, frame::type_name(kind), object),
-            Look::Object => match self.found.show(object) {
+            Look::Object | Look::Impossible => match self.found.show(object) {
                 Ok(shown) => frame::object(kind, &self.found.version().head, &shown),
                 Err(error) => frame::raw("ERROR", &respond::watch_error(error).to_json()),
             },
             Look::Metadata(version) => frame::metadata(kind, *version, object),
-            Look::Table(table, headings) => {
-                table.now = Time::from_unix(i64::try_from(self.clock.unix_seconds()).unwrap_or(i64::MAX));
-                let rows = table.of_one(object, std::mem::replace(headings, Headings::Left));
-                frame::raw(frame::type_name(kind), &rows)
-            }
+            Look::Table(..) => self.rows(frame::type_name(kind), object),
         }
     }
 
-    fn bookmark(&self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
+    fn rows(&mut self, kind: &str, object: &Arc<Frozen>) -> Bytes {
+        let Look::Table(table, headings) = &mut self.look else { return Bytes::new() };
+        let table = if kind == "BOOKMARK" { &mut table.with_objects() } else { &mut **table };
+        table.now = Time::from_unix(i64::try_from(self.clock.unix_seconds()).unwrap_or(i64::MAX));
+        frame::raw(kind, &table.of_one(object, std::mem::replace(headings, Headings::Left)))
+    }
+
+    fn bookmark(&mut self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
         match &self.look {
             Look::Protobuf(frames) => frames.bookmark(revision, is_initial_end),
-            Look::Object => frame::bookmark(&self.found.version().head, revision, is_initial_end),
+            Look::Object | Look::Impossible => {
+                frame::bookmark(&self.found.version().head, revision, is_initial_end)
+            }
             Look::Metadata(version) => frame::bookmark(&metadata_head(*version), revision, is_initial_end),
-            Look::Table(table, _) => frame::bookmark(&table_head(table), revision, is_initial_end),
+            // It is a row like any other, of an object that is nothing but the bookmark.
+            Look::Table(..) => match self.found.live.blank(revision, frame::marks(is_initial_end)) {
+                Ok(blank) => self.rows("BOOKMARK", &blank),
+                Err(error) => frame::raw("ERROR", &respond::watch_error(error).to_json()),
+            },
         }
     }
 }
 
 fn metadata_head(version: MetaVersion) -> Vec<u8> {
     format!("\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"{}\",", version.api_version()).into_bytes()
-}
-
-fn table_head(table: &Table) -> Vec<u8> {
-    format!("\"kind\":\"Table\",\"apiVersion\":\"{}\",", table.version.api_version()).into_bytes()
 }
 
 /// Told to stop, watches end one after the other within the grace period, at least 200 in a second.

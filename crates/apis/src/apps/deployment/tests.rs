@@ -4,6 +4,7 @@ use keelson_object::{Object, Value};
 use keelson_registry::Strategy;
 
 use super::Deployment;
+use crate::catalog::Settings;
 use crate::shared::testing::{context, decoded, errors_of, text, tree};
 
 const KIND: &str = "apps/v1 Deployment";
@@ -22,12 +23,16 @@ fn right_and(more: &str) -> String {
 }
 
 fn check(spec: &str, expected: &[&str]) {
-    assert_eq!(errors_of(&Deployment, KIND, &deployment(spec)), expected, "{spec}");
+    assert_eq!(
+        errors_of(&Deployment::new(&Settings::default()), KIND, &deployment(spec)),
+        expected,
+        "{spec}"
+    );
 }
 
 #[test]
 fn a_deployment_and_its_template_are_filled_in() {
-    let object = decoded(&Deployment, KIND, &deployment(&right_and("")));
+    let object = decoded(&Deployment::new(&Settings::default()), KIND, &deployment(&right_and("")));
     let at = |path: &str, expected: &str| {
         let found = object.fields.at(path).cloned().unwrap_or_default();
         assert_eq!(found, tree(expected), "{path} is {}", text(&found));
@@ -143,7 +148,7 @@ fn the_revision_to_go_back_to_is_a_number_or_not_there() {
             "{{\"metadata\": {{\"annotations\": {{\"deprecated.deployment.rollback.to\": \"{given}\"}}}}, \"spec\": {}}}",
             right_and("")
         );
-        let object = decoded(&Deployment, KIND, &text);
+        let object = decoded(&Deployment::new(&Settings::default()), KIND, &text);
         assert_eq!(
             object.meta.annotations.get("deprecated.deployment.rollback.to").unwrap_or_default(),
             expected
@@ -161,7 +166,7 @@ fn a_status_update_keeps_labels() {
     object.meta.annotations.set("new", "1");
     object.fields.map_mut("status").set("replicas", 1);
     old.meta.labels.set("old", "1");
-    Deployment.prepare_status_update(&context(), &mut object, &old);
+    Deployment::new(&Settings::default()).prepare_status_update(&context(), &mut object, &old);
     assert_eq!(object.meta.labels, old.meta.labels);
     assert_eq!(object.meta.annotations.get("new"), Some("1"));
 }

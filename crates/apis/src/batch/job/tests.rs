@@ -6,16 +6,21 @@ use keelson_registry::options::{DeleteOptions, Propagation};
 
 use super::columns::{completions, duration, status};
 use super::{Job, successful};
+use crate::catalog::Settings;
 use crate::shared::testing::{context, decoded, text, tree};
 
 fn job(spec: &str) -> Object {
-    decoded(&Job, "batch/v1 Job", &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"))
+    decoded(
+        &Job::new(&Settings::default()),
+        "batch/v1 Job",
+        &format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}"),
+    )
 }
 
 /// As it is after its creation.
 fn created(mut object: Object) -> Object {
     object.meta.uid = "u".into();
-    Job.prepare_create(&context(), &mut object);
+    Job::new(&Settings::default()).prepare_create(&context(), &mut object);
     object
 }
 
@@ -72,14 +77,14 @@ fn a_job_without_labels_has_those_of_its_pods() {
     let object = created(job(spec));
     assert_eq!((object.meta.labels.len(), object.meta.labels.get("job-name")), (5, Some("mine")));
     let mut owned = job(spec);
-    Job.fill_owned(&mut owned);
+    Job::new(&Settings::default()).fill_owned(&mut owned);
     assert_eq!(owned.meta.labels.len(), 2, "what the client said of the pods, and nothing that is generated");
     let mut labelled = job(spec);
     labelled.meta.labels.set("own", "1");
     assert_eq!(created(labelled).meta.labels.len(), 1);
 
     let mut unlabelled = job("{}");
-    Job.prepare_status_update(&context(), &mut unlabelled, &object);
+    Job::new(&Settings::default()).prepare_status_update(&context(), &mut unlabelled, &object);
     assert_eq!(unlabelled.meta.labels, object.meta.labels);
 }
 
@@ -106,7 +111,7 @@ fn status_completions_and_duration_are_shown() {
 
 #[test]
 fn too_many_indexes_are_warned_of() {
-    let warned = |spec: &str| Job.warnings(&job(spec), None).len();
+    let warned = |spec: &str| Job::new(&Settings::default()).warnings(&job(spec), None).len();
     assert_eq!(warned(r#"{"completionMode": "Indexed", "completions": 100001, "parallelism": 10001}"#), 1);
     assert_eq!(warned(r#"{"completionMode": "Indexed", "completions": 100001, "parallelism": 10000}"#), 0);
     assert_eq!(warned(r#"{"completions": 100001, "parallelism": 10001}"#), 0);
@@ -120,9 +125,12 @@ fn jobs_are_selected_by_their_successes() {
 
 #[test]
 fn pods_outlive_their_job_and_who_does_not_say_otherwise_is_told() {
-    assert_eq!(Job.propagation(), Propagation::Orphan);
-    let warned =
-        |propagation| Job.delete_warning(&DeleteOptions { propagation, ..Default::default() }).is_some();
+    assert_eq!(Job::new(&Settings::default()).propagation(), Propagation::Orphan);
+    let warned = |propagation| {
+        Job::new(&Settings::default())
+            .delete_warning(&DeleteOptions { propagation, ..Default::default() })
+            .is_some()
+    };
     assert!(warned(None));
     assert!(!warned(Some(Propagation::Orphan)));
 }

@@ -3,7 +3,7 @@
 use keelson_object::{Map, Object, SmolStr, Value};
 
 use crate::shared::edit::{fill as fill_zero, part, parts};
-use crate::shared::pod_template;
+use crate::shared::pod_template::{self, of_containers};
 use crate::shared::resource_list::{self, Amounts};
 
 /// Resources with this prefix are pages of memory, of which nobody can promise more than there are.
@@ -115,33 +115,6 @@ fn set_absent(spec: &mut Map, field: &str, amounts: Amounts) {
     let list = spec.map_mut("resources").map_mut(field);
     missing.into_iter().for_each(|(name, value)| list.push_new(name, value));
     list.sort_keys();
-}
-
-/// What the containers need or may have together: at work, or while the hungriest init container runs beside the
-/// sidecars that were started before it, whichever is more.
-///
-/// Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests (v1.36.4).
-fn of_containers(spec: &Map, field: &str) -> Amounts {
-    let amounts = |it: &Map| resource_list::read(it.map("resources").and_then(|it| it.map(field)));
-    let mut total = Amounts::new();
-    for container in spec.maps("containers") {
-        resource_list::add(&mut total, &amounts(container));
-    }
-    let (mut sidecars, mut start) = (Amounts::new(), Amounts::new());
-    for container in spec.maps("initContainers") {
-        let own = amounts(container);
-        if container.str("restartPolicy") == Some("Always") {
-            resource_list::add(&mut total, &own);
-            resource_list::add(&mut sidecars, &own);
-            resource_list::raise(&mut start, &sidecars);
-        } else {
-            let mut together = own;
-            resource_list::add(&mut together, &sidecars);
-            resource_list::raise(&mut start, &together);
-        }
-    }
-    resource_list::raise(&mut total, &start);
-    total
 }
 
 fn round_status(status: &mut Map) {

@@ -1,28 +1,26 @@
 //! Parts of a pod that have addresses of their own: ephemeral containers, and the sizes of containers.
 
+use std::collections::HashMap;
+
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 
-use super::qos;
-use crate::shared::edit::parts;
-use crate::shared::pod_template;
+use super::difference::{difference, differing};
+use super::same::same_map;
+use super::{resize, whole};
+use crate::shared::pod_template::rules::annotations::MIRROR;
+use crate::shared::pod_template::{Gates, PodRules};
 
 pub(super) const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
 pub(super) const RESIZE: &str = "resize";
 pub(super) const BINDING: &str = "binding";
 pub(super) const EVICTION: &str = "eviction";
 
-/// Pods that a node made on its own have this; nobody else can change them.
-const MIRROR: &str = "kubernetes.io/config.mirror";
-
-/// The lists whose containers can be resized.
-const RESIZED_LISTS: [&str; 2] = ["containers", "initContainers"];
-
 /// Leaves only what belongs to the part.
-pub(super) fn prepare(part: &str, object: &mut Object, old: &Object) {
+pub(super) fn prepare(part: &str, object: &mut Object, old: &Object, gates: &Gates) {
     match part {
         EPHEMERAL_CONTAINERS => keep_all_but_ephemeral_containers(object, old),
-        RESIZE => keep_all_but_sizes(object, old),
+        RESIZE => resize::prepare(object, old, &gates.pod_rules(None)),
         // Whoever binds or evicts a pod starts from what is there, and owns nothing of it.
         BINDING | EVICTION => {
             object.meta.managed_fields = old.meta.managed_fields.clone();
@@ -30,6 +28,7 @@ pub(super) fn prepare(part: &str, object: &mut Object, old: &Object) {
         }
         _ => object.fields = old.fields.clone(),
     }
+    gates.drop_from(object, Some(old));
     generation::advance(object, old, &["spec"]);
 }
 
@@ -46,30 +45,10 @@ fn keep_all_but_ephemeral_containers(object: &mut Object, old: &Object) {
     }
 }
 
-/// Containers that were added, removed, renamed or moved stay so; validation refuses that.
-///
-/// Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates (v1.36.4).
-fn keep_all_but_sizes(object: &mut Object, old: &Object) {
-    let empty = Map::new();
-    let new = object.fields.map("spec").cloned().unwrap_or_default();
-    if order_errors(&new, old.fields.map("spec").unwrap_or(&empty)).next().is_some() {
-        return;
-    }
-    keep_all(object, old);
-    let spec = object.fields.map_mut("spec");
-    spec.keep("resources", &new);
-    for list in RESIZED_LISTS {
-        for (container, new) in parts(spec, list).zip(new.maps(list)) {
-            container.keep("resources", new);
-            container.keep("resizePolicy", new);
-        }
-    }
-}
-
 /// Everything but the version that the client saw.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/meta.go, ResetObjectMetaForStatus (v1.36.4).
-fn keep_all(object: &mut Object, old: &Object) {
+pub(super) fn keep_all(object: &mut Object, old: &Object) {
     object.fields = old.fields.clone();
     let (meta, old) = (&mut object.meta, &old.meta);
     meta.labels = old.labels.clone();
@@ -80,138 +59,55 @@ fn keep_all(object: &mut Object, old: &Object) {
 }
 
 /// What is wrong with a change of the part.
-pub(super) fn check(part: &str, object: &Object, old: &Object, errors: &mut FieldErrors) {
-    let empty = Map::new();
-    let (new, was) = (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
+pub(super) fn check(
+    part: &str,
+    object: &Object,
+    old: &Object,
+    (rules, errors): (&PodRules, &mut FieldErrors),
+) {
     let is_mirror = old.meta.annotations.get(MIRROR).is_some();
     match part {
         EPHEMERAL_CONTAINERS if is_mirror => {
-            refuse(errors, "static pods do not support ephemeral containers")
+            refuse(errors, "static pods do not support ephemeral containers");
         }
-        EPHEMERAL_CONTAINERS => check_ephemeral_containers(new, was, errors),
+        EPHEMERAL_CONTAINERS => {
+            whole::check_changed(object, old, rules, errors);
+            check_ephemeral_containers(whole::spec(object), whole::spec(old), errors);
+        }
         RESIZE if is_mirror => refuse(errors, "static pods cannot be resized"),
-        RESIZE if was.at("os.name").and_then(Value::as_str) == Some("windows") => {
+        RESIZE if whole::spec(old).at("os.name").and_then(Value::as_str) == Some("windows") => {
             refuse(errors, "windows pods cannot be resized");
         }
-        RESIZE => check_resize(object, old, errors),
+        RESIZE => resize::check(object, old, rules, errors),
         _ => {}
     }
 }
 
 /// Upstream reports this at a path whose only element has no name.
-fn refuse(errors: &mut FieldErrors, why: &str) {
+pub(super) fn refuse(errors: &mut FieldErrors, why: &str) {
     errors.forbidden(&Path::root("[]"), why);
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodEphemeralContainersUpdate (v1.36.4).
 fn check_ephemeral_containers(new: &Map, was: &Map, errors: &mut FieldErrors) {
     const LIST: &str = "ephemeralContainers";
-    pod_template::check_spec(new, &Path::root("spec"), errors);
-    let spec_at = Path::root("spec");
-    let at = spec_at.key(LIST);
+    let at = Path::root("spec.ephemeralContainers");
+    let by_name: HashMap<&str, &Map> =
+        new.maps(LIST).map(|it| (it.str("name").unwrap_or_default(), it)).collect();
     for old in was.maps(LIST) {
         let name = old.str("name").unwrap_or_default();
-        match new.maps(LIST).filter(|it| it.str("name") == Some(name)).last() {
+        match by_name.get(name) {
             None => {
                 errors.forbidden(&at, format!("existing ephemeral containers {name:?} may not be removed\n"));
             }
-            Some(there) if there != old => {
-                errors.forbidden(&at, format!("existing ephemeral containers {name:?} may not be changed\n"));
+            Some(there) if !same_map(there, old) => {
+                let changed = difference(&differing(there, old), there, old);
+                let detail = format!("existing ephemeral containers {name:?} may not be changed\n{changed}");
+                errors.forbidden(&at, detail);
             }
             Some(_) => {}
         }
     }
-}
-
-/// Upstream: pkg/apis/core/validation/validation.go, ValidatePodResize (v1.36.4): what can be changed at all.
-fn check_resize(object: &Object, old: &Object, errors: &mut FieldErrors) {
-    let (empty, at) = (Map::new(), Path::root("spec"));
-    let (new, was) = (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
-    pod_template::check_spec(new, &at, errors);
-    let class = qos::class(old);
-    if class != qos::compute(new) {
-        errors.invalid(&at, class.as_str(), "Pod QOS Class may not change as a result of resizing");
-    }
-    if !node_resizes(old) {
-        errors.forbidden(&at, "Pod running on node without support for resize");
-    }
-    let mut is_moved = false;
-    for (at, why) in order_errors(new, was) {
-        is_moved = true;
-        errors.forbidden(&Path::root(&at), why);
-    }
-    if is_moved {
-        return;
-    }
-    for list in RESIZED_LISTS.into_iter().rev() {
-        for (position, (container, old)) in new.maps(list).zip(was.maps(list)).enumerate() {
-            let list_at = at.key(list);
-            let at = list_at.index(position);
-            check_removed(container, old, &at.key("resources"), errors);
-            if !only_cpu_and_memory_differ(container, old) {
-                match list {
-                    "containers" => {
-                        errors.forbidden(&Path::root("spec"), "only cpu and memory resources are mutable");
-                    }
-                    _ => errors.forbidden(
-                        &at,
-                        "only cpu and memory resources for init or sidecar containers are mutable",
-                    ),
-                }
-            }
-        }
-    }
-}
-
-/// Whether the node of a running pod tells the sizes of containers, which only nodes do that can change them.
-fn node_resizes(old: &Object) -> bool {
-    let statuses = old.fields.map("status").into_iter().flat_map(|it| it.maps("containerStatuses"));
-    let mut running = statuses.filter(|it| it.map("state").is_some_and(|state| state.contains("running")));
-    running.next().is_none_or(|it| it.map("resources").is_some())
-}
-
-/// Where containers are not the same ones in the same order.
-fn order_errors<'s>(new: &'s Map, was: &'s Map) -> impl Iterator<Item = (String, String)> + use<'s> {
-    RESIZED_LISTS.into_iter().flat_map(move |list| {
-        let is_longer = new.list(list).len() != was.list(list).len();
-        let length = is_longer
-            .then(|| (format!("spec.{list}"), format!("{list} may not be added or removed on resize")));
-        let pairs = new.maps(list).zip(was.maps(list)).enumerate();
-        let renamed = pairs.filter(move |(_, (new, was))| !is_longer && new.str("name") != was.str("name"));
-        let names = renamed.map(move |(position, _)| {
-            let text = format!("{list} may not be renamed or reordered on resize");
-            (format!("spec.{list}[{position}].name"), text)
-        });
-        length.into_iter().chain(names)
-    })
-}
-
-/// Upstream: pkg/apis/core/validation/validation.go, validateContainerResize (v1.36.4).
-fn check_removed(container: &Map, old: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    for list in ["requests", "limits"] {
-        let amounts = |it: &Map| it.map("resources").and_then(|it| it.map(list)).cloned().unwrap_or_default();
-        let (new, old) = (amounts(container), amounts(old));
-        if old.iter().any(|(name, _)| !new.contains(name)) {
-            errors.forbidden(&at.key(list), format!("resource {list} cannot be removed"));
-        }
-    }
-}
-
-fn only_cpu_and_memory_differ(container: &Map, old: &Map) -> bool {
-    let rest = |container: &Map| {
-        let mut container = container.clone();
-        if let Some(resources) = crate::shared::edit::part(&mut container, "resources") {
-            for list in ["requests", "limits"] {
-                if let Some(list) = crate::shared::edit::part(resources, list) {
-                    list.retain(|name, _| !matches!(name, "cpu" | "memory"));
-                }
-            }
-            resources.retain(|_, value| !value.is_empty());
-        }
-        container.retain(|name, value| name != "resources" || !value.is_empty());
-        container
-    };
-    rest(container) == rest(old)
 }
 
 #[cfg(test)]
@@ -273,7 +169,10 @@ mod tests {
         let errors = |new: &str| put(EPHEMERAL_CONTAINERS, &with, new).1;
         let start = "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be";
         assert_eq!(errors(&ephemeral("i:1")), [""; 0]);
-        assert_eq!(errors(&ephemeral("i:2")), [format!("{start} changed\n")]);
+        assert_eq!(
+            errors(&ephemeral("i:2")),
+            [format!("{start} changed\n-  \"image\": \"i:1\"\n+  \"image\": \"i:2\"\n")]
+        );
         assert_eq!(errors(&spec(r#""ephemeralContainers": []"#)), [format!("{start} removed\n")]);
     }
 

@@ -2,21 +2,33 @@
 
 use std::sync::Arc;
 
-use keelson_object::Map;
+use keelson_object::{Map, Object};
 
-use super::CONTAINER_LISTS;
+use super::rules::annotations::Annotations;
+use super::rules::has_restart_rules;
+use super::{CONTAINER_LISTS, PodRules};
 use crate::catalog::Settings;
+use crate::shared::edit::parts;
 use crate::shared::gated::{Feature, Off};
 
 /// Features and their fields below the spec of a pod.
 ///
 /// Upstream: pkg/api/pod/util.go, dropDisabledFields (v1.36.4), for the features that can be off.
-const FEATURES: [Feature; 6] = [
+const FEATURES: [Feature; 8] = [
     feature(&["GenericWorkload"], &["schedulingGroup"]),
     feature(&["HostnameOverride"], &["hostnameOverride"]),
     feature(&["PodLevelResources"], &["resources"]),
+    feature(&["MatchLabelKeysInPodTopologySpread"], &["topologySpreadConstraints.*.matchLabelKeys"]),
     feature(&["ClusterTrustBundleProjection"], &["volumes.*.projected.sources.*.clusterTrustBundle"]),
     feature(&["PodCertificateRequest"], &["volumes.*.projected.sources.*.podCertificate"]),
+    feature(
+        &["EnvFiles"],
+        &[
+            "containers.*.env.*.valueFrom.fileKeyRef",
+            "initContainers.*.env.*.valueFrom.fileKeyRef",
+            "ephemeralContainers.*.env.*.valueFrom.fileKeyRef",
+        ],
+    ),
     feature(
         &["ContainerStopSignals"],
         &[
@@ -27,29 +39,110 @@ const FEATURES: [Feature; 6] = [
     ),
 ];
 
+/// Features and their fields below the status of a pod.
+///
+/// Upstream: pkg/api/pod/util.go, dropDisabledPodStatusFields (v1.36.4), for the features that can be off.
+const OF_STATUS: [Feature; 6] = [
+    feature(&["InPlacePodLevelResourcesVerticalScaling"], &["resources", "allocatedResources"]),
+    feature(&["DRAExtendedResource"], &["extendedResourceClaimStatus"]),
+    feature(&["DRANodeAllocatableResources"], &["nodeAllocatableResourceClaimStatuses"]),
+    feature(
+        &["ResourceHealthStatus"],
+        &[
+            "containerStatuses.*.allocatedResourcesStatus",
+            "initContainerStatuses.*.allocatedResourcesStatus",
+            "ephemeralContainerStatuses.*.allocatedResourcesStatus",
+        ],
+    ),
+    feature(
+        &["ResourceHealthStatusMessage"],
+        &[
+            "containerStatuses.*.allocatedResourcesStatus.*.resources.*.message",
+            "initContainerStatuses.*.allocatedResourcesStatus.*.resources.*.message",
+            "ephemeralContainerStatuses.*.allocatedResourcesStatus.*.resources.*.message",
+        ],
+    ),
+    feature(
+        &["ImageVolumeWithDigest"],
+        &[
+            "containerStatuses.*.volumeMounts.*.volumeStatus",
+            "initContainerStatuses.*.volumeMounts.*.volumeStatus",
+            "ephemeralContainerStatuses.*.volumeMounts.*.volumeStatus",
+        ],
+    ),
+];
+
 const fn feature(gates: &'static [&'static str], paths: &'static [&'static str]) -> Feature {
     Feature { gates, paths, signs: &[] }
 }
 
-/// The features of pods that are off.
+/// The features of pods that are off, and the rules that they leave.
 #[derive(Clone, Default)]
-pub(crate) struct Gates(Arc<Off>);
+pub(crate) struct Gates {
+    of_spec: Arc<Off>,
+    of_status: Arc<Off>,
+    rules: PodRules,
+}
 
 impl Gates {
     /// As the operator wants it.
     pub(crate) fn of(settings: &Settings) -> Gates {
-        Gates(Arc::new(Off::of(settings, &FEATURES)))
+        Gates {
+            of_spec: Arc::new(Off::of(settings, &FEATURES)),
+            of_status: Arc::new(Off::of(settings, &OF_STATUS)),
+            rules: PodRules::of(settings),
+        }
+    }
+
+    /// The rules for a pod; `old` is what it replaces.
+    pub(crate) fn pod_rules(&self, old: Option<&Object>) -> PodRules {
+        let rules = self.rules.for_pod();
+        let Some(old) = old else { return rules };
+        let empty = Map::new();
+        rules.after(old.fields.map("spec").unwrap_or(&empty), Annotations::OfPod(&old.meta.annotations))
+    }
+
+    /// The rules for a template; `old` is what it replaces.
+    pub(crate) fn template_rules(&self, old: Option<&Map>) -> PodRules {
+        let Some(old) = old else { return self.rules };
+        let empty = Map::new();
+        let annotations = old.map("metadata").and_then(|it| it.map("annotations"));
+        self.rules.after(old.map("spec").unwrap_or(&empty), Annotations::OfTemplate(annotations))
+    }
+
+    /// Drops from a pod what is off and was not used before.
+    pub(crate) fn drop_from(&self, object: &mut Object, old: Option<&Object>) {
+        let part = |name| old.and_then(|it| it.fields.map(name));
+        self.drop(object.fields.map_mut("spec"), part("spec"));
+        self.of_status.drop_new(object.fields.map_mut("status"), part("status"));
     }
 
     /// Drops from the spec of a pod what is off and was not used before.
     pub(crate) fn drop(&self, spec: &mut Map, old: Option<&Map>) {
+        if !self.rules.container_restart_rules && !old.is_some_and(has_restart_rules) {
+            drop_restart_rules(spec);
+        }
         let said: Vec<bool> = containers(spec).map(|it| !is_empty(it)).collect();
-        self.0.drop_new(spec, old);
+        self.of_spec.drop_new(spec, old);
         // A lifecycle that said nothing else says nothing.
         for (container, said) in containers(spec).zip(said) {
             if said && is_empty(container) {
                 container.remove("lifecycle");
             }
+        }
+    }
+}
+
+/// A sidecar is one by its policy; no other container says when it restarts.
+///
+/// Upstream: pkg/api/pod/util.go, dropContainerRestartRules (v1.36.4).
+fn drop_restart_rules(spec: &mut Map) {
+    for list in CONTAINER_LISTS {
+        for container in parts(spec, list) {
+            if list != "initContainers" || container.str("restartPolicy") != Some("Always") {
+                container.remove("restartPolicy");
+            }
+            container.remove("restartPolicyRules");
         }
     }
 }

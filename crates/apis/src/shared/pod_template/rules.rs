@@ -1,77 +1,179 @@
 //! What must hold for the spec of a pod, wherever it stands.
+//!
+//! [`check_spec`] is the whole in upstream's order; each topic has a file of its own.
 
-use std::collections::HashSet;
+mod affinity;
+pub(crate) mod annotations;
+mod containers;
+mod dns;
+mod downward;
+mod host;
+mod options;
+mod os;
+pub(crate) mod paths;
+mod pod_resources;
+mod resource_claims;
+pub(crate) mod resources;
+mod scheduling;
+pub(crate) mod security;
+pub(crate) mod tolerations;
+mod topology;
+pub(crate) mod visit;
+mod volumes;
+mod windows;
+
+use std::collections::{HashMap, HashSet};
 
 use keelson_object::selector::{name_rules, validate_labels};
-use keelson_object::{FieldErrors, Map, Path};
+use keelson_object::{FieldErrors, Map, ObjectMeta, Path};
+
+pub(crate) use containers::{check_for_pod, check_image_of_pod};
+pub(crate) use options::PodRules;
+pub(crate) use options::containers::has_restart_rules;
+
+use self::annotations::Annotations;
 
 /// What a pod does when a container ends.
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 
-/// Checks a template: labels, then the spec.
+/// What the checks of containers need to know of the pod around them.
+pub(crate) struct Around<'s> {
+    /// The spec of the pod.
+    pub(crate) spec: &'s Map,
+    /// What is allowed beside the usual.
+    pub(crate) rules: &'s PodRules,
+    /// The volumes that are right, by name.
+    pub(crate) volumes: HashMap<&'s str, &'s Map>,
+    /// The names of `resourceClaims`.
+    pub(crate) claims: HashSet<&'s str>,
+}
+
+impl<'s> Around<'s> {
+    /// Whether root in a container is root on the node.
+    pub(crate) fn host_users(&self) -> bool {
+        host::shares_users(self.spec)
+    }
+
+    /// How long the pod gets to stop.
+    pub(crate) fn grace_seconds(&self) -> Option<i64> {
+        self.spec.int("terminationGracePeriodSeconds")
+    }
+
+    /// The operating system that the pod says it is for.
+    pub(crate) fn os(&self) -> Option<&'s str> {
+        self.spec.map("os").map(|os| os.str("name").unwrap_or_default())
+    }
+
+    /// What the pod does when a container ends.
+    pub(crate) fn restart_policy(&self) -> &'s str {
+        self.spec.str("restartPolicy").unwrap_or_default()
+    }
+}
+
+/// Checks a new template by the usual rules.
+pub(crate) fn check(template: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    check_template(template, &PodRules::default(), at, errors);
+}
+
+/// Checks a template: labels, annotations, then the spec.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec (v1.36.4).
-pub(crate) fn check(template: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    if let Some(labels) = template.map("metadata").and_then(|meta| meta.map("labels")) {
+pub(crate) fn check_template(template: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    let (empty, spec_at) = (Map::new(), at.key("spec"));
+    let spec = template.map("spec").unwrap_or(&empty);
+    let meta = template.map("metadata");
+    if let Some(labels) = meta.and_then(|meta| meta.map("labels")) {
         validate_labels(labels, &at.key("labels"), errors);
     }
-    let spec_at = at.key("spec");
-    check_spec(template.map("spec").unwrap_or(&Map::new()), &spec_at, errors);
-    if template.map("spec").is_some_and(|spec| !spec.list("ephemeralContainers").is_empty()) {
+    let annotations = Annotations::OfTemplate(meta.and_then(|meta| meta.map("annotations")));
+    annotations::check_template(annotations, &at.key("annotations"), errors);
+    annotations::check(annotations, spec, rules, &at.key("annotations"), errors);
+    check_spec(spec, None, rules, &spec_at, errors);
+    annotations::check_profiles(annotations, spec, &spec_at, errors);
+    if !spec.list("ephemeralContainers").is_empty() {
         let detail = "ephemeral containers not allowed in pod template";
         errors.forbidden(&spec_at.key("ephemeralContainers"), detail);
     }
 }
 
-/// Checks containers and the restart policy.
+/// Checks the spec of a pod; `pod` is there if it is not the spec of a template.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec (v1.36.4), in its order.
-pub(crate) fn check_spec(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    check_containers(spec, at, errors);
-    let at = at.key("restartPolicy");
-    match spec.str("restartPolicy").unwrap_or_default() {
-        "" => errors.required(&at, ""),
-        policy if RESTART_POLICIES.contains(&policy) => {}
-        policy => errors.not_supported(&at, policy, &RESTART_POLICIES),
+pub(crate) fn check_spec(
+    spec: &Map,
+    pod: Option<&ObjectMeta>,
+    rules: &PodRules,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) {
+    if spec.int("terminationGracePeriodSeconds").is_none() {
+        errors.required(&at.key("terminationGracePeriodSeconds"), "");
+    }
+    let volumes = volumes::check(spec, pod, rules, &at.key("volumes"), errors);
+    let claims = resource_claims::check(spec, pod, &at.key("resourceClaims"), errors);
+    let around = Around { spec, rules, volumes, claims };
+    containers::check(&around, at, errors);
+    if rules.pod_level_resources {
+        pod_resources::check(&around, at, errors);
+    }
+    host::check_ports(spec, rules, at, errors);
+    check_one_of(spec, "restartPolicy", &RESTART_POLICIES, at, errors);
+    dns::check_policy(spec, at, errors);
+    if let Some(labels) = spec.map("nodeSelector") {
+        validate_labels(labels, &at.key("nodeSelector"), errors);
+    }
+    security::check_pod(spec, rules, at, errors);
+    affinity::check(spec, rules, &at.key("affinity"), errors);
+    dns::check_config(spec, rules, &at.key("dnsConfig"), errors);
+    scheduling::check_gates(spec, at, errors);
+    topology::check(spec, rules, &at.key("topologySpreadConstraints"), errors);
+    windows::check_host_process(spec, rules, at, errors);
+    host::check_users(spec, rules, at, errors);
+    host::check_name_override(spec, &at.key("hostnameOverride"), errors);
+    check_names(spec, rules, at, errors);
+    scheduling::check_priority(spec, at, errors);
+    if let Some(overhead) = spec.map("overhead") {
+        resources::check_overhead(overhead, rules, &at.key("overhead"), errors);
+    }
+    os::check(spec, at, errors);
+    scheduling::check_group(spec, &at.key("schedulingGroup"), errors);
+    volumes::check_file_refs(spec, at, errors);
+}
+
+/// Names of other objects and of the pod itself, its deadline, and whom it tolerates and knows.
+fn check_names(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    check_name(spec, "serviceAccountName", name_rules::dns1123_subdomain, at, errors);
+    check_name(spec, "nodeName", name_rules::dns1123_subdomain, at, errors);
+    if let Some(seconds) = spec.int("activeDeadlineSeconds")
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        errors.invalid(&at.key("activeDeadlineSeconds"), seconds, detail);
+    }
+    check_name(spec, "hostname", name_rules::dns1123_label, at, errors);
+    check_name(spec, "subdomain", name_rules::dns1123_label, at, errors);
+    tolerations::check(spec.list("tolerations"), rules, &at.key("tolerations"), errors);
+    host::check_aliases(spec, rules, &at.key("hostAliases"), errors);
+}
+
+/// Checks text that may be absent.
+fn check_name(
+    holder: &Map,
+    field: &str,
+    problems: fn(&str) -> Vec<String>,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) {
+    if let Some(name) = holder.str(field).filter(|name| !name.is_empty()) {
+        errors.invalid_each(&at.key(field), name, problems(name));
     }
 }
 
-/// Names are unique among all containers; a collision is reported where the later list has it.
-///
-/// Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
-/// validateEphemeralContainers (v1.36.4).
-fn check_containers(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    if spec.list("containers").is_empty() {
-        errors.required(&at.key("containers"), "");
-    }
-    let mut names = HashSet::new();
-    for list in ["containers", "initContainers", "ephemeralContainers"] {
-        let at = at.key(list);
-        for (position, container) in spec.maps(list).enumerate() {
-            let at = at.index(position);
-            check_container(container, &at, errors);
-            let name = container.str("name").unwrap_or_default();
-            let counts = list != "initContainers" || !name.is_empty();
-            if names.contains(name) {
-                errors.duplicate(&at.key("name"), name);
-            } else if counts {
-                names.insert(name);
-            }
-        }
-    }
-}
-
-/// Upstream: pkg/apis/core/validation/validation.go, validateContainerCommon (v1.36.4): name and image.
-fn check_container(container: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let name = container.str("name").unwrap_or_default();
-    if name.is_empty() {
-        errors.required(&at.key("name"), "");
-    } else {
-        for message in name_rules::dns1123_label(name) {
-            errors.invalid(&at.key("name"), name, message);
-        }
-    }
-    if container.str("image").is_none_or(str::is_empty) {
-        errors.required(&at.key("image"), "");
+/// Checks text that must be one of `supported`, which is in the order in which it is told.
+fn check_one_of(holder: &Map, field: &str, supported: &[&str], at: &Path<'_>, errors: &mut FieldErrors) {
+    match holder.str(field).unwrap_or_default() {
+        "" => errors.required(&at.key(field), ""),
+        value if supported.contains(&value) => {}
+        value => errors.not_supported(&at.key(field), value, supported),
     }
 }

@@ -1,0 +1,159 @@
+//! What must hold for quotas: names and amounts of what they limit, and the scopes in which they limit it.
+
+use std::collections::BTreeSet;
+
+use keelson_object::{FieldErrors, Map, Path, Value};
+
+use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::{amounts, resource_names};
+
+/// What can be said about the objects that a quota counts.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, IsStandardResourceQuotaScope (v1.36.4).
+const SCOPES: [&str; 7] = [
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "VolumeAttributesClass",
+    "CrossNamespacePodAffinity",
+];
+
+/// Nothing is in both scopes of a pair.
+const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
+
+/// What counts pods by what they ask for.
+const POD_AMOUNTS: [&str; 6] =
+    ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
+
+/// Checks the spec.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuotaSpec (v1.36.4).
+pub(super) fn check(spec: &Map, errors: &mut FieldErrors) {
+    check_amounts(spec, "hard", &Path::root("spec.hard"), errors);
+    let hard: BTreeSet<&str> =
+        spec.map("hard").into_iter().flat_map(Map::iter).map(|(name, _)| name.as_str()).collect();
+    check_scopes(spec, &hard, errors);
+    check_selector(spec, &hard, errors);
+}
+
+/// Checks what is used and of what.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuotaStatusUpdate (v1.36.4).
+pub(super) fn check_status(status: &Map, errors: &mut FieldErrors) {
+    check_amounts(status, "hard", &Path::root("status.hard"), errors);
+    check_amounts(status, "used", &Path::root("status.used"), errors);
+}
+
+/// Checks that a quota counts the same objects as before.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuotaUpdate (v1.36.4).
+pub(super) fn check_kept(spec: &Map, old: &Map, errors: &mut FieldErrors) {
+    let set = |spec: &Map| -> BTreeSet<String> {
+        spec.list("scopes").iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    if set(spec) != set(old) {
+        errors.invalid(
+            &Path::root("spec.scopes"),
+            spec.get("scopes").unwrap_or(&Value::Null),
+            "field is immutable",
+        );
+    }
+}
+
+fn check_amounts(holder: &Map, list: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    for (name, amount) in amounts::of(holder, list) {
+        resource_names::check_of_quota(name, &at.entry(name), errors);
+        amounts::check(name, &amount, &at.entry(name), errors);
+    }
+}
+
+/// Upstream: pkg/apis/core/validation/validation.go, validateResourceQuotaScopes (v1.36.4).
+fn check_scopes(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
+    let at = Path::root("spec.scopes");
+    let Some(all) = spec.get("scopes") else { return };
+    let scopes: BTreeSet<&str> = spec.list("scopes").iter().filter_map(Value::as_str).collect();
+    for scope in spec.list("scopes").iter().filter_map(Value::as_str) {
+        if !SCOPES.contains(&scope) {
+            errors.invalid(&at, all, "unsupported scope");
+        }
+        for _ in misplaced(scope, hard) {
+            errors.invalid(&at, all, "unsupported scope applied to resource");
+        }
+    }
+    for _ in CONFLICTS.iter().filter(|pair| pair.iter().all(|it| scopes.contains(it))) {
+        errors.invalid(&at, all, "conflicting scopes");
+    }
+}
+
+/// What is limited although it has no such scope.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, IsResourceQuotaScopeValidForResource (v1.36.4).
+fn misplaced<'h>(scope: &str, hard: &'h BTreeSet<&str>) -> impl Iterator<Item = &'h str> {
+    let fits: fn(&str) -> bool = match scope {
+        "Terminating"
+        | "NotTerminating"
+        | "NotBestEffort"
+        | "PriorityClass"
+        | "CrossNamespacePodAffinity" => |name| name == "pods" || POD_AMOUNTS.contains(&name),
+        "BestEffort" => |name| name == "pods",
+        "VolumeAttributesClass" => |name| matches!(name, "persistentvolumeclaims" | "requests.storage"),
+        _ => |_| true,
+    };
+    hard.iter().copied().filter(move |name| resource_names::is_quota(name) && !fits(name))
+}
+
+/// Upstream: pkg/apis/core/validation/validation.go, validateScopedResourceSelectorRequirement (v1.36.4).
+fn check_selector(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
+    let Some(selector) = spec.map("scopeSelector") else { return };
+    let at = Path::root("spec.scopeSelector.matchExpressions");
+    let mut scopes = BTreeSet::new();
+    for expression in selector.maps("matchExpressions") {
+        let scope = expression.str("scopeName").unwrap_or_default();
+        if !SCOPES.contains(&scope) {
+            errors.invalid(&at.key("scopeName"), scope, "unsupported scope");
+        }
+        for _ in misplaced(scope, hard) {
+            errors.invalid(&at, Shape(selector, &SELECTOR), "unsupported scope applied to resource");
+        }
+        check_expression(expression, scope, &at, errors);
+        scopes.insert(scope);
+    }
+    for _ in CONFLICTS.iter().filter(|pair| pair.iter().all(|it| scopes.contains(it))) {
+        errors.invalid(&at, spec.get("scopes").unwrap_or(&Value::Null), "conflicting scopes");
+    }
+}
+
+fn check_expression(expression: &Map, scope: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    let operator = expression.str("operator").unwrap_or_default();
+    let takes_values = matches!(scope, "PriorityClass" | "VolumeAttributesClass") || !SCOPES.contains(&scope);
+    if !takes_values && operator != "Exists" {
+        let detail = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
+            ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or \
+            ResourceQuotaScopeCrossNamespacePodAffinity";
+        errors.invalid(&at.key("operator"), operator, detail);
+    }
+    let values = expression.list("values");
+    match operator {
+        "In" | "NotIn" if values.is_empty() => {
+            let detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+            errors.required(&at.key("values"), detail);
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+            errors.invalid(&at.key("values"), &Value::List(values.to_vec()), detail);
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        _ => errors.invalid(&at.key("operator"), operator, "not a valid selector operator"),
+    }
+}
+
+/// Upstream: pkg/apis/core/types.go, ScopeSelector (v1.36.4).
+const SELECTOR: [Field; 1] = [Field("MatchExpressions", "matchExpressions", Form::Many(&EXPRESSION))];
+
+const EXPRESSION: [Field; 3] = [
+    Field("ScopeName", "scopeName", Form::Text),
+    Field("Operator", "operator", Form::Text),
+    Field("Values", "values", Form::AsIs),
+];

@@ -1,0 +1,25 @@
+//! Names of programs that say whose they are: `acme.io/foo`.
+
+use keelson_object::selector::name_rules;
+use keelson_object::{FieldErrors, Path};
+
+/// What a path may consist of.
+const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
+
+/// A DNS subdomain, a slash, and a path.
+///
+/// Upstream: apimachinery/pkg/util/validation/validation.go, IsDomainPrefixedPath (v1.36.4).
+pub(crate) fn check(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    if text.is_empty() {
+        return errors.required(at, "");
+    }
+    let (domain, path) = match text.split_once('/') {
+        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => (domain, path),
+        _ => return errors.invalid(at, text, "must be a domain-prefixed path (such as \"acme.io/foo\")"),
+    };
+    errors.invalid_each(at, domain, name_rules::dns1123_subdomain(domain));
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+    if !path.bytes().all(fits) {
+        errors.invalid(at, path, format!("Invalid path (regex used for validation is '{PATH}')"));
+    }
+}

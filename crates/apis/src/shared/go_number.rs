@@ -1,0 +1,34 @@
+//! Numbers in texts, as Go reads them.
+
+use std::num::IntErrorKind;
+
+use keelson_object::scalar::quote;
+
+/// Why a text is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoNumber {
+    /// It is none at all.
+    Syntax,
+    /// It does not fit; Go gives the nearest that does.
+    Range(i64),
+}
+
+impl NoNumber {
+    /// What Go says about `text`.
+    pub(crate) fn about(self, text: &str) -> String {
+        let problem = match self {
+            NoNumber::Syntax => "invalid syntax",
+            NoNumber::Range(_) => "value out of range",
+        };
+        format!("strconv.Atoi: parsing {}: {problem}", quote(text))
+    }
+}
+
+/// Reads a whole number with an optional sign: `strconv.Atoi`.
+pub(crate) fn atoi(text: &str) -> Result<i64, NoNumber> {
+    text.parse::<i64>().map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => NoNumber::Range(i64::MAX),
+        IntErrorKind::NegOverflow => NoNumber::Range(i64::MIN),
+        _ => NoNumber::Syntax,
+    })
+}

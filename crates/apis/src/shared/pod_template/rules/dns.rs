@@ -1,0 +1,87 @@
+//! How a pod finds others by name.
+
+use keelson_object::selector::name_rules;
+use keelson_object::{FieldErrors, Map, Path, Value};
+
+use super::{PodRules, check_one_of};
+use crate::shared::addresses;
+
+/// Where names are looked up.
+const POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+
+/// What libc can do: servers, domains to search, and characters of these.
+const MAX_SERVERS: usize = 3;
+const MAX_SEARCHES: usize = 32;
+const MAX_SEARCH_CHARS: usize = 2048;
+
+/// Upstream: pkg/apis/core/validation/validation.go, validateDNSPolicy (v1.36.4).
+pub(super) fn check_policy(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    check_one_of(spec, "dnsPolicy", &POLICIES, at, errors);
+}
+
+/// Upstream: pkg/apis/core/validation/validation.go, validatePodDNSConfig (v1.36.4).
+pub(super) fn check_config(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    let config = spec.map("dnsConfig");
+    if spec.str("dnsPolicy") == Some("None") {
+        let Some(config) = config else {
+            return errors.required(at, "must provide `dnsConfig` when `dnsPolicy` is None");
+        };
+        if config.list("nameservers").is_empty() {
+            let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+            return errors.required(&at.key("nameservers"), detail);
+        }
+    }
+    let Some(config) = config else { return };
+    check_servers(config, rules, &at.key("nameservers"), errors);
+    check_searches(config, &at.key("searches"), errors);
+    for (position, option) in config.maps("options").enumerate() {
+        if option.str("name").is_none_or(str::is_empty) {
+            errors.required(&at.key("options").index(position), "must not be empty");
+        }
+    }
+}
+
+fn check_servers(config: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    let servers = config.list("nameservers");
+    if let Some(value) = config.get("nameservers").filter(|_| servers.len() > MAX_SERVERS) {
+        errors.invalid(at, value, "must not have more than 3 nameservers");
+    }
+    for (position, server) in servers.iter().enumerate() {
+        check_address(server.as_str().unwrap_or_default(), rules, &at.index(position), errors);
+    }
+}
+
+fn check_searches(config: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let Some(value) = config.get("searches") else { return };
+    let searches = config.list("searches");
+    if searches.len() > MAX_SEARCHES {
+        errors.invalid(at, value, "must not have more than 32 search paths");
+    }
+    let characters: usize = searches.iter().filter_map(Value::as_str).map(str::len).sum();
+    if characters + searches.len().saturating_sub(1) > MAX_SEARCH_CHARS {
+        let detail = "must not have more than 2048 characters (including spaces) in the search list";
+        errors.invalid(at, value, detail);
+    }
+    for (position, search) in searches.iter().enumerate() {
+        let search = search.as_str().unwrap_or_default();
+        if search != "." {
+            let search = search.strip_suffix('.').unwrap_or(search);
+            let problems = name_rules::dns1123_subdomain_with_underscore(search);
+            errors.invalid_each(&at.index(position), search, problems);
+        }
+    }
+}
+
+/// Checks an address in a field that once took more than it does now.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, IsValidIPForLegacyField (v1.36.4).
+pub(super) fn check_address(text: &str, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
+    let problem = if rules.strict_addresses {
+        addresses::strict_problem(text)
+    } else {
+        addresses::sloppy_problem(text)
+    };
+    if let Some(problem) = problem {
+        errors.invalid(at, text, problem);
+    }
+}
