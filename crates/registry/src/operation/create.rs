@@ -55,13 +55,13 @@ async fn create_with_generated_name(live: &Live, context: &Context, object: Obje
 
 async fn create_named(live: &Live, context: &Context, mut object: Object) -> Result<Arc<Frozen>> {
     let held = reserve::take(live, context, &mut object, None).await?;
-    let made = make(live, context, object).await;
+    let made = make(live, context, &mut object).await;
     reserve::settle(held, made.is_ok()).await;
     made
 }
 
-async fn make(live: &Live, context: &Context, mut object: Object) -> Result<Arc<Frozen>> {
-    ready(live, context, &mut object)?;
+async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc<Frozen>> {
+    ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&object)).await?;
     let outcome = commit::apply(live, context, &place, |current| match current {
@@ -70,7 +70,7 @@ async fn make(live: &Live, context: &Context, mut object: Object) -> Result<Arc<
             name: place.name.to_string(),
             being_deleted: current.object.meta.is_being_deleted(),
         }),
-        None => Ok(Step::Put(Cow::Borrowed(&object))),
+        None => Ok(Step::Put(Cow::Borrowed(&*object))),
     })
     .await?;
     Ok(outcome.object)

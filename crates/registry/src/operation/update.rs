@@ -88,7 +88,7 @@ async fn change(
                 object.meta.resource_version = Default::default();
                 object
             }
-            None => return Err(live.not_found(&place.name)),
+            None => return Err(live.missing(place).await),
         };
         let draft = Draft { object, owners: Owners::Followed };
         if let Some(updated) = attempt(context, &mut race, (place, part), draft).await? {

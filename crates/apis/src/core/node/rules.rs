@@ -37,7 +37,10 @@ pub(super) fn check(node: &Object, errors: &mut FieldErrors) {
     check_taints(spec.maps("taints"), &Path::root("metadata.taints"), errors);
     check_resources(status, errors);
     if let Some(capacity) = status.at("nodeInfo.swap.capacity").and_then(Value::as_int) {
-        errors.positive(&Path::root("metadata.nodeSwapStatus.capacity"), capacity);
+        if capacity <= 0 {
+            let at = Path::root("metadata.nodeSwapStatus.capacity");
+            errors.invalid(&at, capacity, "must be greater than zero");
+        }
     }
     check_features(status, errors);
     check_ranges(spec, errors);
