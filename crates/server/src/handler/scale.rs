@@ -47,7 +47,7 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
         return apply(call, at, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
-    let patch = Patch::read(form, &body)?;
+    let patch = Patch::read(form, &body, params.validation)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let schema = schema();
     let edit = |old: &Object| {
