@@ -8,11 +8,12 @@ use std::collections::HashSet;
 use keelson_object::selector::name_rules::{dns1035_label, dns1123_subdomain};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
+use super::conversion::{self, Before};
 use super::definition::{Definition, has_status, is_established, schema_of};
 use super::names::{self, check_joined};
 use super::schema::open_api::{Strictness, Surroundings, has_unknown_type};
 use super::schema::{Schema, defaults, extensions, form, open_api, structural};
-use super::{conversion, version_form, versions};
+use super::{version_form, versions};
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -27,8 +28,11 @@ pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErr
     check.all_versions(&at, errors);
     check.names(&at.key("names"), errors);
     check.common(&at, errors);
-    let old_conversion = before.as_ref().and_then(|it| it.spec.map("conversion"));
-    conversion::check(&definition, old_conversion, errors);
+    let replaced = Before {
+        conversion: before.as_ref().and_then(|it| it.spec.map("conversion")),
+        is_served: old.is_some_and(is_established),
+    };
+    conversion::check(&definition, replaced, errors);
     if let (Some(old), Some(before)) = (old, &before) {
         check_unchanged(definition.spec, before.spec, is_established(old), errors);
     }
