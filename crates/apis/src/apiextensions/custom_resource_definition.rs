@@ -11,7 +11,7 @@ mod tests;
 mod version_form;
 mod versions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use keelson_object::scalar::quote;
 use keelson_object::view::strings;
@@ -81,7 +81,8 @@ impl Strategy for CustomResourceDefinition {
     /// WarningsOnUpdate (v1.36.4).
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let before = old.map(Definition::of);
-        let known: Vec<&str> = before.iter().flat_map(|it| it.schemas()).flat_map(formats::unknown).collect();
+        let known: HashSet<&str> =
+            before.iter().flat_map(|it| it.schemas()).flat_map(formats::unknown).collect();
         let unknown = Definition::of(object);
         let unknown = unknown.schemas().flat_map(formats::unknown).filter(|it| !known.contains(it));
         unknown.map(|format| format!("unrecognized format {}", quote(format))).collect()

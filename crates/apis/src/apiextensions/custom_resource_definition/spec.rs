@@ -10,10 +10,11 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::conversion::{self, Before};
 use super::definition::{Definition, has_status, is_established, schema_of};
-use super::names::{self, check_joined};
+use super::names;
 use super::schema::open_api::{Strictness, Surroundings, has_unknown_type};
 use super::schema::{Schema, defaults, extensions, form, open_api, structural};
 use super::{version_form, versions};
+use crate::shared::strings::check_joined;
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -81,7 +82,7 @@ impl Check<'_, '_> {
         if group.is_empty() {
             errors.required(&group_at, "");
         } else if !problems.is_empty() {
-            check_joined(group, problems, &group_at, errors);
+            check_joined(group, &problems, &group_at, errors);
         } else if !group.contains('.') {
             errors.invalid(&group_at, group, "should be a domain with at least one dot");
         }
@@ -116,7 +117,7 @@ impl Check<'_, '_> {
         for (index, version) in self.definition.versions.iter().enumerate() {
             let at = versions_at.index(index);
             let name = version.str("name").unwrap_or_default();
-            check_joined(name, dns1035_label(name), &at.key("name"), errors);
+            check_joined(name, &dns1035_label(name), &at.key("name"), errors);
             versions::check_deprecation(version, &at, errors);
             if !above.schema {
                 self.schema(version, has_status(version), &at.key("schema"), errors);
@@ -159,7 +160,7 @@ impl Check<'_, '_> {
         }
         let first = versions.first().and_then(|it| it.str("name")).unwrap_or_default();
         if !first.is_empty() {
-            check_joined(first, dns1035_label(first), &at.key("version"), errors);
+            check_joined(first, &dns1035_label(first), &at.key("version"), errors);
         }
     }
 
