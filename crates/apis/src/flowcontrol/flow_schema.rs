@@ -85,7 +85,7 @@ impl Strategy for FlowSchema {
 
 /// The spec as messages show it.
 const SPEC: [Field; 4] = [
-    Field("PriorityLevelConfiguration", "priorityLevelConfiguration", Form::Always(&NAMED)),
+    Field("PriorityLevelConfiguration", "priorityLevelConfiguration", Form::Struct(&NAMED)),
     Field("MatchingPrecedence", "matchingPrecedence", Form::Number),
     Field("DistinguisherMethod", "distinguisherMethod", Form::Maybe(&[Field("Type", "type", Form::Text)])),
     Field("Rules", "rules", Form::Many(&RULE)),

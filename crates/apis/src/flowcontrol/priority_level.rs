@@ -101,7 +101,7 @@ const SPEC: [Field; 3] = [
 ];
 const LIMITED: [Field; 4] = [
     Field("NominalConcurrencyShares", "nominalConcurrencyShares", Form::Number),
-    Field("LimitResponse", "limitResponse", Form::Always(&RESPONSE)),
+    Field("LimitResponse", "limitResponse", Form::Struct(&RESPONSE)),
     Field("LendablePercent", "lendablePercent", Form::AsIs),
     Field("BorrowingLimitPercent", "borrowingLimitPercent", Form::AsIs),
 ];

@@ -8,9 +8,6 @@ use std::cmp::Ordering;
 /// How many may write a volume from where.
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// How a volume is shown to those who use it.
-pub(crate) const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
-
 /// What a claim may keep that it had before there was a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
@@ -45,16 +42,37 @@ pub(crate) fn check_spec(spec: &Map, kept: Kept, at: &Path<'_>, errors: &mut Fie
     let resources_at = at.key("resources");
     check_storage(spec, &resources_at.entry("storage"), errors);
     check_class(spec, "storageClassName", at, errors);
-    if let Some(mode) = spec.str("volumeMode").filter(|it| !VOLUME_MODES.contains(it)) {
-        errors.not_supported(&at.key("volumeMode"), mode, &VOLUME_MODES);
-    }
+    check_volume_mode(spec, &at.key("volumeMode"), errors);
     check_sources(spec, kept, at, errors);
     check_class(spec, "volumeAttributesClassName", at, errors);
 }
 
-/// Checks from where a volume may be written.
+/// What the author of a claim should know: there are no parts of bytes.
 ///
-/// Upstream: pkg/apis/core/validation/validation.go, validateAccessModes (v1.36.4).
+/// Upstream: pkg/api/persistentvolumeclaim/util.go, GetWarningsForPersistentVolumeClaimSpec (v1.36.4).
+pub(crate) fn warnings(spec: &Map, at: &Path<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for list in ["requests", "limits"] {
+        let amounts = spec.map("resources").and_then(|it| it.map(list));
+        let amount = amounts.and_then(|it| it.get("storage")).and_then(|it| Quantity::from_value(it).ok());
+        if let Some(amount) = amount.filter(|it| it.milli_value() % 1000 != 0) {
+            let resources_at = at.key("resources");
+            let at = resources_at.key(list);
+            let at = at.entry("storage");
+            warnings.push(format!("{at}: fractional byte value \"{amount}\" is invalid, must be an integer"));
+        }
+    }
+    warnings
+}
+
+/// Checks how a volume appears to containers.
+pub(crate) fn check_volume_mode(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(mode) = spec.str("volumeMode").filter(|it| !matches!(*it, "Block" | "Filesystem")) {
+        errors.not_supported(at, mode, &["Block", "Filesystem"]);
+    }
+}
+
+/// Checks who may use a volume at the same time; volumes say it as claims do.
 pub(crate) fn check_modes(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let (mut has_single, mut has_other) = (false, false);
     for mode in spec.list("accessModes").iter().map(|it| it.as_str().unwrap_or_default()) {

@@ -8,6 +8,7 @@ pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 mod volume;
+pub(crate) mod warnings;
 
 pub(crate) use amounts::of_containers;
 pub(crate) use gated::Gates;

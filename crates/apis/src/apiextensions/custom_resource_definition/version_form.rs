@@ -4,7 +4,7 @@ use keelson_object::{Map, Value};
 
 use super::definition::Definition;
 use super::schema::{Schema, form};
-use crate::shared::go_form::{Field, Form, as_json, shape};
+use crate::shared::go_form::{Field, Form, as_json, form};
 
 const SUBRESOURCES: [Field; 2] =
     [Field("Status", "status", Form::Maybe(&[])), Field("Scale", "scale", Form::Maybe(&SCALE))];
@@ -51,13 +51,13 @@ fn version_form(definition: &Definition<'_>, version: &Map) -> Map {
     for (field, _) in hoisted.into_iter().filter(|(_, is_above)| *is_above) {
         own.remove(field);
     }
-    let mut out = shape(&own, &HEAD);
+    let mut out = form(&own, &HEAD);
     let schema = own.map("schema").filter(|_| !above.schema).map(|holder| {
         let schema = holder.map("openAPIV3Schema").map(|it| form::of(Schema(it))).unwrap_or_default();
         Value::Map([("OpenAPIV3Schema".into(), schema)].into_iter().collect())
     });
     out.push_new("Schema", schema.unwrap_or_default());
-    for (key, value) in shape(&own, &REST) {
+    for (key, value) in form(&own, &REST) {
         out.push_new(key, value);
     }
     out

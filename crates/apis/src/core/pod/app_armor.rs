@@ -1,16 +1,14 @@
 //! Profiles of AppArmor were annotations once: a new pod that still says them so gets the field as well.
 
-use keelson_object::{Map, Object};
+use keelson_object::Object;
 use keelson_registry::Context;
 
 use crate::shared::edit::{part, parts};
 use crate::shared::pod_template::CONTAINER_LISTS;
+use crate::shared::pod_template::rules::annotations::app_armor_profile;
 
 /// Before the name of the container.
 const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
-
-/// The longest name of a profile.
-const MAX_NAME: usize = 4095;
 
 /// Upstream: pkg/registry/core/pod/strategy.go, applyAppArmorVersionSkew (v1.36.4).
 pub(super) fn apply(context: &Context, object: &mut Object) {
@@ -29,7 +27,7 @@ pub(super) fn apply(context: &Context, object: &mut Object) {
             if container.map("securityContext").is_some_and(|it| it.map("appArmorProfile").is_some()) {
                 continue;
             }
-            let profile = profile(said);
+            let profile = app_armor_profile(said);
             let is_new = profile.is_some() && profile != of_pod;
             if profile.is_none() || is_new {
                 context.warn(format!(
@@ -41,24 +39,6 @@ pub(super) fn apply(context: &Context, object: &mut Object) {
             }
         }
     }
-}
-
-/// Upstream: pkg/api/pod/util.go, ApparmorFieldForAnnotation (v1.36.4).
-fn profile(said: &str) -> Option<Map> {
-    let mut profile = Map::new();
-    match said {
-        "unconfined" => profile.set("type", "Unconfined"),
-        "runtime/default" => profile.set("type", "RuntimeDefault"),
-        _ => {
-            let name = said.strip_prefix("localhost/")?;
-            if name.is_empty() || name.trim() != name || name.len() > MAX_NAME {
-                return None;
-            }
-            profile.set("type", "Localhost");
-            profile.set("localhostProfile", name);
-        }
-    }
-    Some(profile)
 }
 
 #[cfg(test)]

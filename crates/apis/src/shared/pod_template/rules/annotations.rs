@@ -1,9 +1,11 @@
 //! Annotations that mean something to pods.
 
-use keelson_object::meta::StringMap;
 mod profiles;
 
+pub(crate) use profiles::app_armor_profile;
+
 use keelson_codec::json;
+use keelson_object::meta::StringMap;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 

@@ -1,6 +1,9 @@
 //! Profiles of seccomp and AppArmor were annotations once: what is still said there must be right, and not say
 //! something else than the fields.
 
+use std::collections::HashSet;
+
+use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, Map, Path};
 
 use super::Annotations;
@@ -15,6 +18,9 @@ pub(crate) const APP_ARMOR_OF: &str = "container.apparmor.security.beta.kubernet
 /// Before the name of a profile of the node.
 const LOCALHOST: &str = "localhost/";
 
+/// The longest name of a profile.
+const MAX_NAME: usize = 4095;
+
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateSeccompPodAnnotations and
 /// ValidateAppArmorPodAnnotations (v1.36.4).
 pub(super) fn check(annotations: Annotations<'_>, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -24,14 +30,20 @@ pub(super) fn check(annotations: Annotations<'_>, spec: &Map, at: &Path<'_>, err
     for (key, profile) in annotations.iter().filter(|(key, _)| key.starts_with(SECCOMP_OF)) {
         check_seccomp(profile, &at.key(key), errors);
     }
+    let mut names: Option<HashSet<&str>> = None;
     for (key, profile) in annotations.iter() {
         let Some(container) = key.strip_prefix(APP_ARMOR_OF) else { continue };
-        if !visit::containers(spec).any(|it| it.str("name").unwrap_or_default() == container) {
+        let all = || visit::containers(spec).map(|it| it.str("name").unwrap_or_default()).collect();
+        if !names.get_or_insert_with(all).contains(container) {
             errors.invalid(&at.entry(key), container, "container not found");
         }
         let is_known = matches!(profile, "" | "runtime/default" | "unconfined");
         if !is_known && !profile.starts_with(LOCALHOST) {
-            errors.invalid(&at.entry(key), profile, format!("invalid AppArmor profile name: {profile:?}"));
+            errors.invalid(
+                &at.entry(key),
+                profile,
+                format!("invalid AppArmor profile name: {}", quote(profile)),
+            );
         }
     }
 }
@@ -99,4 +111,24 @@ fn compare(what: &str, said: &str, field: &Map, (at, errors): (&Path<'_>, &mut F
     if !type_matches {
         errors.forbidden(&at.key("type"), format!("{what} type in annotation and field must match"));
     }
+}
+
+/// The field that says what the annotation says, if that is right.
+///
+/// Upstream: pkg/api/pod/util.go, ApparmorFieldForAnnotation (v1.36.4).
+pub(crate) fn app_armor_profile(said: &str) -> Option<Map> {
+    let mut profile = Map::new();
+    match said {
+        "unconfined" => profile.set("type", "Unconfined"),
+        "runtime/default" => profile.set("type", "RuntimeDefault"),
+        _ => {
+            let name = said.strip_prefix(LOCALHOST)?;
+            if name.is_empty() || name.trim() != name || name.len() > MAX_NAME {
+                return None;
+            }
+            profile.set("type", "Localhost");
+            profile.set("localhostProfile", name);
+        }
+    }
+    Some(profile)
 }
