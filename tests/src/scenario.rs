@@ -1,28 +1,29 @@
 //! Scenarios: HTTP dialogues in files, the same for us and for upstream.
 //!
-//! ```json
-//! {
-//!   "about": "what is compared",
-//!   "steps": [
-//!     {"ask": "POST /api/v1/namespaces/$NS/configmaps", "body": {…}, "status": 201},
-//!     {"ask": "GET /api/v1/namespaces/$NS/configmaps/a", "status": 200, "compare": ["/metadata/labels"]},
-//!     {"ask": "GET /apis", "status": 200, "compare": [], "because": "we serve fewer groups"}
-//!   ]
-//! }
+//! ```yaml
+//! about: what is compared
+//! steps:
+//! - {ask: "POST /api/v1/namespaces/$NS/configmaps", body: {…}, status: 201, save: {RV: /metadata/resourceVersion}}
+//! - {ask: "GET /api/v1/namespaces/$NS/configmaps/a", status: 200, compare: [/metadata/labels]}
+//! - {ask: "GET /api/v1/namespaces/$NS/configmaps?watch=1&resourceVersion=$RV", status: 200, watch: 3}
+//! - {ask: "GET /apis", status: 200, compare: [], because: we serve fewer groups}
 //! ```
 //!
-//! `$NS` is a namespace that is made for the scenario. `body` is JSON, `text` any text; `headers` are
-//! added. `status` is what both must answer. The whole bodies are compared, without what differs from
-//! server to server, unless `compare` names the parts (JSON pointers); an empty list needs a `because`.
-//! A body that is not JSON is compared as text. `ours` is the status that we answer where we differ, and
-//! needs a `because` as well; then bodies are not compared.
+//! `$NS` is a namespace that is made for the scenario; `save` gives parts of an answer names, with which later steps
+//! ask. `body` is JSON, `text` any text; `headers` are added. `status` is what both must answer. The whole bodies are
+//! compared, without what differs from server to server, unless `compare` names the parts (JSON pointers); an empty
+//! list needs a `because`. A body that is not JSON is compared as text. With `watch` the body is the list of the first
+//! events, so many; `the end` comes last if there are no more. `ours` is the status that we answer where we differ,
+//! and needs a `because` as well; then bodies are not compared. Files may be JSON as well.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use keelson_testkit::{Answer, Client, fixture};
+use keelson_codec::{json, yaml};
+use keelson_testkit::{Answer, Call, Client, fixture};
 use serde_json::Value;
 
 /// A dialogue.
@@ -45,7 +46,14 @@ pub struct Step {
     pub compare: Option<Vec<String>>,
     headers: BTreeMap<String, String>,
     body: Option<String>,
+    /// How many events are waited for.
+    watch: Option<usize>,
+    /// What later steps call a part of the answer, and where it is.
+    save: BTreeMap<String, String>,
 }
+
+/// What later steps may ask with: `$NS`, and what was saved.
+type Names = BTreeMap<String, String>;
 
 /// What is compared of an answer.
 #[derive(Debug, PartialEq)]
@@ -76,46 +84,84 @@ impl Scenario {
     pub async fn run(&self, client: &Client) -> Result<Vec<Seen>> {
         let namespace = format!("scenario-{}", self.name.replace(['/', '_'], "-"));
         client.post("/api/v1/namespaces", &fixture::namespace(&namespace)).await.expect(201);
+        let mut names = Names::from([("NS".to_owned(), namespace)]);
         let mut seen = Vec::new();
         for step in &self.steps {
-            seen.push(step.run(client, &namespace).await.with_context(|| step.ask.clone())?);
+            seen.push(step.run(client, &mut names).await.with_context(|| step.ask.clone())?);
         }
         Ok(seen)
     }
 }
 
+/// How long the next event of a watch may take before there is none.
+const NEXT_EVENT: Duration = Duration::from_secs(10);
+
 impl Step {
-    async fn run(&self, client: &Client, namespace: &str) -> Result<Seen> {
+    async fn run(&self, client: &Client, names: &mut Names) -> Result<Seen> {
         let (method, path) = self.ask.split_once(' ').context("METHOD PATH")?;
-        let mut call = client.call(method, &path.replace("$NS", namespace));
+        let mut call = client.call(method, &filled(path, names));
         if let Some(body) = &self.body {
-            call = call.header("content-type", "application/json").body(body.replace("$NS", namespace));
+            call = call.header("content-type", "application/json").body(filled(body, names));
         }
         for (name, value) in &self.headers {
-            call = call.header(name, value);
+            call = call.header(name, &filled(value, names));
         }
-        Ok(self.seen(&call.try_send().await?))
-    }
-
-    fn seen(&self, answer: &Answer) -> Seen {
-        let media_type = answer.header("content-type").to_owned();
-        let body = match serde_json::from_slice(&answer.body) {
-            Ok(body) => body,
-            Err(_) => Value::from(answer.text()),
+        let (status, media_type, body) = match self.watch {
+            Some(count) => follow(call, count).await?,
+            None => whole(&call.try_send().await?),
         };
-        let body = normalized(body);
+        for (name, part) in &self.save {
+            let found = body.pointer(part).with_context(|| format!("nothing at {part} of {body}"))?;
+            let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+            names.insert(name.clone(), text);
+        }
+        let body = normalized(body, names);
         let body = match &self.compare {
             None => body,
             Some(parts) => {
                 parts.iter().map(|part| body.pointer(part).cloned().unwrap_or(Value::Null)).collect()
             }
         };
-        Seen { status: answer.status.as_u16(), media_type, body }
+        Ok(Seen { status, media_type, body })
     }
 }
 
+/// With names instead of `$NS`; the longest first, so that none is taken for the beginning of another.
+fn filled(text: &str, names: &Names) -> String {
+    let mut pairs: Vec<_> = names.iter().collect();
+    pairs.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    pairs.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
+}
+
+fn whole(answer: &Answer) -> (u16, String, Value) {
+    let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| Value::from(answer.text()));
+    (answer.status.as_u16(), answer.header("content-type").to_owned(), body)
+}
+
+/// The first `count` events of a watch, or the refusal.
+async fn follow(call: Call, count: usize) -> Result<(u16, String, Value)> {
+    let mut stream = call.stream().await;
+    let status = stream.status.as_u16();
+    let media_type = stream.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or("");
+    let media_type = media_type.to_owned();
+    if status != 200 {
+        return Ok((status, media_type, stream.try_event(NEXT_EVENT).await?.unwrap_or_default()));
+    }
+    let mut events = Vec::new();
+    while events.len() < count {
+        match stream.try_event(NEXT_EVENT).await? {
+            Some(event) => events.push(event),
+            None => {
+                events.push(Value::from("the end"));
+                break;
+            }
+        }
+    }
+    Ok((status, media_type, Value::from(events)))
+}
+
 /// Without what differs from one server to the next.
-fn normalized(mut value: Value) -> Value {
+fn normalized(mut value: Value, names: &Names) -> Value {
     match &mut value {
         Value::Object(map) => {
             for (name, value) in map.iter_mut() {
@@ -125,14 +171,15 @@ fn normalized(mut value: Value) -> Value {
                         | "time",
                         Value::String(_),
                     ) => Value::from("*"),
-                    ("managedFields", Value::Array(entries)) => managers(entries),
-                    (_, value) => normalized(value),
+                    ("message", Value::String(text)) => Value::from(message(text, names)),
+                    ("managedFields", Value::Array(entries)) => managers(entries, names),
+                    (_, value) => normalized(value, names),
                 };
             }
         }
         Value::Array(items) => {
             for item in items {
-                *item = normalized(item.take());
+                *item = normalized(item.take(), names);
             }
         }
         _ => (),
@@ -140,9 +187,26 @@ fn normalized(mut value: Value) -> Value {
     value
 }
 
+/// What was saved has its name, and revisions are like any other.
+fn message(text: String, names: &Names) -> String {
+    if text.to_lowercase().contains("resource version: ") {
+        let mut out = String::new();
+        for letter in text.chars() {
+            match letter {
+                '0'..='9' if out.ends_with('*') => (),
+                '0'..='9' => out.push('*'),
+                other => out.push(other),
+            }
+        }
+        return out;
+    }
+    let saved = names.iter().filter(|(name, value)| *name != "NS" && !value.is_empty());
+    saved.fold(text, |text, (name, value)| text.replace(value.as_str(), &format!("${name}")))
+}
+
 /// The order of managers is that of the times at which they wrote, as far as seconds go.
-fn managers(entries: Vec<Value>) -> Value {
-    let mut entries: Vec<Value> = entries.into_iter().map(normalized).collect();
+fn managers(entries: Vec<Value>, names: &Names) -> Value {
+    let mut entries: Vec<Value> = entries.into_iter().map(|entry| normalized(entry, names)).collect();
     entries.sort_by_key(Value::to_string);
     Value::from(entries)
 }
@@ -150,7 +214,8 @@ fn managers(entries: Vec<Value>) -> Value {
 fn load(root: &Path, path: &PathBuf) -> Result<Scenario> {
     let shown = path.strip_prefix(root).unwrap_or(path).with_extension("").display().to_string();
     let text = fs::read_to_string(path).with_context(|| shown.clone())?;
-    let file: Value = serde_json::from_str(&text).with_context(|| shown.clone())?;
+    let document = yaml::read(text.as_bytes()).with_context(|| shown.clone())?;
+    let file: Value = serde_json::from_slice(&json::to_bytes(&document.value))?;
     ensure!(file["about"].is_string(), "{shown}: says not what it is about");
     let steps = file["steps"].as_array().with_context(|| format!("{shown}: no steps"))?;
     let steps: Result<Vec<Step>> = steps.iter().map(step).collect();
@@ -158,7 +223,8 @@ fn load(root: &Path, path: &PathBuf) -> Result<Scenario> {
 }
 
 fn step(step: &Value) -> Result<Step> {
-    let known = ["ask", "status", "ours", "compare", "because", "headers", "body", "text"];
+    let known =
+        ["ask", "status", "ours", "compare", "because", "headers", "body", "text", "watch", "save", "note"];
     let fields = step.as_object().context("a step is an object")?;
     if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
         bail!("{name} means nothing");
@@ -180,12 +246,15 @@ fn step(step: &Value) -> Result<Step> {
         status: number("status").context("a step has a status")?,
         ours: number("ours"),
         compare,
-        headers: match &step["headers"] {
-            Value::Null => BTreeMap::new(),
-            headers => serde_json::from_value(headers.clone()).context("headers are texts")?,
-        },
+        headers: texts(&step["headers"]).context("headers are texts")?,
         body,
+        watch: step["watch"].as_u64().and_then(|count| usize::try_from(count).ok()),
+        save: texts(&step["save"]).context("save has pointers")?,
     })
+}
+
+fn texts(map: &Value) -> Result<BTreeMap<String, String>> {
+    Ok(if map.is_null() { BTreeMap::new() } else { serde_json::from_value(map.clone())? })
 }
 
 #[cfg(test)]
@@ -217,6 +286,7 @@ mod tests {
     fn it_does_not_matter_which_manager_comes_first() {
         let (one, two) = (json!({"manager": "one"}), json!({"manager": "two"}));
         let object = |managers: [&Value; 2]| json!({"metadata": {"managedFields": managers}});
+        let normalized = |value| normalized(value, &Names::new());
         assert_eq!(normalized(object([&one, &two])), normalized(object([&two, &one])));
         assert_ne!(normalized(object([&one, &two])), normalized(object([&one, &one])));
     }
@@ -226,6 +296,15 @@ mod tests {
         let managers = |time: &str| json!([{"manager": "m", "time": time}]);
         let object = json!({"metadata": {"uid": "1", "name": "a", "managedFields": managers("now")}, "data": {"x": "y"}});
         let expected = json!({"metadata": {"uid": "*", "name": "a", "managedFields": managers("*")}, "data": {"x": "y"}});
-        assert_eq!(normalized(object), expected);
+        assert_eq!(normalized(object, &Names::new()), expected);
+    }
+
+    #[test]
+    fn saved_names_stand_in_questions_and_messages() {
+        let names = Names::from([("A", "7"), ("AB", "x-y")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(filled("/$A/$AB", &names), "/7/x-y");
+        assert_eq!(message("not x-y".to_owned(), &names), "not $AB");
+        let found = message("too old resource version: 12 (345)".to_owned(), &names);
+        assert_eq!(found, "too old resource version: * (*)");
     }
 }

@@ -19,7 +19,7 @@ async fn every_scenario_gives_the_status_it_says() {
     let own = if named.is_none() { Some(RunningServer::start(alone()).await) } else { None };
     let client = named.or(own.as_ref().map(RunningServer::client)).expect("one of the two");
     let mut wrong = Vec::new();
-    for scenario in Scenario::all().expect("the scenarios can be read") {
+    for scenario in scenarios() {
         let seen = scenario.run(&client).await.expect("the server answers");
         for (step, seen) in scenario.steps.iter().zip(seen) {
             let expected = if own.is_some() { step.ours.unwrap_or(step.status) } else { step.status };
@@ -32,6 +32,13 @@ async fn every_scenario_gives_the_status_it_says() {
         }
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// All of them, or those whose names begin with `KEELSON_SCENARIO`.
+fn scenarios() -> Vec<Scenario> {
+    let wanted = std::env::var("KEELSON_SCENARIO").unwrap_or_default();
+    let all = Scenario::all().expect("the scenarios can be read").into_iter();
+    all.filter(|it| it.name.starts_with(&wanted)).collect()
 }
 
 /// The server that `cargo xtask parity scenarios` was told to ask.
@@ -54,7 +61,7 @@ async fn every_scenario_is_answered_as_upstream_does() {
     let server = RunningServer::start(alone()).await;
     let mut differences = Vec::new();
     let mut compared = 0;
-    for scenario in Scenario::all().expect("the scenarios can be read") {
+    for scenario in scenarios() {
         let theirs = scenario.run(upstream.client()).await.expect("upstream answers");
         let ours = scenario.run(&server.client()).await.expect("we answer");
         for (step, (theirs, ours)) in scenario.steps.iter().zip(theirs.iter().zip(&ours)) {

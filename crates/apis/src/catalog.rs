@@ -9,6 +9,7 @@ use keelson_registry::live::Ground;
 use parking_lot::Mutex;
 
 use crate::access::Access;
+use crate::services::{Family, PortRange};
 
 /// What an operator may decide about built-in kinds.
 #[derive(Clone)]
@@ -23,8 +24,27 @@ pub struct Settings {
     pub access: Access,
     /// Where objects are kept, for those who report how that is.
     pub ground: Option<Ground>,
+    /// Where services get addresses and ports from.
+    pub services: ServiceRanges,
     /// The features that something asked for.
     pub asked: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// Where services get addresses and ports from.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceRanges {
+    /// The address family of services that do not say.
+    pub primary: Family,
+    /// Whether services can have an address of the other family as well.
+    pub is_dual: bool,
+    /// The ports that node ports are taken from.
+    pub node_ports: PortRange,
+}
+
+impl Default for ServiceRanges {
+    fn default() -> ServiceRanges {
+        ServiceRanges { primary: Family::V4, is_dual: false, node_ports: PortRange::DEFAULT }
+    }
 }
 
 impl Settings {
@@ -48,6 +68,7 @@ impl Default for Settings {
             allow_privileged: true,
             access: Access::default(),
             ground: None,
+            services: ServiceRanges::default(),
             asked: Arc::default(),
         }
     }
@@ -96,7 +117,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::node::group(),
         crate::networking::group(settings),
         crate::storage::group(settings),
-        crate::discovery::group(),
+        crate::discovery::group(settings),
         crate::resource_k8s::group(settings),
         crate::storagemigration::group(),
         crate::internal::group(),

@@ -14,7 +14,7 @@ mod pod_template;
 mod replication_controller;
 mod resource_quota;
 mod secret;
-mod service;
+pub(crate) mod service;
 mod service_account;
 
 use keelson_object::SelectableField;
@@ -32,8 +32,8 @@ const SCALE: Scale =
 
 /// The core group, which has no name.
 pub(crate) fn group(settings: &Settings) -> Group {
-    let group = storage(workloads(configuration(Group::new(""), settings), settings));
-    network(cluster(group))
+    let group = storage(workloads(configuration(Group::new(""), settings), settings), settings);
+    network(cluster(group, settings), settings)
 }
 
 /// What pods read, and what is told about them.
@@ -126,7 +126,7 @@ fn workloads(group: Group, settings: &Settings) -> Group {
 }
 
 /// Volumes and limits.
-fn storage(group: Group) -> Group {
+fn storage(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::cluster("PersistentVolume", "persistentvolumes")
@@ -144,7 +144,7 @@ fn storage(group: Group) -> Group {
                 .columns(persistent_volume_claim::columns())
                 .with_status()
                 .returns_deleted()
-                .strategy(persistent_volume_claim::PersistentVolumeClaim),
+                .strategy(persistent_volume_claim::PersistentVolumeClaim::new(settings)),
         )
         .serve(
             Resource::namespaced("LimitRange", "limitranges")
@@ -168,7 +168,7 @@ fn storage(group: Group) -> Group {
 }
 
 /// What belongs to no namespace, and namespaces themselves.
-fn cluster(group: Group) -> Group {
+fn cluster(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::cluster("Namespace", "namespaces")
@@ -192,12 +192,12 @@ fn cluster(group: Group) -> Group {
                 .selectable(node::unschedulable())
                 .subresource(Subresource::connect("proxy", "v1", "NodeProxyOptions", PROXY))
                 .with_status()
-                .strategy(node::Node),
+                .strategy(node::Node::new(settings)),
         )
 }
 
 /// How pods are reached.
-fn network(group: Group) -> Group {
+fn network(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::namespaced("Endpoints", "endpoints")
@@ -206,7 +206,7 @@ fn network(group: Group) -> Group {
                 .version(Version::stored("v1"))
                 .columns(endpoints::columns())
                 .creates_on_update()
-                .strategy(endpoints::Endpoints),
+                .strategy(endpoints::Endpoints::new(settings)),
         )
         .serve(
             Resource::namespaced("Service", "services")
@@ -221,6 +221,7 @@ fn network(group: Group) -> Group {
                 .with_status()
                 .creates_on_update()
                 .returns_deleted()
-                .strategy(service::Service),
+                .strategy(service::Service::new(settings))
+                .reserving(service::numbers(settings)),
         )
 }

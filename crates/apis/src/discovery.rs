@@ -4,11 +4,13 @@ mod endpoint_slice;
 
 use keelson_registry::{Group, Resource, Version};
 
-pub(crate) fn group() -> Group {
+use crate::catalog::Settings;
+
+pub(crate) fn group(settings: &Settings) -> Group {
     Group::new("discovery.k8s.io").serve(
         Resource::namespaced("EndpointSlice", "endpointslices")
             .columns(endpoint_slice::columns())
             .version(Version::stored("v1"))
-            .strategy(endpoint_slice::EndpointSlice),
+            .strategy(endpoint_slice::EndpointSlice::new(settings)),
     )
 }

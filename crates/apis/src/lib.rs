@@ -31,5 +31,14 @@ mod shared;
 mod storage;
 mod storagemigration;
 
+pub mod services {
+    //! The addresses and ports that services get, for who looks after them.
+
+    pub use crate::core::service::{
+        ClusterAddresses, FAMILY_LABEL, Family, KEEPER, MANAGED_BY, NodePorts, Owner, PortRange, PortSet,
+        Stored, address_numbers, port_numbers,
+    };
+}
+
 pub use access::Access;
-pub use catalog::{Settings, groups};
+pub use catalog::{ServiceRanges, Settings, groups};

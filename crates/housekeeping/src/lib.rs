@@ -2,14 +2,33 @@
 
 #![deny(missing_docs)]
 
+pub mod default_service_cidr;
+pub mod kubernetes_service;
 pub mod namespace_emptier;
+pub mod repair_addresses;
+pub mod repair_node_ports;
+pub mod services;
 pub mod system_namespaces;
 
 use keelson_authn::User;
-use keelson_registry::Context;
+use keelson_object::{Object, ObjectMeta};
+use keelson_registry::{CatalogHandle, Context, Live};
 use keelson_stdx::clock::Clock;
 
 /// Who the server is when it acts by itself.
-fn context(clock: &Clock) -> Context {
-    Context::new(User::new("system:apiserver", &["system:masters"]), clock.clone())
+fn context(catalog: &CatalogHandle, clock: &Clock) -> Context {
+    let mut context = Context::new(User::new("system:apiserver", &["system:masters"]), clock.clone());
+    context.catalog = Some(catalog.load());
+    context.field_manager = "kube-apiserver".into();
+    context
+}
+
+/// A new object of a resource, with nothing but a name.
+fn new_object(live: &Live, namespace: &str, name: &str) -> Object {
+    Object {
+        kind: live.resource.kind.clone(),
+        api_version: live.resource.stored_version().api_version.clone(),
+        meta: ObjectMeta { namespace: namespace.into(), name: name.into(), ..ObjectMeta::default() },
+        ..Object::default()
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use keelson_object::{Object, SmolStr, Value};
 use keelson_registry::options::{DeleteOptions, ListOptions, Part, Propagation, WatchOptions};
-use keelson_registry::{CatalogHandle, Error, Live, Place, Result, Scope, Verb, operation};
+use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, Scope, Verb, operation};
 use keelson_stdx::clock::Clock;
 
 /// What waits for finalizers or for its grace period is looked at again after this long.
@@ -52,7 +52,7 @@ async fn sweep(catalog: &CatalogHandle, namespaces: &Arc<Live>, clock: &Clock) -
     let names: Vec<SmolStr> = going.map(|(_, it)| it.index().name.clone()).collect();
     for name in names {
         if empty(catalog, &name, clock).await? {
-            release(namespaces, &name, clock).await?;
+            release(namespaces, &name, &crate::context(catalog, clock)).await?;
         } else {
             waiting += 1;
         }
@@ -68,7 +68,7 @@ fn phase<'o>(namespaces: &Live, object: &'o keelson_object::Frozen) -> Option<&'
 
 /// Deletes everything in a namespace; whether nothing is left.
 async fn empty(catalog: &CatalogHandle, namespace: &str, clock: &Clock) -> Result<bool> {
-    let context = crate::context(clock);
+    let context = crate::context(catalog, clock);
     let how = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     let mut left = false;
     for live in catalog.load().groups().iter().flat_map(|it| &it.resources) {
@@ -82,7 +82,7 @@ async fn empty(catalog: &CatalogHandle, namespace: &str, clock: &Clock) -> Resul
     Ok(!left)
 }
 
-async fn release(namespaces: &Live, name: &str, clock: &Clock) -> Result<()> {
+async fn release(namespaces: &Live, name: &str, context: &Context) -> Result<()> {
     let let_go = |old: &Object| {
         let mut object = old.clone();
         if let Some(Value::List(finalizers)) = object.fields.map_mut("spec").get_mut("finalizers") {
@@ -91,8 +91,7 @@ async fn release(namespaces: &Live, name: &str, clock: &Clock) -> Result<()> {
         Ok(object)
     };
     let place = Place::new("", name);
-    match operation::patch(namespaces, &crate::context(clock), &place, Part::Named("finalize"), let_go).await
-    {
+    match operation::patch(namespaces, context, &place, Part::Named("finalize"), let_go).await {
         Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),
     }

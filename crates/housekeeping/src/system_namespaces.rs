@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use keelson_object::{Object, ObjectMeta};
 use keelson_registry::{CatalogHandle, Error, Result, operation};
 use keelson_stdx::clock::Clock;
 
@@ -23,13 +22,8 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         if snapshot.get("", name).is_some() {
             continue;
         }
-        let object = Object {
-            kind: namespaces.live.resource.kind.clone(),
-            api_version: namespaces.version().api_version.clone(),
-            meta: ObjectMeta { name: name.into(), ..ObjectMeta::default() },
-            ..Object::default()
-        };
-        match operation::create(&namespaces.live, &crate::context(clock), "", object).await {
+        let object = crate::new_object(&namespaces.live, "", name);
+        match operation::create(&namespaces.live, &crate::context(catalog, clock), "", object).await {
             Ok(_) | Err(Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(error),
         }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
+use keelson_apis::services::{Family, NodePorts};
+use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
+use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{namespace_emptier, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
@@ -62,8 +65,9 @@ impl Assembly {
         let authorizer = access.authorizer.clone();
         let catalog = CatalogHandle::new(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
-        let namespaces_made = Arc::new(AtomicBool::new(false));
-        start_housekeeping(config, &catalog, clock, &loops, &namespaces_made);
+        let booted = Booted::default();
+        start_housekeeping(config, &catalog, clock, &loops, &booted);
+        start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
@@ -72,12 +76,14 @@ impl Assembly {
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
+            .admission(config.admission.chain())
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
-            .boot_check(NamedCheck::new("poststarthook/start-system-namespaces-controller", move || {
-                if namespaces_made.load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
-            }))
+            .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
+            .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
+            .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
@@ -147,7 +153,8 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 2] = ["CBORServingAndStorage", "OpenAPIEnums"];
+const SERVER_FEATURES: [&str; 4] =
+    ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
 
 /// The built-in groups, as far as the operator wants them.
 fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
@@ -159,6 +166,11 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
         allow_privileged: config.allow_privileged,
         access,
         ground: Some(ground.clone()),
+        services: keelson_apis::ServiceRanges {
+            primary: Family::of(config.service_ranges.primary.addr()),
+            is_dual: config.service_ranges.secondary.is_some(),
+            node_ports: config.node_ports,
+        },
         ..keelson_apis::Settings::default()
     };
     let mut groups = keelson_apis::groups(&settings);
@@ -178,15 +190,70 @@ fn start_housekeeping(
     catalog: &CatalogHandle,
     clock: &Clock,
     loops: &Tasks,
-    namespaces_made: &Arc<AtomicBool>,
+    booted: &Booted,
 ) {
-    let (handle, time, made) = (catalog.clone(), clock.clone(), namespaces_made.clone());
+    let (handle, time, booted) = (catalog.clone(), clock.clone(), booted.clone());
     loops.spawn("system namespaces", async move {
-        system_namespaces::run(&handle, &time, || made.store(true, Ordering::Release)).await;
+        system_namespaces::run(&handle, &time, || booted.0.namespaces.store(true, Ordering::Release)).await;
     });
     if config.empty_namespaces {
         loops.spawn("namespace emptier", namespace_emptier::run(catalog.clone(), clock.clone()));
     }
+}
+
+/// What has been done for the first time since the start.
+#[derive(Clone, Default)]
+struct Booted(Arc<Done>);
+
+#[derive(Default)]
+struct Done {
+    namespaces: AtomicBool,
+    service_range: AtomicBool,
+    services_repaired: AtomicBool,
+    kubernetes_service: AtomicBool,
+}
+
+impl Booted {
+    fn check(&self, name: &str, done: fn(&Done) -> &AtomicBool) -> NamedCheck {
+        let booted = self.0.clone();
+        NamedCheck::new(format!("poststarthook/{name}"), move || {
+            if done(&booted).load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
+        })
+    }
+}
+
+fn start_services(
+    config: &Config,
+    catalog: &CatalogHandle,
+    ground: &Ground,
+    port: u16,
+    (loops, booted): (&Tasks, &Booted),
+) {
+    let advertised = config.advertise_address;
+    let can_be_endpoint = !advertised.is_loopback() && !advertised.is_unspecified();
+    let ranges = &config.service_ranges;
+    let services = Services {
+        cidrs: std::iter::once(ranges.primary).chain(ranges.secondary).map(|it| it.to_string()).collect(),
+        node_ports: NodePorts::new(ground, config.node_ports),
+        kubernetes: KubernetesService {
+            address: ranges.kubernetes_service(),
+            node_port: config.kubernetes_node_port,
+            advertised,
+            port,
+            reconciler: if can_be_endpoint { config.endpoint_reconciler } else { Reconciler::None },
+            ground: ground.clone(),
+        },
+    };
+    let (booted, clock) = (booted.clone(), ground.clock.clone());
+    let done = move |stage| {
+        let flag = match stage {
+            Stage::Range => &booted.0.service_range,
+            Stage::Repaired => &booted.0.services_repaired,
+            Stage::KubernetesService => &booted.0.kubernetes_service,
+        };
+        flag.store(true, Ordering::Release);
+    };
+    loops.spawn("services", services.run(catalog.clone(), clock, done));
 }
 
 /// The store says itself whether it works.
@@ -216,13 +283,13 @@ fn openapi_settings(config: &Config) -> openapi::Settings {
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
-    settings.features.cbor = cbor(config);
+    settings.features.cbor = offered(config, "CBORServingAndStorage");
     settings
 }
 
-/// Whether CBOR is offered.
-fn cbor(config: &Config) -> Offered {
-    if config.feature_gates.is_on("CBORServingAndStorage") { Offered::Yes } else { Offered::No }
+/// Whether a gate is open.
+fn offered(config: &Config, gate: &str) -> Offered {
+    if config.feature_gates.is_on(gate) { Offered::Yes } else { Offered::No }
 }
 
 fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
@@ -233,7 +300,9 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     let late_clients =
         if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
     Ok(Settings {
-        cbor: cbor(config),
+        cbor: offered(config, "CBORServingAndStorage"),
+        shards: offered(config, "ShardedListAndWatch"),
+        unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

@@ -14,8 +14,12 @@ use std::time::Duration;
 pub use feature_gates::FeatureGates;
 pub use service_range::ServiceRanges;
 
+use keelson_apis::services::PortRange;
+use keelson_housekeeping::kubernetes_service::Reconciler;
+use keelson_kube_admission::Selection;
+
 use crate::error::Error;
-use crate::flags::{Face, Flags, NamedCertKey};
+use crate::flags::{Face, Flags, NamedCertKey, Value};
 
 /// Everything that the parts of the server are told.
 #[derive(Clone, Debug)]
@@ -50,10 +54,18 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Which admission plugins are on.
+    pub admission: Selection,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
     pub service_ranges: ServiceRanges,
+    /// The ports that node ports are taken from.
+    pub node_ports: PortRange,
+    /// The node port of the service `kubernetes`, if it has one.
+    pub kubernetes_node_port: Option<u16>,
+    /// How the endpoints of the service `kubernetes` are kept.
+    pub endpoint_reconciler: Reconciler,
     /// The address under which others reach this server.
     pub advertise_address: IpAddr,
     /// The host name or address in URLs that are handed out.
@@ -246,6 +258,7 @@ impl Config {
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
             allow_privileged: allow_privileged(flags),
+            admission: admission(flags),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -254,6 +267,11 @@ impl Config {
             listen,
             advertise_address,
             service_ranges,
+            node_ports: node_ports(flags),
+            kubernetes_node_port: u16::try_from(flags.int("kubernetes-service-node-port"))
+                .ok()
+                .filter(|port| *port > 0),
+            endpoint_reconciler: endpoint_reconciler(flags),
             logging,
             feature_gates,
             runtime_config: flags.pairs("runtime-config").to_vec(),
@@ -385,6 +403,32 @@ fn advertise_address(flags: &Flags, bind: IpAddr, environment: &Environment) -> 
     chosen.or(reachable).or_else(|| environment.addresses.first().copied()).unwrap_or(bind)
 }
 
+fn node_ports(flags: &Flags) -> PortRange {
+    match flags.value("service-node-port-range") {
+        Value::PortRange(Some((first, last))) => PortRange { first: *first, last: *last },
+        _ => PortRange::DEFAULT,
+    }
+}
+
+fn admission(flags: &Flags) -> Selection {
+    let list = |name| flags.list(name).to_vec();
+    Selection {
+        only: list("admission-control"),
+        enabled: list("enable-admission-plugins"),
+        disabled: list("disable-admission-plugins"),
+    }
+}
+
+fn endpoint_reconciler(flags: &Flags) -> Reconciler {
+    match flags.text("endpoint-reconciler-type") {
+        "none" => Reconciler::None,
+        "master-count" => {
+            Reconciler::MasterCount(usize::try_from(flags.int("apiserver-count")).unwrap_or(1).max(1))
+        }
+        _ => Reconciler::Lease,
+    }
+}
+
 fn logging(flags: &Flags) -> Result<Logging, String> {
     let format = match flags.text("logging-format") {
         "text" => LogFormat::Text,
@@ -405,11 +449,21 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             ranges.primary
         ));
     }
+    if flags.ip("advertise-address").is_some_and(|it| it.is_loopback()) {
+        warnings.push(
+            "--advertise-address is a loopback address, which no endpoint can have: the endpoints of the service \
+             kubernetes are not kept"
+                .to_owned(),
+        );
+    }
     if flags.is_on("anonymous-auth") && modes.contains(&AuthorizationMode::AlwaysAllow) {
         warnings.push(
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(
+        admission(flags).missing().map(|name| format!("the admission plugin {name} is not there yet")),
+    );
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),
     );

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use keelson_codec::stored;
 use keelson_object::{Frozen, Object};
-use keelson_store::{Expect, Revision, StoreError, Write};
+use keelson_store::{Expect, Key, Revision, StoreError, Write};
 
 use crate::context::{Context, DryRun};
 use crate::error::{Error, Result};
@@ -52,28 +52,69 @@ pub(crate) async fn apply<'s>(
     place: &Place,
     mut decide: impl FnMut(Option<&Current>) -> Result<Step<'s>>,
 ) -> Result<Outcome> {
-    let key = live.key(place)?;
-    let mut current = read(live, place).await?;
-    for _ in 0..ATTEMPTS {
-        let step = decide(current.as_ref())?;
-        match write(live, context, &key, current.as_ref(), step).await {
+    let mut race = Race::begin(live, place).await?;
+    loop {
+        let step = match decide(race.current()) {
+            Err(Error::NotFound { .. }) if race.current().is_none() => return Err(live.missing(place).await),
+            step => step?,
+        };
+        if let Some(outcome) = race.write(context, step).await? {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// The race for one place: look at what is there, try to write, and look again if somebody was faster.
+pub(crate) struct Race<'l> {
+    live: &'l Live,
+    place: &'l Place,
+    key: Key,
+    current: Option<Current>,
+    attempts: usize,
+}
+
+impl<'l> Race<'l> {
+    /// Looks at `place` for the first time.
+    pub(crate) async fn begin(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
+        Ok(Race { live, place, key: live.key(place)?, current: read(live, place).await?, attempts: 0 })
+    }
+
+    /// The resource.
+    pub(crate) fn live(&self) -> &'l Live {
+        self.live
+    }
+
+    /// What is there, as far as we know.
+    pub(crate) fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// Takes the step if nobody was faster; `None` says that somebody was, and that it is worth another try.
+    pub(crate) async fn write(&mut self, context: &Context, step: Step<'_>) -> Result<Option<Outcome>> {
+        let live = self.live;
+        match write(live, context, &self.key, self.current.as_ref(), step).await {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
-                current = match entry {
+                self.current = match entry {
                     Some(entry) => Some(thawed(live, live.freeze(&entry.value, entry.modified.get())?)?),
                     None => None,
                 };
             }
-            Err(Error::Store(StoreError::Exists(_))) => current = read_store(live, &key).await?,
-            done => return done,
+            Err(Error::Store(StoreError::Exists(_))) if live.unreadable(self.place).await?.is_some() => {
+                let (resource, name) = (live.resource.group_resource(), self.place.name.to_string());
+                return Err(Error::AlreadyExists { resource, name, being_deleted: false });
+            }
+            Err(Error::Store(StoreError::Exists(_))) => self.current = read_store(live, &self.key).await?,
+            done => return done.map(Some),
         }
+        self.attempts += 1;
+        if self.attempts == ATTEMPTS { Err(Error::Timeout) } else { Ok(None) }
     }
-    Err(Error::Timeout)
 }
 
 async fn write(
     live: &Live,
     context: &Context,
-    key: &keelson_store::Key,
+    key: &Key,
     current: Option<&Current>,
     step: Step<'_>,
 ) -> Result<Outcome> {
@@ -119,7 +160,7 @@ async fn read(live: &Live, place: &Place) -> Result<Option<Current>> {
     snapshot.get(&place.namespace, &place.name).map(|frozen| thawed(live, frozen.clone())).transpose()
 }
 
-async fn read_store(live: &Live, key: &keelson_store::Key) -> Result<Option<Current>> {
+async fn read_store(live: &Live, key: &Key) -> Result<Option<Current>> {
     let Some(entry) = live.objects()?.store.get(key).await? else { return Ok(None) };
     thawed(live, live.freeze(&entry.value, entry.modified.get())?).map(Some)
 }

@@ -5,6 +5,7 @@
 
 #![deny(missing_docs)]
 
+pub mod admission;
 pub mod answer;
 pub mod catalog;
 pub mod column;
@@ -20,6 +21,7 @@ pub mod live;
 pub mod operation;
 pub mod options;
 pub mod report;
+pub mod reserve;
 pub mod resource;
 pub mod scale;
 pub mod strategy;
@@ -38,6 +40,7 @@ pub use error::{Error, Result};
 pub use group::Group;
 pub use live::{Live, Place};
 pub use report::Report;
+pub use reserve::{Held, Reserve};
 pub use resource::{Resource, Scale, Scope, Verb, Version};
 pub use strategy::{NameRule, Strategy};
 pub use subresource::{Action, Subresource};

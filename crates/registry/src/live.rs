@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use keelson_codec::{protobuf, stored};
+use keelson_object::meta::StringMap;
 use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
@@ -124,10 +125,48 @@ impl Live {
             .map_err(|error| Error::Bug(error.to_string()))
     }
 
+    /// An object of which nothing is known but a revision and annotations: what stands in a bookmark.
+    pub fn blank(&self, revision: u64, annotations: StringMap) -> Result<Arc<Frozen>> {
+        let mut object = Object {
+            api_version: self.resource.stored_version().api_version.clone(),
+            kind: self.resource.kind.clone(),
+            ..Object::default()
+        };
+        object.meta.annotations = annotations;
+        self.freeze(&stored::encode(&object), revision)
+    }
+
     /// Encodes an object as of `revision`.
     pub(crate) fn freeze(&self, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
         let frozen = stored::decode(value, revision, &self.resource.selectable);
         frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+    }
+
+    /// Why there seems to be nothing at `place`: perhaps what is stored there cannot be read.
+    pub(crate) async fn missing(&self, place: &Place) -> Error {
+        match self.unreadable(place).await {
+            Ok(Some((_, error))) | Err(error) => error,
+            Ok(None) => self.not_found(&place.name),
+        }
+    }
+
+    /// What is stored at `place`, if it cannot be read, and why not.
+    pub(crate) async fn unreadable(&self, place: &Place) -> Result<Option<(Entry, Error)>> {
+        let objects = self.objects()?;
+        // The cache reads everything: where it never failed there is no need to look.
+        if objects.cache.stats().decode_failures == 0 {
+            return Ok(None);
+        }
+        let key = self.key(place)?;
+        let Some(entry) = objects.store.get(&key).await? else { return Ok(None) };
+        let revision = entry.modified.get();
+        let Err(problem) = stored::decode(&entry.value, revision, &self.resource.selectable) else {
+            return Ok(None);
+        };
+        let path = [&*self.resource.storage_path, &*place.namespace, &*place.name];
+        let path = path.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("/");
+        let key = format!("/{}", path.trim_start_matches('/'));
+        Ok(Some((entry, Error::Unreadable { key, revision, problem: problem.to_string() })))
     }
 
     /// The cells of an object's row in a table of `version`. Those of the stored version are kept with the object.
@@ -174,7 +213,14 @@ impl Live {
         object
     }
 
-    pub(crate) fn not_found(&self, name: &str) -> Error {
+    /// The value of a selectable field, which is kept beside the object: nothing is parsed.
+    pub fn selected<'f>(&self, frozen: &'f Frozen, label: &str) -> Option<&'f str> {
+        let position = self.resource.selectable.iter().position(|it| it.label == label)?;
+        frozen.index().fields.get(position).map(SmolStr::as_str)
+    }
+
+    /// There is no object of this name.
+    pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { resource: self.resource.group_resource(), name: name.to_owned() }
     }
 

@@ -15,6 +15,7 @@ use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
 use crate::report::Report;
+use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
 use crate::subresource::Subresource;
 
@@ -244,6 +245,8 @@ pub struct Resource {
     pub without_effect: Option<&'static str>,
     /// What is special about the kind.
     pub strategy: Arc<dyn Strategy>,
+    /// Where objects get what they share with others.
+    pub reserve: Option<Arc<dyn Reserve>>,
 }
 
 impl Resource {
@@ -288,6 +291,7 @@ impl Resource {
             reports: None,
             without_effect: None,
             strategy: Arc::new(Plain),
+            reserve: None,
         }
     }
 
@@ -461,6 +465,13 @@ impl Resource {
     #[must_use]
     pub fn seen_at_once(mut self) -> Resource {
         self.seen_at_once = true;
+        self
+    }
+
+    /// Objects get something from a stock that they share.
+    #[must_use]
+    pub fn reserving(mut self, reserve: impl Reserve) -> Resource {
+        self.reserve = Some(Arc::new(reserve));
         self
     }
 

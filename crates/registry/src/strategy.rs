@@ -101,6 +101,11 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What the client should know about a status that is accepted.
+    fn status_warnings(&self, _object: &Object) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
 
@@ -126,11 +131,6 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// What whoever deletes an object like this should know.
     fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
-        None
-    }
-
-    /// Why an object may never be deleted; `None` if it may.
-    fn forbids_delete(&self, _object: &Object) -> Option<&'static str> {
         None
     }
 

@@ -195,6 +195,14 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             "request did not complete within requested timeout - context deadline exceeded",
             0,
         ),
+        RegistryError::Unreadable { key, revision, problem } => {
+            let message = format!(
+                "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: object not \
+                 decodable revision={revision}: {problem}"
+            );
+            error!(%key, %revision, %problem, "a stored object cannot be read");
+            Status::internal_error(&message)
+        }
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),

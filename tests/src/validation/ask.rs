@@ -104,7 +104,7 @@ async fn remove(client: &Client, at: &str) -> Result<()> {
     }
     let release = serde_json::json!({"metadata": {"finalizers": null}});
     client.patch(at, "application/merge-patch+json", &release).await;
-    client.delete(&format!("{at}?gracePeriodSeconds=0")).await;
+    client.delete(&format!("{at}?gracePeriodSeconds=0&propagationPolicy=Background")).await;
     answer = client.get(at).await;
     if answer.status == 200 && answer.json()["kind"] == "Namespace" {
         let mut object = answer.json();

@@ -1,11 +1,26 @@
 //! CustomResourceDefinition: a kind, its versions and their schemas.
 
-use keelson_object::{Map, Object, SmolStr, Value};
+mod approval;
+mod conversion;
+mod definition;
+mod names;
+mod schema;
+mod spec;
+mod version_form;
+mod versions;
+
+use std::collections::HashMap;
+
+use keelson_object::scalar::quote;
+use keelson_object::view::strings;
+use keelson_object::{FieldErrors, Map, Object, Path, SmolStr, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Context, Strategy};
 
 use crate::shared::edit::{fill, part};
 use crate::shared::service_reference;
+use definition::Definition;
+use schema::formats;
 
 pub(crate) struct CustomResourceDefinition;
 
@@ -39,6 +54,96 @@ impl Strategy for CustomResourceDefinition {
         object.fields.keep("status", &old.fields);
         generation::advance(object, old, &["spec"]);
         add_stored_version(object);
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+    /// ValidateCustomResourceDefinition (v1.36.4).
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check_name(object, errors);
+        check(object, None, errors);
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+    /// ValidateCustomResourceDefinitionUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        check(object, Some(old), errors);
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+    /// ValidateUpdateCustomResourceDefinitionStatus (v1.36.4).
+    fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
+        check_accepted_names(object, errors);
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, WarningsOnCreate,
+    /// WarningsOnUpdate (v1.36.4).
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let before = old.map(Definition::of);
+        let known: Vec<&str> = before.iter().flat_map(|it| it.schemas()).flat_map(formats::unknown).collect();
+        let unknown = Definition::of(object);
+        let unknown = unknown.schemas().flat_map(formats::unknown).filter(|it| !known.contains(it));
+        unknown.map(|format| format!("unrecognized format {}", quote(format))).collect()
+    }
+}
+
+fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+    spec::check(object, old, errors);
+    check_accepted_names(object, errors);
+    check_stored_versions(object, errors);
+    approval::check(object, old, errors);
+    let keeps = |object| Definition::of(object).keeps_unknown_fields();
+    if keeps(object) && !old.is_some_and(keeps) {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+            spec.versions[*].schema instead";
+        errors.invalid(&Path::root("spec.preserveUnknownFields"), true, detail);
+    }
+}
+
+/// The name is that of the resource and its group.
+fn check_name(object: &Object, errors: &mut FieldErrors) {
+    let spec = Definition::of(object).spec;
+    let group = spec.str("group").unwrap_or_default();
+    let plural = spec.map("names").and_then(|it| it.str("plural")).unwrap_or_default();
+    let name = object.meta.name.as_str();
+    if name.strip_prefix(plural).and_then(|it| it.strip_prefix('.')) != Some(group) {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        errors.invalid(&Path::root("metadata.name"), name, detail);
+    }
+}
+
+fn check_accepted_names(object: &Object, errors: &mut FieldErrors) {
+    if let Some(names) = object.fields.map("status").and_then(|it| it.map("acceptedNames")) {
+        names::check(names, &Path::root("status.acceptedNames"), errors);
+    }
+}
+
+/// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+/// ValidateCustomResourceDefinitionStoredVersions (v1.36.4).
+fn check_stored_versions(object: &Object, errors: &mut FieldErrors) {
+    let at = Path::root("status.storedVersions");
+    let nothing = Map::new();
+    let status = object.fields.map("status").unwrap_or(&nothing);
+    let shown = status.get("storedVersions").unwrap_or(&Value::Null);
+    let mut left: HashMap<&str, usize> =
+        strings(status, "storedVersions").enumerate().map(|(index, name)| (name, index)).collect();
+    if left.is_empty() {
+        return errors.invalid(&at, shown, "must have at least one stored version");
+    }
+    for version in Definition::of(object).versions {
+        let name = version.str("name").unwrap_or_default();
+        if left.remove(name).is_none() && version.bool("storage") == Some(true) {
+            errors.invalid(&at, shown, format!("must have the storage version {name}"));
+        }
+    }
+    let mut left: Vec<(usize, &str)> = left.into_iter().map(|(name, index)| (index, name)).collect();
+    left.sort_unstable();
+    for (index, name) in left {
+        let detail = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+             until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+             status.storedVersions"
+        );
+        errors.invalid(&at.index(index), name, detail);
     }
 }
 

@@ -215,9 +215,11 @@ fn generate_selector(object: &mut Object) {
             }
         }
     }
+    labels.sort_keys();
     let selected = spec.map_mut("selector").map_mut("matchLabels");
     if !selected.contains(CONTROLLER_UID) {
         selected.push_new(CONTROLLER_UID, uid);
+        selected.sort_keys();
     }
 }
 

@@ -1,17 +1,68 @@
 //! Service: a name for a set of pods.
 
+mod cluster_addresses;
 mod defaults;
+mod facts;
+mod families;
 mod linked_fields;
-mod rules;
+mod node_ports;
+mod port_plan;
+mod port_set;
+mod reserve;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
+mod warnings;
+
+use std::sync::Arc;
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Value};
-use keelson_registry::{Column, Context, NameRule, Strategy};
+use keelson_registry::{Column, Context, NameRule, Reserve, Strategy};
 
+use crate::catalog::Settings;
+use crate::shared::addresses::Strictness;
 use crate::shared::workload_columns::labels;
+use rules::Checked;
 
-pub(crate) struct Service;
+pub use cluster_addresses::{ClusterAddresses, FAMILY_LABEL, KEEPER, MANAGED_BY, Owner};
+pub use facts::Family;
+pub use node_ports::{NodePorts, Stored};
+pub use port_set::{PortRange, PortSet};
+pub use reserve::{address_numbers, port_numbers};
+
+pub(crate) struct Service {
+    /// Whether a name may begin with a digit.
+    relaxed_names: bool,
+    strictness: Strictness,
+}
+
+impl Service {
+    pub(crate) fn new(settings: &Settings) -> Service {
+        Service {
+            relaxed_names: settings.is_on("RelaxedServiceNameValidation"),
+            strictness: Strictness::of(settings),
+        }
+    }
+
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let nothing = Map::new();
+        let spec = object.fields.map("spec").unwrap_or(&nothing);
+        rules::check(&Checked { object, spec, old, strictness: self.strictness }, errors);
+    }
+}
+
+/// Where services get their addresses and ports.
+pub(crate) fn numbers(settings: &Settings) -> impl Reserve {
+    let ranges = &settings.services;
+    reserve::ServiceNumbers {
+        cluster: families::Cluster {
+            primary: ranges.primary,
+            is_dual: ranges.is_dual,
+            strictness: Strictness::of(settings),
+        },
+        ports: settings.ground.as_ref().map(|it| Arc::new(NodePorts::new(it, ranges.node_ports))),
+    }
+}
 
 /// Upstream: pkg/printers/internalversion/printers.go, printService (v1.36.4).
 pub(crate) fn columns() -> [Column; 7] {
@@ -36,15 +87,33 @@ impl Strategy for Service {
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         object.fields.set("status", Map::new());
-        linked_fields::settle_new(object.fields.map_mut("spec"));
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
-        linked_fields::settle(object, old);
+        linked_fields::drop_useless(object, old);
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        rules::check(object, errors);
+        self.check(object, None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let nothing = Map::new();
+        let (spec, before) = (object.fields.map("spec"), old.fields.map("spec"));
+        rules::check_change(spec.unwrap_or(&nothing), before.unwrap_or(&nothing), errors);
+        self.check(object, Some(old), errors);
+    }
+
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check_status(object, old, self.strictness, errors);
+    }
+
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
+        warnings::of(object)
+    }
+
+    fn status_warnings(&self, object: &Object) -> Vec<String> {
+        warnings::of_status(object)
     }
 
     /// A service that is but a name has no traffic inside of the cluster.
@@ -57,9 +126,8 @@ impl Strategy for Service {
         }
     }
 
-    /// Names may begin with a digit since v1.36 (RelaxedServiceNameValidation).
     fn name_rule(&self) -> NameRule {
-        NameRule::Label
+        if self.relaxed_names { NameRule::Label } else { NameRule::Label1035 }
     }
 }
 

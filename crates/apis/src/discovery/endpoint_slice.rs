@@ -1,11 +1,14 @@
 //! EndpointSlice: some of the addresses behind a service.
 
+mod rules;
+
 use keelson_object::selector::name_rules;
-use keelson_object::{Cell, Map, Object, Path, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::addresses::address_warning;
+use crate::catalog::Settings;
+use crate::shared::addresses::{Strictness, address_warning};
 use crate::shared::cells;
 use crate::shared::edit::parts;
 
@@ -18,7 +21,15 @@ const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLERS: [&str; 2] =
     ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
-pub(crate) struct EndpointSlice;
+pub(crate) struct EndpointSlice {
+    strictness: Strictness,
+}
+
+impl EndpointSlice {
+    pub(crate) fn new(settings: &Settings) -> EndpointSlice {
+        EndpointSlice { strictness: Strictness::of(settings) }
+    }
+}
 
 pub(crate) fn columns() -> [Column; 5] {
     [
@@ -54,12 +65,9 @@ impl Strategy for EndpointSlice {
         }
     }
 
-    fn prepare_create(&self, context: &Context, object: &mut Object) {
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
         generation::begin(object);
         drop_topology(object, None);
-        if object.fields.str("addressType") == Some("FQDN") {
-            context.warn("spec.addressType: FQDN endpoints are deprecated");
-        }
     }
 
     /// Labels count as well: they say to which service a slice belongs.
@@ -72,14 +80,25 @@ impl Strategy for EndpointSlice {
         drop_topology(object, Some(old));
     }
 
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        rules::check(object, None, self.strictness, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        rules::check(object, Some(old), self.strictness, errors);
+    }
+
     /// The controllers of the cluster write addresses in their one form; looking at theirs would be lost time.
     ///
     /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, warnOnBadIPs (v1.36.4).
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
-        if object.meta.labels.get(MANAGED_BY).is_some_and(|it| CONTROLLERS.contains(&it)) {
-            return Vec::new();
-        }
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = Vec::new();
+        if old.is_none() && object.fields.str("addressType") == Some("FQDN") {
+            warnings.push(String::from("spec.addressType: FQDN endpoints are deprecated"));
+        }
+        if object.meta.labels.get(MANAGED_BY).is_some_and(|it| CONTROLLERS.contains(&it)) {
+            return warnings;
+        }
         for (i, endpoint) in object.fields.maps("endpoints").enumerate() {
             let addresses = endpoint.list("addresses").iter().filter_map(Value::as_str);
             warnings.extend(addresses.enumerate().filter_map(|(j, address)| {
@@ -120,10 +139,15 @@ mod tests {
     use keelson_registry::Strategy;
 
     use super::{EndpointSlice, addresses, ports};
+    use crate::catalog::Settings;
     use crate::shared::testing::{context, decoded, text, tree};
 
+    fn strategy() -> EndpointSlice {
+        EndpointSlice::new(&Settings::default())
+    }
+
     fn slice(body: &str) -> Object {
-        decoded(&EndpointSlice, "discovery.k8s.io/v1 EndpointSlice", body)
+        decoded(&strategy(), "discovery.k8s.io/v1 EndpointSlice", body)
     }
 
     #[test]
@@ -156,7 +180,7 @@ mod tests {
         let old = slice(&format!(r#"{{"endpoints": [{{"addresses": ["1"], {topology}}}]}}"#));
         let check = |body: String, expected: &str| {
             let mut object = slice(&body);
-            EndpointSlice.prepare_update(&context(), &mut object, &old);
+            strategy().prepare_update(&context(), &mut object, &old);
             let found = object.fields.get("endpoints").cloned().unwrap_or_default();
             let conditions = slice(&format!(r#"{{"endpoints": {expected}}}"#));
             assert_eq!(Some(&found), conditions.fields.get("endpoints"), "{}", text(&found));
@@ -183,7 +207,7 @@ mod tests {
         let check = |body: &str, expected: i64| {
             let mut object = slice(body);
             object.meta.generation = 3;
-            EndpointSlice.prepare_update(&context(), &mut object, &old);
+            strategy().prepare_update(&context(), &mut object, &old);
             assert_eq!(object.meta.generation, expected, "{body}");
         };
         check("{}", 3);
@@ -199,7 +223,7 @@ mod tests {
             let body = format!(
                 r#"{{"metadata": {{{labels}}}, "endpoints": [{{"addresses": ["192.0.2.1", "192.0.02.1"]}}]}}"#
             );
-            assert_eq!(EndpointSlice.warnings(&slice(&body), None), expected, "{keeper}");
+            assert_eq!(strategy().warnings(&slice(&body), None), expected, "{keeper}");
         };
         check("endpointslice-controller.k8s.io", &[]);
         let warning =

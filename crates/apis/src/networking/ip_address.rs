@@ -1,6 +1,8 @@
 //! IPAddress: one address of a service, and whose it is. The address is the name.
 
-use keelson_object::{Cell, FieldErrors, Object, Path};
+use keelson_object::scalar::quote;
+use keelson_object::selector::name_rules;
+use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::addresses::address_problem;
@@ -39,7 +41,52 @@ impl Strategy for IpAddress {
         if let Some(problem) = address_problem(name) {
             errors.invalid(&Path::root("metadata").key("name"), name, problem);
         }
+        let at = Path::root("spec.parentRef");
+        match object.fields.map("spec").and_then(|it| it.map("parentRef")) {
+            Some(parent) => check_parent(parent, &at, errors),
+            None => errors.required(&at, ""),
+        }
     }
+
+    /// Upstream: pkg/apis/networking/validation/validation.go, ValidateIPAddressUpdate (v1.36.4).
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.validate(context, object, errors);
+        let parent = |it: &'_ Object| it.fields.at("spec.parentRef").cloned().unwrap_or_default();
+        if parent(object) != parent(old) {
+            errors.invalid_as(&Path::root("spec.parentRef"), shown(object), "field is immutable");
+        }
+    }
+}
+
+/// Upstream: pkg/apis/networking/validation/validation.go, validateIPAddressParentReference (v1.36.4).
+fn check_parent(parent: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let text = |key| parent.str(key).unwrap_or_default();
+    let group = text("group");
+    if !group.is_empty() {
+        errors.invalid_each(&at.key("group"), group, name_rules::dns1123_subdomain(group));
+    }
+    for (key, is_required) in [("resource", true), ("name", true), ("namespace", false)] {
+        match text(key) {
+            "" if is_required => errors.required(&at.key(key), ""),
+            "" => {}
+            name => errors.invalid_each(&at.key(key), name, name_rules::path_segment_name(name)),
+        }
+    }
+}
+
+/// As upstream shows a reference: by the names of its fields in Go.
+fn shown(object: &Object) -> String {
+    let Some(parent) = object.fields.map("spec").and_then(|it| it.map("parentRef")) else {
+        return String::from("null");
+    };
+    let quoted = |key| quote(parent.str(key).unwrap_or_default());
+    format!(
+        "{{\"Group\":{},\"Resource\":{},\"Namespace\":{},\"Name\":{}}}",
+        quoted("group"),
+        quoted("resource"),
+        quoted("namespace"),
+        quoted("name")
+    )
 }
 
 #[cfg(test)]
@@ -54,7 +101,9 @@ mod tests {
     #[test]
     fn the_name_is_an_address_in_its_one_form() {
         let check = |name: &str, expected: usize| {
-            let text = format!(r#"{{"metadata": {{"name": "{name}"}}}}"#);
+            let text = format!(
+                r#"{{"metadata": {{"name": "{name}"}}, "spec": {{"parentRef": {{"resource": "a", "name": "b"}}}}}}"#
+            );
             assert_eq!(errors_of(&IpAddress, KIND, &text).len(), expected, "{name}");
         };
         check("10.9.8.7", 0);

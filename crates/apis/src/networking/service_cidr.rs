@@ -1,10 +1,12 @@
 //! ServiceCIDR: where addresses of services come from.
 
-use keelson_object::{Cell, Object, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
+use crate::services::Family;
+use crate::shared::addresses::{Strictness, check_canonical_range, range_problem, sloppy};
 use crate::shared::status;
 
 pub(crate) struct ServiceCidr {
@@ -53,6 +55,67 @@ impl Strategy for ServiceCidr {
     fn prepare_status_update(&self, _: &Context, object: &mut Object, old: &Object) {
         status::alone(object, old);
     }
+
+    fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
+        check(cidrs(object), errors);
+    }
+
+    /// A second family may be added; nothing else changes.
+    ///
+    /// Upstream: pkg/apis/networking/validation/validation.go, ValidateServiceCIDRUpdate (v1.36.4).
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        let (at, now, before) = (Path::root("spec.cidrs"), cidrs(object), cidrs(old));
+        let is_added = before.len() == 1 && now.len() == 2;
+        if now.len() != before.len() && !is_added {
+            errors.invalid(&at, &Value::List(now.to_vec()), "field is immutable");
+            return;
+        }
+        for (i, (now, before)) in now.iter().zip(before).enumerate() {
+            if now != before {
+                errors.invalid(&at.index(i), now, "field is immutable");
+            }
+        }
+        if is_added {
+            check(now, errors);
+        }
+    }
+}
+
+fn cidrs(object: &Object) -> &[Value] {
+    object.fields.map("spec").map(|it| it.list("cidrs")).unwrap_or_default()
+}
+
+/// Upstream: pkg/apis/networking/validation/validation.go, validateServiceCIDRSpec (v1.36.4).
+fn check(cidrs: &[Value], errors: &mut FieldErrors) {
+    let at = Path::root("spec.cidrs");
+    if cidrs.is_empty() {
+        errors.required(&at, "at least one CIDR required");
+        return;
+    }
+    let all = Value::List(cidrs.to_vec());
+    if cidrs.len() > 2 {
+        let mut spec = Map::new();
+        spec.set("CIDRs", all);
+        errors.invalid(&at, &Value::Map(spec), "may only hold up to 2 values");
+        return;
+    }
+    for (i, cidr) in cidrs.iter().enumerate() {
+        check_canonical_range(cidr.as_str().unwrap_or_default(), &at.index(i), errors);
+    }
+    if let [first, second] = cidrs
+        && let (Some(first), Some(second)) = (family(first), family(second))
+        && first == second
+    {
+        let detail =
+            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.invalid(&at, &all, detail);
+    }
+}
+
+fn family(cidr: &Value) -> Option<Family> {
+    let (host, _) = cidr.as_str()?.split_once('/')?;
+    range_problem(cidr.as_str()?, Strictness::Sloppy).is_none().then_some(())?;
+    sloppy(host).map(Family::of)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use keelson_object::selector::{name_rules, validate_labels};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Context, Strategy};
 
+use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::immutable;
 use crate::shared::node_labels::outdated;
 use crate::shared::pod_template::PodRules;
 use crate::shared::pod_template::rules::{resources, tolerations};
-use crate::shared::{go_form, immutable};
 
 pub(crate) struct RuntimeClass;
 
@@ -54,14 +55,16 @@ fn check_unique(scheduling: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     for (position, toleration) in scheduling.maps("tolerations").enumerate() {
         let key = ["key", "operator", "value", "effect"].map(|it| toleration.str(it).unwrap_or_default());
         if !seen.insert(key) {
-            let shown = go_form::record([
-                ("Key", go_form::text(toleration, "key")),
-                ("Operator", go_form::text(toleration, "operator")),
-                ("Value", go_form::text(toleration, "value")),
-                ("Effect", go_form::text(toleration, "effect")),
-                ("TolerationSeconds", go_form::pointer(toleration, "tolerationSeconds")),
-            ]);
-            errors.duplicate(&at.index(position), &shown);
+            errors.duplicate(&at.index(position), Shape(toleration, &TOLERATION));
         }
     }
 }
+
+/// Upstream: pkg/apis/core/types.go, Toleration (v1.36.4).
+const TOLERATION: [Field; 5] = [
+    Field("Key", "key", Form::Text),
+    Field("Operator", "operator", Form::Text),
+    Field("Value", "value", Form::Text),
+    Field("Effect", "effect", Form::Text),
+    Field("TolerationSeconds", "tolerationSeconds", Form::AsIs),
+];

@@ -11,7 +11,115 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use keelson_object::Path;
+use keelson_object::{FieldErrors, Path};
+
+use crate::catalog::Settings;
+
+/// How much of what was legal once still is.
+///
+/// Upstream: StrictIPCIDRValidation (v1.36.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// Only what every program reads the same way.
+    Strict,
+    /// Leading zeros and mapped addresses as well.
+    Sloppy,
+}
+
+impl Strictness {
+    /// What the operator wants.
+    pub(crate) fn of(settings: &Settings) -> Strictness {
+        if settings.is_on("StrictIPCIDRValidation") { Strictness::Strict } else { Strictness::Sloppy }
+    }
+}
+
+/// Checks an address in a field that once took other forms; says whether it is good.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4).
+pub(crate) fn check_address(
+    text: &str,
+    strictness: Strictness,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) -> bool {
+    let problem = match sloppy(text) {
+        None => Some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        Some(_) if strictness == Strictness::Sloppy => None,
+        Some(_) => match text.parse::<IpAddr>() {
+            Err(_) => Some("must not have leading 0s"),
+            Ok(strict) => is_mapped(strict).then_some("must not be an IPv4-mapped IPv6 address"),
+        },
+    };
+    problem.into_iter().for_each(|problem| errors.invalid(at, text, problem));
+    problem.is_none()
+}
+
+/// Checks a range in a field that once took other forms.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
+pub(crate) fn check_range(text: &str, strictness: Strictness, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(problem) = range_problem(text, strictness) {
+        errors.invalid(at, text, problem);
+    }
+}
+
+/// What is wrong with a range in a field that once took other forms.
+pub(crate) fn range_problem(text: &str, strictness: Strictness) -> Option<&'static str> {
+    let Some(range) = Range::parse(text) else {
+        return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    };
+    if strictness == Strictness::Sloppy {
+        None
+    } else if !range.is_strict {
+        Some("must not have leading 0s in IP or prefix length")
+    } else if is_mapped(range.address) {
+        Some("must not have an IPv4-mapped IPv6 address")
+    } else if range.network() != range.address {
+        Some("must not have bits set beyond the prefix length")
+    } else {
+        None
+    }
+}
+
+/// Checks a range in a field that takes its one form only.
+///
+/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDR (v1.36.4).
+pub(crate) fn check_canonical_range(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(problem) = range_problem(text, Strictness::Strict) {
+        errors.invalid(at, text, problem);
+        return;
+    }
+    let shown = Range::parse(text).map(|it| it.shown());
+    if let Some(shown) = shown.filter(|it| it != text) {
+        errors.invalid(at, text, format!("must be in canonical form ({shown:?})"));
+    }
+}
+
+/// Checks that an address is one that packets can be sent to.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateEndpointIP (v1.36.4).
+pub(crate) fn check_endpoint_address(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+    let Some(address) = sloppy(text) else {
+        errors.invalid(at, text, "must be a valid IP address");
+        return;
+    };
+    if address.is_unspecified() {
+        errors.invalid(at, text, format!("may not be unspecified ({text})"));
+    }
+    if address.is_loopback() {
+        errors.invalid(at, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+    }
+    let (unicast, multicast) = match address {
+        IpAddr::V4(it) => (it.is_link_local(), it.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(it) => (it.is_unicast_link_local(), it.segments()[0] & 0xff0f == 0xff02),
+    };
+    if unicast {
+        errors.invalid(at, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    }
+    if multicast {
+        errors.invalid(at, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+    }
+}
 
 /// What is wrong with an address in a field that takes its one form only.
 ///
@@ -102,22 +210,6 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
     warnings
 }
 
-/// What is wrong with a range in a field that takes other than the canonical form.
-///
-/// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
-pub(crate) fn range_problem(text: &str) -> Option<&'static str> {
-    let Some(range) = Range::parse(text) else {
-        return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-    };
-    if !range.is_strict {
-        return Some("must not have leading 0s in IP or prefix length");
-    }
-    if is_mapped(range.address) {
-        return Some("must not have an IPv4-mapped IPv6 address");
-    }
-    (range.network() != range.address).then_some("must not have bits set beyond the prefix length")
-}
-
 /// Whether a range is a part of another and smaller than it.
 pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
     let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
@@ -189,6 +281,8 @@ impl Range {
 }
 
 /// An address, mapped ones as what they map, with leading zeros or without.
+///
+/// Upstream: utils/net/parse.go, ParseIPSloppy (v1.36.4).
 pub(crate) fn sloppy(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(plain(address));

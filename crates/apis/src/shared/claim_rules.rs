@@ -11,9 +11,6 @@ use crate::shared::template_meta;
 /// How many may write a volume from where.
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// How a volume is shown to those who use it.
-pub(crate) const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
-
 /// What a claim may keep that it had before there was a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
@@ -51,9 +48,7 @@ pub(crate) fn check_spec(spec: &Map, kept: Kept, at: &Path<'_>, errors: &mut Fie
     let resources_at = at.key("resources");
     check_storage(spec, &resources_at.entry("storage"), errors);
     check_class(spec, "storageClassName", at, errors);
-    if let Some(mode) = spec.str("volumeMode").filter(|it| !VOLUME_MODES.contains(it)) {
-        errors.not_supported(&at.key("volumeMode"), mode, &VOLUME_MODES);
-    }
+    check_volume_mode(spec, &at.key("volumeMode"), errors);
     check_sources(spec, kept, at, errors);
     check_class(spec, "volumeAttributesClassName", at, errors);
 }
@@ -76,9 +71,14 @@ pub(crate) fn warnings(spec: &Map, at: &Path<'_>) -> Vec<String> {
     warnings
 }
 
-/// Checks from where a volume may be written.
-///
-/// Upstream: pkg/apis/core/validation/validation.go, validateAccessModes (v1.36.4).
+/// Checks how a volume appears to containers.
+pub(crate) fn check_volume_mode(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    if let Some(mode) = spec.str("volumeMode").filter(|it| !matches!(*it, "Block" | "Filesystem")) {
+        errors.not_supported(at, mode, &["Block", "Filesystem"]);
+    }
+}
+
+/// Checks who may use a volume at the same time; volumes say it as claims do.
 pub(crate) fn check_modes(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let (mut has_single, mut has_other) = (false, false);
     for mode in spec.list("accessModes").iter().map(|it| it.as_str().unwrap_or_default()) {

@@ -31,6 +31,10 @@ pub(crate) enum Form {
     Text,
     /// As it is; `0` if it is not there.
     Number,
+    /// As it is; `false` if it is not there.
+    Truth,
+    /// A struct: all of its fields, whether it is there or not.
+    Struct(&'static [Field]),
     /// A pointer to a struct.
     Maybe(&'static [Field]),
     /// A list of structs.
@@ -53,7 +57,8 @@ pub(crate) fn as_json(value: &Value) -> String {
     String::from_utf8_lossy(&json::to_bytes(value)).into_owned()
 }
 
-fn form(map: &Map, fields: &[Field]) -> Map {
+/// A struct with these fields, as a tree.
+pub(crate) fn form(map: &Map, fields: &[Field]) -> Map {
     let mut shown = Map::with_capacity(fields.len());
     for Field(go, name, way) in fields {
         let value = map.get(name).filter(|it| !it.is_null());
@@ -61,6 +66,11 @@ fn form(map: &Map, fields: &[Field]) -> Map {
             Form::AsIs => value.cloned().unwrap_or_default(),
             Form::Text => value.cloned().unwrap_or_else(|| Value::from("")),
             Form::Number => value.cloned().unwrap_or(Value::Int(0)),
+            Form::Truth => value.cloned().unwrap_or(Value::Bool(false)),
+            Form::Struct(fields) => match value.and_then(Value::as_map) {
+                Some(it) => Value::Map(form(it, fields)),
+                None => Value::Map(form(&Map::new(), fields)),
+            },
             Form::Maybe(fields) => {
                 value.and_then(Value::as_map).map(|it| Value::Map(form(it, fields))).unwrap_or_default()
             }
@@ -74,37 +84,6 @@ fn form(map: &Map, fields: &[Field]) -> Map {
         shown.push_new(*go, value);
     }
     shown
-}
-
-/// A struct with these fields, in this order.
-pub(crate) fn record<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
-    let pairs = fields.into_iter().map(|(name, value)| (name.into(), value));
-    Value::Map(pairs.collect())
-}
-
-/// A field that is text in Go; empty where there is none.
-pub(crate) fn text(map: &Map, key: &str) -> Value {
-    Value::from(map.str(key).unwrap_or_default())
-}
-
-/// A field that is a pointer, a list or a map in Go; null where there is none.
-pub(crate) fn pointer(map: &Map, key: &str) -> Value {
-    map.get(key).cloned().unwrap_or_default()
-}
-
-/// A reference to an object.
-///
-/// Upstream: pkg/apis/core/types.go, ObjectReference (v1.36.4).
-pub(crate) fn object_reference(map: &Map) -> Value {
-    record([
-        ("Kind", text(map, "kind")),
-        ("Namespace", text(map, "namespace")),
-        ("Name", text(map, "name")),
-        ("UID", text(map, "uid")),
-        ("APIVersion", text(map, "apiVersion")),
-        ("ResourceVersion", text(map, "resourceVersion")),
-        ("FieldPath", text(map, "fieldPath")),
-    ])
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Fields that stay as they are.
 
-use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::go_form::as_json;
 use crate::shared::read::same;
@@ -38,14 +38,6 @@ pub(crate) fn is_same(new: Option<&Value>, old: Option<&Value>) -> bool {
         (true, true) => new == old,
         (new, old) => new == old,
     }
-}
-
-/// Checks that the field of an object has not changed.
-///
-/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateImmutableField (v1.36.4), which shows the field as
-/// Go names its parts.
-pub(crate) fn of_object(object: &Object, old: &Object, field: &str, errors: &mut FieldErrors) {
-    value(object.fields.get(field), old.fields.get(field), &Path::root(field), errors);
 }
 
 /// Checks that the text at `key` has not changed.

@@ -1,11 +1,15 @@
 //! Objects from text and what a strategy makes of them, for tests.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use keelson_authn::User;
 use keelson_object::{Cell, FieldErrors, Object, Value};
+use keelson_registry::live::Ground;
 use keelson_registry::{Answer, Column, Context, Result, Strategy};
 use keelson_schema::Schema;
 use keelson_stdx::clock::Clock;
+use keelson_store::{Layout, MemoryStore};
 
 /// The object that `text` describes, as it is after decoding: in its one form and with defaults.
 ///
@@ -64,6 +68,13 @@ pub(crate) fn errors_of(strategy: &dyn Strategy, kind: &str, text: &str) -> Vec<
 pub(crate) fn answer(answers: &dyn Answer, namespace: &str, text: &str) -> Result<Object> {
     let body = Object::from_value(tree(text)).expect("an object");
     answers.answer(&context(), namespace, body).now_or_never().expect("nothing waits")
+}
+
+/// A store in memory.
+pub(crate) fn ground() -> Ground {
+    let clock = Clock::manual().0;
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    Ground { store, layout: Layout::default(), clock }
 }
 
 /// Somebody at some time.

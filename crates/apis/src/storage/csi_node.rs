@@ -6,7 +6,9 @@ use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
-use crate::shared::{go_form, volume_sources};
+use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::immutable::is_same;
+use crate::shared::volume_sources;
 
 /// The longest name that a driver has for a node.
 const NODE_ID_MAX: usize = 256;
@@ -46,13 +48,15 @@ impl Strategy for CsiNode {
     /// Upstream: pkg/apis/storage/validation/validation.go, ValidateCSINodeUpdate (v1.36.4).
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
-        let name = |driver: &Map| driver.str("name").unwrap_or_default().to_owned();
-        let mut by_name: HashMap<String, Vec<Value>> = HashMap::new();
-        drivers(object).for_each(|it| by_name.entry(name(it)).or_default().push(shown(it)));
-        for driver in drivers(old) {
-            let old = shown(driver);
-            for new in by_name.get(&name(driver)).into_iter().flatten().filter(|new| **new != old) {
-                errors.invalid(&Path::root("spec.drivers"), new, "field is immutable");
+        let name = |driver: &'_ Map| driver.str("name").map(str::to_owned);
+        let mut by_name: HashMap<Option<String>, Vec<&Map>> = HashMap::new();
+        drivers(object).for_each(|it| by_name.entry(name(it)).or_default().push(it));
+        for old in drivers(old) {
+            for new in by_name.get(&name(old)).into_iter().flatten() {
+                let keeps = |field| is_same(new.get(field), old.get(field));
+                if !keeps("nodeID") || !keeps("topologyKeys") {
+                    errors.invalid(&Path::root("spec.drivers"), Shape(new, &DRIVER), "field is immutable");
+                }
             }
         }
     }
@@ -83,12 +87,10 @@ fn check_keys(driver: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Upstream: pkg/apis/storage/types.go, CSINodeDriver (v1.36.4), without what may change.
-fn shown(driver: &Map) -> Value {
-    go_form::record([
-        ("Name", go_form::text(driver, "name")),
-        ("NodeID", go_form::text(driver, "nodeID")),
-        ("TopologyKeys", go_form::pointer(driver, "topologyKeys")),
-        ("Allocatable", Value::Null),
-    ])
-}
+/// Upstream: pkg/apis/storage/types.go, CSINodeDriver (v1.36.4); what may change is not looked at.
+const DRIVER: [Field; 4] = [
+    Field("Name", "name", Form::Text),
+    Field("NodeID", "nodeID", Form::Text),
+    Field("TopologyKeys", "topologyKeys", Form::AsIs),
+    Field("Allocatable", "", Form::AsIs),
+];

@@ -1,12 +1,13 @@
 //! VolumeAttachment: the wish that a volume be at a node.
 
 use keelson_object::selector::name_rules;
-use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::core::persistent_volume::{self, Place};
-use crate::shared::{cells, go_form, status, volume_sources};
+use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::{cells, status, volume_sources};
 
 /// What drivers tell nodes has at most this many bytes.
 const METADATA_MAX: usize = 256 * 1024;
@@ -70,8 +71,9 @@ impl Strategy for VolumeAttachment {
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
         if object.fields.get("spec") != old.fields.get("spec") {
-            let shown = shown(object.fields.map("spec").unwrap_or(&Map::new()));
-            errors.invalid(&Path::root("spec"), &shown, "field is immutable");
+            let empty = Map::new();
+            let spec = object.fields.map("spec").unwrap_or(&empty);
+            errors.invalid(&Path::root("spec"), Shape(spec, &SPEC), "field is immutable");
         }
     }
 
@@ -122,18 +124,13 @@ fn check_status(status: &Map, errors: &mut FieldErrors) {
 }
 
 /// Upstream: pkg/apis/storage/types.go, VolumeAttachmentSpec (v1.36.4).
-fn shown(spec: &Map) -> Value {
-    let empty = Map::new();
-    let source = spec.map("source").unwrap_or(&empty);
-    go_form::record([
-        ("Attacher", go_form::text(spec, "attacher")),
-        (
-            "Source",
-            go_form::record([
-                ("PersistentVolumeName", go_form::pointer(source, "persistentVolumeName")),
-                ("InlineVolumeSpec", go_form::pointer(source, "inlineVolumeSpec")),
-            ]),
-        ),
-        ("NodeName", go_form::text(spec, "nodeName")),
-    ])
-}
+const SPEC: [Field; 3] = [
+    Field("Attacher", "attacher", Form::Text),
+    Field("Source", "source", Form::Maybe(&SOURCE)),
+    Field("NodeName", "nodeName", Form::Text),
+];
+
+const SOURCE: [Field; 2] = [
+    Field("PersistentVolumeName", "persistentVolumeName", Form::AsIs),
+    Field("InlineVolumeSpec", "inlineVolumeSpec", Form::AsIs),
+];

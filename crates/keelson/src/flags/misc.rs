@@ -49,7 +49,7 @@ pub(super) const SECTION: Section = Section {
             "Log handler functionality is deprecated",
             "serve files below /logs",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "endpoint-reconciler-type",
             Kind::Text,
             "lease",
@@ -78,7 +78,7 @@ pub(super) const SECTION: Section = Section {
             "kubelet-read-only-port is deprecated and will be removed.",
         ),
         Flag::not_yet("kubelet-timeout", Kind::Duration, "5s", "how long to wait for a kubelet"),
-        Flag::not_yet(
+        Flag::acts(
             "kubernetes-service-node-port",
             Kind::Int,
             "",
@@ -133,7 +133,7 @@ pub(super) const SECTION: Section = Section {
             "",
             "ranges of service addresses, as in 10.0.0.0/24; one, or one of each address family",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-node-port-range",
             Kind::PortRange,
             "30000-32767",

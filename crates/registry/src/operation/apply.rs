@@ -1,12 +1,10 @@
 //! Server-side apply: a client says what it wants, and owns what it says.
 
-use std::borrow::Cow;
-
-use super::create::{self, Owners};
-use super::update::{Updated, check_address, check_version, ready, step};
-use crate::commit::{self, Step};
+use super::create::Owners;
+use super::update::{Draft, Updated, attempt, check_address, check_version};
+use crate::commit::Race;
 use crate::context::Context;
-use crate::decode::{self, Draft, Origin};
+use crate::decode::{self, Origin};
 use crate::error::Result;
 use crate::lifecycle::field_managers::{self, Apply};
 use crate::live::{Live, Place};
@@ -21,31 +19,31 @@ pub async fn apply(
     (place, part): (&Place, Part),
     apply: &Apply<'_>,
 ) -> Result<Updated> {
-    let outcome = commit::apply(live, context, place, |current| {
+    let mut race = Race::begin(live, place).await?;
+    loop {
+        let current = race.current();
         if current.is_none() && part != Part::Main {
-            return Err(live.not_found(&place.name));
+            return Err(live.missing(place).await);
         }
         let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
         field_managers::complain(context, apply)?;
         let owners = Owners::Known(field_managers::managed_fields(&mut value));
-        let draft = Draft { value, origin: Origin::Patch, ..Draft::default() };
+        let draft = decode::Draft { value, origin: Origin::Patch, ..decode::Draft::default() };
         let mut object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;
         check_address(place, &object)?;
-        let Some(current) = current else {
-            if !object.meta.uid.is_empty() {
+        match current {
+            Some(current) => check_version(live, place, current, &mut object)?,
+            None if !object.meta.uid.is_empty() => {
                 let uid = &object.meta.uid;
                 let reason = format!(
                     "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 );
                 return Err(live.conflict(&place.name, reason));
             }
-            create::ready(live, context, &place.namespace, &mut object, owners)?;
-            return Ok(Step::Put(Cow::Owned(object)));
-        };
-        check_version(live, place, current, &mut object)?;
-        ready(live, context, part, &mut object, (&current.object, owners))?;
-        Ok(step(live, object, &current.object))
-    })
-    .await?;
-    Ok(Updated { object: outcome.object, created: outcome.created })
+            None => {}
+        }
+        if let Some(updated) = attempt(context, &mut race, (place, part), Draft { object, owners }).await? {
+            return Ok(updated);
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Frozen, Object, Value};
 
+use crate::admission::{self, Operation, Request};
 use crate::commit::{self, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -12,6 +13,7 @@ use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
+use crate::reserve;
 
 /// Makes `object` in `namespace` (empty for cluster-scoped resources).
 pub async fn create(
@@ -21,24 +23,29 @@ pub async fn create(
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
     owners::once(context, &mut object.meta, Seen::InRequest);
-    if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
-        return create_with_generated_name(live, context, namespace, object).await;
+    // What is no number counts for nothing.
+    if object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0) {
+        return Err(Error::Unclassified(
+            "resourceVersion should not be set on objects to be created".to_owned(),
+        ));
     }
-    create_named(live, context, namespace, object).await
+    begin(live, context, namespace, &mut object, Owners::Followed)?;
+    let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+    let request = Request::new(Operation::Create, live, context, &place);
+    admission::mutate(&request, Some(&mut object)).await?;
+    if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
+        return create_with_generated_name(live, context, object).await;
+    }
+    create_named(live, context, object).await
 }
 
-async fn create_with_generated_name(
-    live: &Live,
-    context: &Context,
-    namespace: &str,
-    object: Object,
-) -> Result<Arc<Frozen>> {
+async fn create_with_generated_name(live: &Live, context: &Context, object: Object) -> Result<Arc<Frozen>> {
     let mut last = String::new();
     for _ in 0..naming::ATTEMPTS {
         let mut attempt = object.clone();
         attempt.meta.name = naming::generate(&object.meta.generate_name);
         last = attempt.meta.name.to_string();
-        match create_named(live, context, namespace, attempt).await {
+        match create_named(live, context, attempt).await {
             Err(Error::AlreadyExists { .. }) => {}
             done => return done,
         }
@@ -46,27 +53,24 @@ async fn create_with_generated_name(
     Err(Error::NoFreeName { resource: live.resource.group_resource(), name: last })
 }
 
-async fn create_named(
-    live: &Live,
-    context: &Context,
-    namespace: &str,
-    mut object: Object,
-) -> Result<Arc<Frozen>> {
-    // What is no number counts for nothing.
-    if object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0) {
-        return Err(Error::Unclassified(
-            "resourceVersion should not be set on objects to be created".to_owned(),
-        ));
-    }
-    ready(live, context, namespace, &mut object, Owners::Followed)?;
+async fn create_named(live: &Live, context: &Context, mut object: Object) -> Result<Arc<Frozen>> {
+    let held = reserve::take(live, context, &mut object, None).await?;
+    let made = make(live, context, &mut object).await;
+    reserve::settle(held, made.is_ok()).await;
+    made
+}
+
+async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc<Frozen>> {
+    ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+    admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&object)).await?;
     let outcome = commit::apply(live, context, &place, |current| match current {
         Some(current) => Err(Error::AlreadyExists {
             resource: live.resource.group_resource(),
             name: place.name.to_string(),
             being_deleted: current.object.meta.is_being_deleted(),
         }),
-        None => Ok(Step::Put(Cow::Borrowed(&object))),
+        None => Ok(Step::Put(Cow::Borrowed(&*object))),
     })
     .await?;
     Ok(outcome.object)
@@ -80,10 +84,8 @@ pub(super) enum Owners {
     Known(Vec<Value>),
 }
 
-/// Brings a new object into the state in which it is stored, or says what is wrong with it.
-///
-/// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate (v1.36.4).
-pub(super) fn ready(
+/// Says of a new object whose it is: what comes after this is nobody's wish.
+pub(super) fn begin(
     live: &Live,
     context: &Context,
     namespace: &str,
@@ -100,6 +102,14 @@ pub(super) fn ready(
     }
     // Whether something is empty or not there has told who owns it; from here on it is the same.
     resource.arrange(object);
+    Ok(())
+}
+
+/// Brings a new object into the state in which it is stored, or says what is wrong with it.
+///
+/// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate (v1.36.4).
+pub(super) fn ready(live: &Live, context: &Context, object: &mut Object) -> Result<()> {
+    let resource = &live.resource;
     resource.strategy.prepare_create(context, object);
     let mut errors = FieldErrors::default();
     meta_rules::check(&object.meta, resource.scope, resource.strategy.name_rule(), &mut errors);

@@ -2,7 +2,9 @@
 
 use base64::DecodeError;
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 use keelson_codec::json;
 use keelson_object::{Map, Value};
 
@@ -37,23 +39,30 @@ impl Token {
         let invalid = |detail: &str| {
             Error::BadRequest(format!("invalid continue token: continue key is not valid{detail}"))
         };
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| {
+        let text = text.replace(['\r', '\n'], "");
+        let bytes = AS_GO_READS.decode(&text).map_err(|error| {
             let at = match error {
                 DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
                 DecodeError::InvalidPadding => text.find('=').unwrap_or(text.len()),
-                DecodeError::InvalidLength(length) => length,
+                DecodeError::InvalidLength(length) => length.saturating_sub(1),
             };
             invalid(&format!(": illegal base64 data at input byte {at}"))
         })?;
         let document = json::read(&bytes).map_err(|error| invalid(&format!(": {error}")))?;
         let wrong = |value: &Value, place: &str| {
-            invalid(&format!(": json: cannot unmarshal {} into Go {place}", value.json_type()))
+            // A number that is one, but not of this type, is shown.
+            let shown = match value {
+                Value::Float(_) if place.ends_with("int64") => {
+                    format!(" {}", String::from_utf8_lossy(&json::to_bytes(value)))
+                }
+                _ => String::new(),
+            };
+            invalid(&format!(": json: cannot unmarshal {}{shown} into Go {place}", value.json_type()))
         };
-        let none = Map::new();
-        let map = match &document.value {
-            Value::Map(map) => map,
-            Value::Null => &none,
-            other => return Err(wrong(other, "value of type storage.continueToken")),
+        let map = match document.value {
+            Value::Map(map) => in_lower_case(map),
+            Value::Null => Map::new(),
+            other => return Err(wrong(&other, "value of type storage.continueToken")),
         };
         let field = |key: &str, kind: &str, fits: fn(&Value) -> bool| match map.get(key) {
             Some(value) if !value.is_null() && !fits(value) => {
@@ -82,6 +91,24 @@ impl Token {
         }
         Ok(Token { revision, start: relative.to_owned() })
     }
+}
+
+/// Bits after the last byte do not matter.
+const AS_GO_READS: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Names in a token may be in any case, as Go reads JSON; the last one counts.
+fn in_lower_case(map: Map) -> Map {
+    let mut lower = Map::new();
+    for (key, value) in map {
+        lower.set(key.to_ascii_lowercase(), value);
+    }
+    lower
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Frozen, Object};
 
-use crate::commit::{self, Current, Step};
+use crate::admission::{self, Operation, Request};
+use crate::commit::{Current, Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
+use crate::reserve;
 use crate::resource::Resource;
 
 use super::create::{self, Owners};
@@ -73,23 +75,78 @@ async fn change(
     part: Part,
     mut rewrite: impl FnMut(Option<&Object>) -> Result<Object>,
 ) -> Result<Updated> {
-    let outcome = commit::apply(live, context, place, |current| match current {
-        Some(current) => {
-            let mut object = rewrite(Some(&current.object))?;
-            check_version(live, place, current, &mut object)?;
-            ready(live, context, part, &mut object, (&current.object, Owners::Followed))?;
-            Ok(step(live, object, &current.object))
+    let mut race = Race::begin(live, place).await?;
+    loop {
+        let object = match race.current() {
+            Some(current) => {
+                let mut object = rewrite(Some(&current.object))?;
+                check_version(live, place, current, &mut object)?;
+                object
+            }
+            None if live.resource.create_on_update && part == Part::Main => {
+                let mut object = rewrite(None)?;
+                object.meta.resource_version = Default::default();
+                object
+            }
+            None => return Err(live.missing(place).await),
+        };
+        let draft = Draft { object, owners: Owners::Followed };
+        if let Some(updated) = attempt(context, &mut race, (place, part), draft).await? {
+            return Ok(updated);
         }
-        None if live.resource.create_on_update && part == Part::Main => {
-            let mut object = rewrite(None)?;
-            object.meta.resource_version = Default::default();
-            create::ready(live, context, &place.namespace, &mut object, Owners::Followed)?;
-            Ok(Step::Put(Cow::Owned(object)))
-        }
-        None => Err(live.not_found(&place.name)),
+    }
+}
+
+/// What somebody wants a place to look like.
+pub(super) struct Draft {
+    pub(super) object: Object,
+    pub(super) owners: Owners,
+}
+
+/// Makes a draft ready and writes it, unless somebody else was faster.
+pub(super) async fn attempt(
+    context: &Context,
+    race: &mut Race<'_>,
+    (place, part): (&Place, Part),
+    draft: Draft,
+) -> Result<Option<Updated>> {
+    let live = race.live();
+    let Draft { mut object, owners } = draft;
+    let old = race.current().map(|it| &it.object);
+    match old {
+        Some(old) => begin(live, context, part, &mut object, (old, owners))?,
+        None => create::begin(live, context, &place.namespace, &mut object, owners)?,
+    }
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let subresource = admission::subresource(part);
+    let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
+    admission::mutate(&request, Some(&mut object)).await?;
+    let held = match part {
+        Part::Main | Part::Scale => reserve::take(live, context, &mut object, old).await?,
+        Part::Status | Part::Named(_) => None,
+    };
+    let done = match judge(live, &request, part, object).await {
+        Ok(step) => race.write(context, step).await,
+        Err(error) => Err(error),
+    };
+    reserve::settle(held, matches!(done, Ok(Some(_)))).await;
+    let Some(outcome) = done? else { return Ok(None) };
+    reserve::let_go(live, context, &outcome).await;
+    Ok(Some(Updated { object: outcome.object, created: outcome.created }))
+}
+
+/// What is to be done with an object, once everybody has agreed to it.
+async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Object) -> Result<Step<'static>> {
+    let context = request.context;
+    match request.old {
+        Some(old) => ready(live, context, part, &mut object, old)?,
+        None => create::ready(live, context, &mut object)?,
+    }
+    admission::validate(request, Some(&object)).await?;
+    Ok(match request.old {
+        Some(old) => step(live, object, old),
+        None => Step::Put(Cow::Owned(object)),
     })
-    .await?;
-    Ok(Updated { object: outcome.object, created: outcome.created })
 }
 
 /// What a body says of its place must agree with the address.
@@ -169,17 +226,15 @@ pub(super) fn check_version(
     Ok(())
 }
 
-/// Brings a changed object into the state in which it is stored, or says what is wrong with it.
-///
-/// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
-pub(super) fn ready(
+/// Says of a changed object whose it is: what comes after this is nobody's wish.
+fn begin(
     live: &Live,
     context: &Context,
     part: Part,
     object: &mut Object,
     (old, owners): (&Object, Owners),
 ) -> Result<()> {
-    let (resource, strategy) = (&live.resource, &live.resource.strategy);
+    let resource = &live.resource;
     object.kind = old.kind.clone();
     object.api_version = old.api_version.clone();
     system_fields::settle_namespace(resource, &old.meta.namespace, object)?;
@@ -190,6 +245,14 @@ pub(super) fn ready(
     }
     // Whether something is empty or not there has told who owns it; from here on it is the same.
     resource.arrange(object);
+    Ok(())
+}
+
+/// Brings a changed object into the state in which it is stored, or says what is wrong with it.
+///
+/// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
+fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &Object) -> Result<()> {
+    let (resource, strategy) = (&live.resource, &live.resource.strategy);
     match part {
         Part::Main | Part::Scale => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),
@@ -208,17 +271,20 @@ pub(super) fn ready(
         Part::Named(part) => strategy.validate_part_update(part, object, old, &mut errors),
     }
     refuse_if_any(resource, &object.meta.name, errors)?;
-    // Nobody warns of a part: what is wrong with the rest was said before.
-    if matches!(part, Part::Main | Part::Scale) {
-        resource.warnings(object, Some(old)).into_iter().for_each(|warning| context.warn(warning));
-    }
+    // Of a part only what it is about: what is wrong with the rest was said before.
+    let warnings = match part {
+        Part::Main | Part::Scale => resource.warnings(object, Some(old)),
+        Part::Status => strategy.status_warnings(object),
+        Part::Named(_) => Vec::new(),
+    };
+    warnings.into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);
     field_managers::keep_times(object, old);
     Ok(())
 }
 
 /// An object that is being deleted goes with the last thing that held it.
-pub(super) fn step(live: &Live, object: Object, old: &Object) -> Step<'static> {
+fn step(live: &Live, object: Object, old: &Object) -> Step<'static> {
     let waits = object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
     let free = |it: &Object| it.meta.finalizers.is_empty() && live.resource.strategy.may_go(it);
     if object.meta.is_being_deleted() && !waits && free(&object) && !free(old) {

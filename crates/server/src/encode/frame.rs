@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use keelson_object::Frozen;
+use keelson_object::meta::StringMap;
 use keelson_watch_cache::EventKind;
 
 use super::metadata::write_metadata;
@@ -45,6 +46,14 @@ pub(crate) fn bookmark(head: &[u8], revision: u64, is_initial_end: InitialEnd) -
             format!("\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}").as_bytes(),
         );
     })
+}
+
+/// The annotations of a bookmark.
+pub(crate) fn marks(is_initial_end: InitialEnd) -> StringMap {
+    match is_initial_end {
+        InitialEnd::Yes => StringMap::from_iter([("k8s.io/initial-events-end".into(), "true".into())]),
+        InitialEnd::No => StringMap::default(),
+    }
 }
 
 /// Whether a bookmark marks the end of the state that a watch begins with.

@@ -39,6 +39,15 @@ pub(crate) enum Headings {
 }
 
 impl Table {
+    /// The same, with the metadata of objects at least.
+    pub(crate) fn with_objects(&self) -> Table {
+        let include = match self.include {
+            IncludeObject::None => IncludeObject::Metadata,
+            include => include,
+        };
+        Table { include, ..self.clone() }
+    }
+
     /// The pieces of a table.
     pub(crate) fn pieces(
         &self,

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use http::{HeaderValue, StatusCode};
 use hyper::upgrade::OnUpgrade;
-use keelson_registry::options::{InitialEvents, WatchFrom, WatchOptions};
+use keelson_registry::options::WatchOptions;
 use keelson_registry::{Error as RegistryError, Verb, operation};
-use keelson_status::{Reason, Status};
 use rand::RngExt as _;
 
 use super::Call;
@@ -23,12 +22,12 @@ use crate::stream::watch::{Beginning, Frames, Look, Wire, frames, messages};
 use crate::stream::websocket::{self, Conversation, Framing};
 
 pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Response> {
-    let output = negotiate::stream(&call.parts.headers, call.offer())?;
+    let output = call.output()?;
     let live = &call.found.live;
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
     }
-    let mut options = list::watch(call.query, &call.info.name)?;
+    let mut options = list::watch(call.query, &call.info.name, call.facts.server.settings.shards)?;
     let look = match output.shape {
         Shape::MetadataList(_) => Look::Impossible,
         shape @ (Shape::Object | Shape::Metadata(_)) if output.encoding == Encoding::Protobuf => {
@@ -50,6 +49,7 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
         timeout,
         series: Arc::clone(series),
     };
+    negotiate::can_be_streamed(output, call.offer())?;
     if let Some(upgrade) = call.parts.extensions.get::<OnUpgrade>()
         && websocket::is_asked_for(&call.parts.headers)
     {
@@ -66,11 +66,6 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
 /// How the stream begins. A client whose revision is too old or too new learns within it where it must begin again.
 async fn begin(call: &Call<'_>, options: &WatchOptions) -> Result<Beginning> {
     let is_over = options.lives == Some(Duration::ZERO);
-    if is_over && options.initial_events == InitialEvents::Marked && options.from == WatchFrom::Latest {
-        // Whoever asks the store how far it is has no time for that.
-        let status = Status::unclassified(500, "context deadline exceeded");
-        return Ok(Beginning::Failed(Box::new(Status { reason: Reason::InternalError, ..status })));
-    }
     match operation::watch(&call.found.live, call.namespace(), options).await {
         Ok(_) | Err(RegistryError::TooLargeRevision { .. }) if is_over => Ok(Beginning::Over),
         Ok(watch) => Ok(Beginning::Watch(Box::new(watch))),

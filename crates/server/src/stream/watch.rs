@@ -244,32 +244,35 @@ impl Writer {
                 Err(error) => frame::raw("ERROR", &respond::watch_error(error).to_json()),
             },
             Look::Metadata(version) => frame::metadata(kind, *version, object),
-            Look::Table(table, headings) => {
-                table.now = Time::from_unix(i64::try_from(self.clock.unix_seconds()).unwrap_or(i64::MAX));
-                let rows = table.of_one(object, std::mem::replace(headings, Headings::Left));
-                frame::raw(frame::type_name(kind), &rows)
-            }
+            Look::Table(..) => self.rows(frame::type_name(kind), object),
         }
     }
 
-    fn bookmark(&self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
+    fn rows(&mut self, kind: &str, object: &Arc<Frozen>) -> Bytes {
+        let Look::Table(table, headings) = &mut self.look else { return Bytes::new() };
+        let table = if kind == "BOOKMARK" { &mut table.with_objects() } else { &mut **table };
+        table.now = Time::from_unix(i64::try_from(self.clock.unix_seconds()).unwrap_or(i64::MAX));
+        frame::raw(kind, &table.of_one(object, std::mem::replace(headings, Headings::Left)))
+    }
+
+    fn bookmark(&mut self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
         match &self.look {
             Look::Protobuf(frames) => frames.bookmark(revision, is_initial_end),
             Look::Object | Look::Impossible => {
                 frame::bookmark(&self.found.version().head, revision, is_initial_end)
             }
             Look::Metadata(version) => frame::bookmark(&metadata_head(*version), revision, is_initial_end),
-            Look::Table(table, _) => frame::bookmark(&table_head(table), revision, is_initial_end),
+            // It is a row like any other, of an object that is nothing but the bookmark.
+            Look::Table(..) => match self.found.live.blank(revision, frame::marks(is_initial_end)) {
+                Ok(blank) => self.rows("BOOKMARK", &blank),
+                Err(error) => frame::raw("ERROR", &respond::watch_error(error).to_json()),
+            },
         }
     }
 }
 
 fn metadata_head(version: MetaVersion) -> Vec<u8> {
     format!("\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"{}\",", version.api_version()).into_bytes()
-}
-
-fn table_head(table: &Table) -> Vec<u8> {
-    format!("\"kind\":\"Table\",\"apiVersion\":\"{}\",", table.version.api_version()).into_bytes()
 }
 
 /// Told to stop, watches end one after the other within the grace period, at least 200 in a second.

@@ -6,12 +6,13 @@ use std::collections::HashSet;
 use keelson_object::selector::{name_rules, validate_labels};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
+use crate::shared::claim_rules::Kept;
 use crate::shared::go_form::{Field, Form, Shape, as_json};
 use crate::shared::pod_template::annotations::{self, Annotations};
 use crate::shared::pod_template::{self, PodRules};
 use crate::shared::read::{same, sub, text};
 use crate::shared::workload_rules::{self, Words};
-use crate::shared::{counts, percent};
+use crate::shared::{claim_rules, counts, percent};
 
 /// What a spec may still have, given what it comes from.
 #[derive(Clone, Copy, Default)]
@@ -48,6 +49,13 @@ pub(super) fn check(spec: &Map, rules: &PodRules, tolerance: Tolerance, errors: 
     check_strategy(sub(spec, "updateStrategy"), &at.key("updateStrategy"), errors);
     let retention_at = at.key("persistentVolumeClaimRetentionPolicy");
     check_retention(spec.map("persistentVolumeClaimRetentionPolicy"), &retention_at, errors);
+    if !tolerance.fixed_parts {
+        let at = at.key("volumeClaimTemplates");
+        for (position, claim) in spec.maps("volumeClaimTemplates").enumerate() {
+            let at = at.index(position);
+            claim_rules::check_spec(sub(claim, "spec"), Kept::default(), &at.key("spec"), errors);
+        }
+    }
     counts::check_non_negative(spec, &["replicas", "minReadySeconds"], &at, errors);
     errors.non_negative(&at.key("ordinals.start"), sub(spec, "ordinals").int("start"));
     let service = text(spec, "serviceName");

@@ -5,7 +5,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::Event;
-use crate::shared::go_form::{object_reference, pointer, record, text};
+use crate::shared::go_form::{Field, Form, shown, shown_pointer};
 use crate::shared::immutable::{self, IMMUTABLE};
 
 /// The longest instance, action and reason.
@@ -105,38 +105,64 @@ fn check_series(fields: &Map, errors: &mut FieldErrors) {
 /// Upstream: pkg/apis/core/validation/events.go, ValidateEventUpdate (v1.36.4).
 pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors) {
     let (new, old) = (&object.fields, &old.fields);
-    let empty = Map::new();
     if new.get("series") != old.get("series") {
         check_series(new, errors);
     }
-    let reference = |map: &Map| object_reference(map.map("involvedObject").unwrap_or(&empty));
-    let source = |map: &Map| {
-        let source = map.map("source").unwrap_or(&empty);
-        record([("Component", text(source, "component")), ("Host", text(source, "host"))])
-    };
-    let related = |map: &Map| map.map("related").map_or(Value::Null, object_reference);
-    let number = |map: &Map| Value::Int(map.int("count").unwrap_or_default());
-    let mut keep = |field: &str, new: Value, old: Value| {
-        if new != old {
-            errors.invalid(&Path::root(field), &new, IMMUTABLE);
-        }
-    };
-    keep("involvedObject", reference(new), reference(old));
-    keep("reason", text(new, "reason"), text(old, "reason"));
-    keep("message", text(new, "message"), text(old, "message"));
-    keep("source", source(new), source(old));
-    for field in ["firstTimestamp", "lastTimestamp"] {
-        keep(field, pointer(new, field), pointer(old, field));
-    }
-    keep("count", number(new), number(old));
+    keep(new, old, "involvedObject", Shape::Record(&REFERENCE), errors);
+    keep(new, old, "reason", Shape::Text, errors);
+    keep(new, old, "message", Shape::Text, errors);
+    keep(new, old, "source", Shape::Record(&SOURCE), errors);
+    keep(new, old, "firstTimestamp", Shape::Plain, errors);
+    keep(new, old, "lastTimestamp", Shape::Plain, errors);
+    keep(new, old, "count", Shape::Number, errors);
     // Upstream asks twice.
-    keep("reason", text(new, "reason"), text(old, "reason"));
-    keep("type", text(new, "type"), text(old, "type"));
-    keep("eventTime", pointer(new, "eventTime"), pointer(old, "eventTime"));
-    keep("action", text(new, "action"), text(old, "action"));
-    keep("related", related(new), related(old));
+    keep(new, old, "reason", Shape::Text, errors);
+    keep(new, old, "type", Shape::Text, errors);
+    keep(new, old, "eventTime", Shape::Plain, errors);
+    keep(new, old, "action", Shape::Text, errors);
+    keep(new, old, "related", Shape::Pointer(&REFERENCE), errors);
     immutable::text("reportingComponent", new, old, &Path::root("reportingController"), errors);
-    immutable::text("reportingInstance", new, old, &Path::root("reportingInstance"), errors);
+    keep(new, old, "reportingInstance", Shape::Text, errors);
+}
+
+/// What a field is in Go, and so how it is shown.
+enum Shape {
+    Text,
+    Number,
+    Plain,
+    Record(&'static [Field]),
+    Pointer(&'static [Field]),
+}
+
+/// Upstream: pkg/apis/core/types.go, ObjectReference (v1.36.4).
+const REFERENCE: [Field; 7] = [
+    Field("Kind", "kind", Form::Text),
+    Field("Namespace", "namespace", Form::Text),
+    Field("Name", "name", Form::Text),
+    Field("UID", "uid", Form::Text),
+    Field("APIVersion", "apiVersion", Form::Text),
+    Field("ResourceVersion", "resourceVersion", Form::Text),
+    Field("FieldPath", "fieldPath", Form::Text),
+];
+
+/// Upstream: pkg/apis/core/types.go, EventSource (v1.36.4).
+const SOURCE: [Field; 2] = [Field("Component", "component", Form::Text), Field("Host", "host", Form::Text)];
+
+fn keep(new: &Map, old: &Map, field: &str, shape: Shape, errors: &mut FieldErrors) {
+    let (at, new, old) = (Path::root(field), new.get(field), old.get(field));
+    if immutable::is_same(new, old) {
+        return;
+    }
+    let (new, empty) = (new.unwrap_or(&Value::Null), Map::new());
+    match shape {
+        Shape::Text => errors.invalid(&at, new.as_str().unwrap_or_default(), IMMUTABLE),
+        Shape::Number => errors.invalid(&at, new.as_int().unwrap_or_default(), IMMUTABLE),
+        Shape::Plain => errors.invalid(&at, new, IMMUTABLE),
+        Shape::Record(fields) => {
+            errors.invalid_as(&at, shown(new.as_map().unwrap_or(&empty), fields), IMMUTABLE);
+        }
+        Shape::Pointer(fields) => errors.invalid_as(&at, shown_pointer(new.as_map(), fields), IMMUTABLE),
+    }
 }
 
 fn event_time(object: &Object) -> Option<MicroTime> {

@@ -7,9 +7,21 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldError, FieldErrors, Map, Object, Path, Value};
 
 use super::annotations;
-use crate::shared::addresses::{self, Family};
+use crate::shared::addresses::{self, Family, Strictness};
+use crate::shared::amounts;
+use crate::shared::go_form::{Field, Form, Shape, shown};
 use crate::shared::pod_template::rules::tolerations;
-use crate::shared::{amounts, go_form};
+
+/// Upstream: pkg/apis/core/types.go, Taint (v1.36.4).
+const TAINT: [Field; 4] = [
+    Field("Key", "key", Form::Text),
+    Field("Value", "value", Form::Text),
+    Field("Effect", "effect", Form::Text),
+    Field("TimeAdded", "timeAdded", Form::AsIs),
+];
+
+/// Upstream: pkg/apis/core/types.go, NodeAddress (v1.36.4).
+const ADDRESS: [Field; 2] = [Field("Type", "type", Form::Text), Field("Address", "address", Form::Text)];
 
 /// The longest name of a feature.
 const FEATURE_MAX: usize = 253;
@@ -25,7 +37,10 @@ pub(super) fn check(node: &Object, errors: &mut FieldErrors) {
     check_taints(spec.maps("taints"), &Path::root("metadata.taints"), errors);
     check_resources(status, errors);
     if let Some(capacity) = status.at("nodeInfo.swap.capacity").and_then(Value::as_int) {
-        errors.positive(&Path::root("metadata.nodeSwapStatus.capacity"), capacity);
+        if capacity <= 0 {
+            let at = Path::root("metadata.nodeSwapStatus.capacity");
+            errors.invalid(&at, capacity, "must be greater than zero");
+        }
     }
     check_features(status, errors);
     check_ranges(spec, errors);
@@ -87,25 +102,14 @@ pub(super) fn check_taints<'t>(
             tolerations::check_effect(effect, &at.key("effect"), errors);
         }
         if !seen.insert((key, effect)) {
-            let shown = go_form::record([
-                ("Key", key.into()),
-                ("Value", value.into()),
-                ("Effect", effect.into()),
-                ("TimeAdded", go_form::pointer(taint, "timeAdded")),
-            ]);
-            duplicate(&at, &shown, "taints must be unique by key and effect pair", errors);
+            errors.push(FieldError {
+                kind: FieldErrorKind::Duplicate,
+                field: at.to_string(),
+                shown: shown(taint, &TAINT),
+                detail: "taints must be unique by key and effect pair".to_owned(),
+            });
         }
     }
-}
-
-fn duplicate(at: &Path<'_>, value: &Value, detail: &str, errors: &mut FieldErrors) {
-    use keelson_object::field_error::Shown as _;
-    errors.push(FieldError {
-        kind: FieldErrorKind::Duplicate,
-        field: at.to_string(),
-        shown: value.shown(),
-        detail: detail.to_owned(),
-    });
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateNodeResources (v1.36.4).
@@ -159,7 +163,7 @@ fn check_ranges(spec: &Map, errors: &mut FieldErrors) {
     let at = Path::root("spec.podCIDRs");
     let ranges = spec.list("podCIDRs");
     for (position, range) in ranges.iter().filter_map(Value::as_str).enumerate() {
-        if let Some(problem) = addresses::range_problem(range) {
+        if let Some(problem) = addresses::range_problem(range, Strictness::Strict) {
             errors.invalid(&at.index(position), range, problem);
         }
     }
@@ -190,8 +194,7 @@ fn check_addresses(status: &Map, errors: &mut FieldErrors) {
     for (position, address) in status.maps("addresses").enumerate() {
         let text = |field| address.str(field).unwrap_or_default();
         if !seen.insert((text("type"), text("address"))) {
-            let shown = go_form::record([("Type", text("type").into()), ("Address", text("address").into())]);
-            errors.duplicate(&at.index(position), &shown);
+            errors.duplicate(&at.index(position), Shape(address, &ADDRESS));
         }
     }
 }
@@ -228,8 +231,8 @@ enum Whose {
 /// validateNodeConfigSourceStatus (v1.36.4).
 fn check_config(source: &Map, whose: Whose, at: &Path<'_>, errors: &mut FieldErrors) {
     let Some(map) = source.map("configMap") else {
-        let shown = go_form::record([("ConfigMap", Value::Null)]);
-        return errors.invalid(at, &shown, "exactly one reference subfield must be non-nil");
+        let shown = String::from("{\"ConfigMap\":null}");
+        return errors.invalid_as(at, shown, "exactly one reference subfield must be non-nil");
     };
     let at = at.key("configMap");
     let text = |field| map.str(field).unwrap_or_default();

@@ -4,12 +4,13 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::spec;
-use crate::shared::claim_rules::{self, VOLUME_MODES};
+use crate::shared::amounts;
+use crate::shared::claim_rules;
+use crate::shared::go_form::{Field, Form, shown_pointer};
 use crate::shared::immutable::{self, is_same};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::pod_template::rules::paths;
 use crate::shared::volume_sources::{self, Volume, require};
-use crate::shared::{amounts, go_form};
 
 /// What becomes of a volume that nobody claims any more.
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
@@ -120,9 +121,9 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
     if let Some(affinity) = before.get("nodeAffinity").filter(|it| !it.is_null())
         && !is_same_affinity(new.get("nodeAffinity").unwrap_or(&Value::Null), affinity)
     {
-        let shown = shown_affinity(new.map("nodeAffinity"));
+        let shown = shown_pointer(new.map("nodeAffinity"), &AFFINITY);
         let detail = "field is immutable, except for updating from beta label to GA";
-        errors.invalid(&Path::root("nodeAffinity"), &shown, detail);
+        errors.invalid_as(&Path::root("nodeAffinity"), shown, detail);
     }
     let class = "volumeAttributesClassName";
     if before.str(class).is_some() && new.str(class).is_none() {
@@ -297,9 +298,7 @@ fn check_rest(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut FieldEr
             let detail = "may not specify volumeMode other than Filesystem in the context of inline volumes";
             errors.forbidden(&at.key("volumeMode"), detail);
         }
-        Some(mode) if !is_inline && !VOLUME_MODES.contains(&mode) => {
-            errors.not_supported(&at.key("volumeMode"), mode, &VOLUME_MODES);
-        }
+        _ if !is_inline => claim_rules::check_volume_mode(spec, &at.key("volumeMode"), errors),
         _ => {}
     }
     if !is_inline {
@@ -366,28 +365,17 @@ fn is_renamed(new: &Value, old: &Value) -> bool {
 }
 
 /// Upstream: pkg/apis/core/types.go, VolumeNodeAffinity (v1.36.4).
-fn shown_affinity(affinity: Option<&Map>) -> Value {
-    let Some(affinity) = affinity else { return Value::Null };
-    let requirement = |map: &Map| {
-        go_form::record([
-            ("Key", go_form::text(map, "key")),
-            ("Operator", go_form::text(map, "operator")),
-            ("Values", go_form::pointer(map, "values")),
-        ])
-    };
-    let requirements = |term: &Map, field: &str| match term.list(field) {
-        [] => Value::Null,
-        _ => Value::List(term.maps(field).map(requirement).collect()),
-    };
-    let term = |map: &Map| {
-        go_form::record([
-            ("MatchExpressions", requirements(map, "matchExpressions")),
-            ("MatchFields", requirements(map, "matchFields")),
-        ])
-    };
-    let selector = affinity.map("required").map_or(Value::Null, |selector| {
-        let terms: Vec<Value> = selector.maps("nodeSelectorTerms").map(term).collect();
-        go_form::record([("NodeSelectorTerms", terms.into())])
-    });
-    go_form::record([("Required", selector)])
-}
+const AFFINITY: [Field; 1] = [Field("Required", "required", Form::Maybe(&SELECTOR))];
+
+const SELECTOR: [Field; 1] = [Field("NodeSelectorTerms", "nodeSelectorTerms", Form::Many(&TERM))];
+
+const TERM: [Field; 2] = [
+    Field("MatchExpressions", "matchExpressions", Form::Many(&REQUIREMENT)),
+    Field("MatchFields", "matchFields", Form::Many(&REQUIREMENT)),
+];
+
+const REQUIREMENT: [Field; 3] = [
+    Field("Key", "key", Form::Text),
+    Field("Operator", "operator", Form::Text),
+    Field("Values", "values", Form::AsIs),
+];

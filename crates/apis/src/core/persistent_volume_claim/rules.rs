@@ -7,6 +7,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::CLASS_ANNOTATION;
+use crate::shared::edit::part;
 use crate::shared::{amounts, immutable, resource_names};
 
 /// How far a claim has grown.
@@ -24,8 +25,8 @@ const RESIZE_STATES: [&str; 5] = [
 /// checked the claim.
 pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors) {
     let empty = Map::new();
-    let spec = |it: &'_ Object| -> Map { it.fields.map("spec").cloned().unwrap_or_default() };
-    let (new, before) = (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
+    let (new, before) =
+        (object.fields.map("spec").unwrap_or(&empty), old.fields.map("spec").unwrap_or(&empty));
     if !moves_class(object, old) {
         let class = |it: &Object| it.meta.annotations.get(CLASS_ANNOTATION).unwrap_or_default().to_owned();
         if class(object) != class(old) {
@@ -33,7 +34,7 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
             errors.invalid(&at.key(CLASS_ANNOTATION), class(object).as_str(), "field is immutable");
         }
     }
-    if new != before && settled(object, old, spec(object)) != allowed(object, old, spec(old)) {
+    if new != before && settled(object, old) != allowed(object, old) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
             bound claims\n";
         errors.forbidden(&Path::root("spec"), detail);
@@ -50,7 +51,10 @@ fn moves_class(object: &Object, old: &Object) -> bool {
     let (new_class, old_class) = (class(object), class(old));
     let (new_said, old_said) =
         (object.meta.annotations.get(CLASS_ANNOTATION), old.meta.annotations.get(CLASS_ANNOTATION));
-    old_said.is_some() && old_class.is_none() && new_class == old_said && new_said.is_none_or(|it| Some(it) == old_said)
+    old_said.is_some()
+        && old_class.is_none()
+        && new_class == old_said
+        && new_said.is_none_or(|it| Some(it) == old_said)
 }
 
 fn class(object: &Object) -> Option<&str> {
@@ -58,19 +62,17 @@ fn class(object: &Object) -> Option<&str> {
 }
 
 /// The new spec without what may differ.
-fn settled(object: &Object, old: &Object, mut spec: Map) -> Map {
+fn settled(object: &Object, old: &Object) -> Map {
+    let mut spec = object.fields.map("spec").cloned().unwrap_or_default();
     let old_said = old.meta.annotations.get(CLASS_ANNOTATION);
-    let comes_late = class(old).is_none()
-        && class(object).is_some()
-        && (old_said.is_none() || class(object) == old_said);
+    let comes_late =
+        class(old).is_none() && class(object).is_some() && (old_said.is_none() || class(object) == old_said);
     if moves_class(object, old) || comes_late {
         spec.remove("storageClassName");
     }
     if is_bound(object) {
         let old_spec = old.fields.map("spec");
-        if let Some(requests) = spec.get_mut("resources").and_then(Value::as_map_mut).and_then(|it| {
-            it.get_mut("requests").and_then(Value::as_map_mut)
-        }) {
+        if let Some(requests) = part(&mut spec, "resources").and_then(|it| part(it, "requests")) {
             let size = old_spec.and_then(|it| it.at("resources.requests.storage")).cloned();
             requests.set("storage", size.unwrap_or_else(|| Value::from("0")));
         }
@@ -80,11 +82,11 @@ fn settled(object: &Object, old: &Object, mut spec: Map) -> Map {
 }
 
 /// The old spec with what may come once.
-fn allowed(object: &Object, old: &Object, mut spec: Map) -> Map {
+fn allowed(object: &Object, old: &Object) -> Map {
+    let mut spec = old.fields.map("spec").cloned().unwrap_or_default();
     if spec.str("volumeName").is_none_or(str::is_empty) {
         spec.keep("volumeName", object.fields.map("spec").unwrap_or(&Map::new()));
     }
-    let _ = old;
     spec
 }
 
@@ -115,7 +117,8 @@ fn check_attributes_class(new: &Map, before: &Map, old: &Object, errors: &mut Fi
         Some("") => "empty string",
         Some(_) => return,
     };
-    let detail = format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
+    let detail =
+        format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
     errors.forbidden(&Path::root("spec.volumeAttributesClassName"), detail);
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-use crate::shared::{amounts, go_form, resource_names};
+use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::{amounts, resource_names};
 
 /// What can be said about the objects that a quota counts.
 ///
@@ -53,7 +54,11 @@ pub(super) fn check_kept(spec: &Map, old: &Map, errors: &mut FieldErrors) {
         spec.list("scopes").iter().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     if set(spec) != set(old) {
-        errors.invalid(&Path::root("spec.scopes"), &go_form::pointer(spec, "scopes"), "field is immutable");
+        errors.invalid(
+            &Path::root("spec.scopes"),
+            spec.get("scopes").unwrap_or(&Value::Null),
+            "field is immutable",
+        );
     }
 }
 
@@ -110,13 +115,13 @@ fn check_selector(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
             errors.invalid(&at.key("scopeName"), scope, "unsupported scope");
         }
         for _ in misplaced(scope, hard) {
-            errors.invalid(&at, &shown(selector), "unsupported scope applied to resource");
+            errors.invalid(&at, Shape(selector, &SELECTOR), "unsupported scope applied to resource");
         }
         check_expression(expression, scope, &at, errors);
         scopes.insert(scope);
     }
     for _ in CONFLICTS.iter().filter(|pair| pair.iter().all(|it| scopes.contains(it))) {
-        errors.invalid(&at, &go_form::pointer(spec, "scopes"), "conflicting scopes");
+        errors.invalid(&at, spec.get("scopes").unwrap_or(&Value::Null), "conflicting scopes");
     }
 }
 
@@ -145,14 +150,10 @@ fn check_expression(expression: &Map, scope: &str, at: &Path<'_>, errors: &mut F
 }
 
 /// Upstream: pkg/apis/core/types.go, ScopeSelector (v1.36.4).
-fn shown(selector: &Map) -> Value {
-    let expression = |map: &Map| {
-        go_form::record([
-            ("ScopeName", go_form::text(map, "scopeName")),
-            ("Operator", go_form::text(map, "operator")),
-            ("Values", go_form::pointer(map, "values")),
-        ])
-    };
-    let expressions: Vec<Value> = selector.maps("matchExpressions").map(expression).collect();
-    go_form::record([("MatchExpressions", expressions.into())])
-}
+const SELECTOR: [Field; 1] = [Field("MatchExpressions", "matchExpressions", Form::Many(&EXPRESSION))];
+
+const EXPRESSION: [Field; 3] = [
+    Field("ScopeName", "scopeName", Form::Text),
+    Field("Operator", "operator", Form::Text),
+    Field("Values", "values", Form::AsIs),
+];

@@ -2,6 +2,7 @@
 
 use keelson_object::{Map, Object, Value};
 
+use super::facts::is_external;
 use crate::shared::edit::{fill as fill_zero, part, parts};
 
 /// How long a client stays with its pod, unless the service says.
@@ -46,17 +47,6 @@ fn fill_affinity(spec: &mut Map) {
             spec.set("sessionAffinityConfig", config);
         }
         _ => {}
-    }
-}
-
-/// Whether it can be reached from outside of the cluster.
-///
-/// Upstream: pkg/api/v1/service/util.go, ExternallyAccessible (v1.36.4).
-pub(super) fn is_external(spec: &Map) -> bool {
-    match spec.str("type").unwrap_or_default() {
-        "LoadBalancer" | "NodePort" => true,
-        "ClusterIP" => !spec.list("externalIPs").is_empty(),
-        _ => false,
     }
 }
 

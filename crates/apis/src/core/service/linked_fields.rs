@@ -3,11 +3,14 @@
 //! A service is one of several things, by its type, and many clients send back only some of the fields. What they left
 //! out and did not mean to change stays; what the new type has no use for and nobody changed goes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use keelson_object::{Map, Object, Value};
 
-use super::defaults::is_external;
+use super::facts::{
+    has_address, has_health_port, has_node_ports, is_external, is_left_out, is_same, kind, node_ports, text,
+    wants_node_ports,
+};
 use crate::shared::edit::parts;
 
 /// Clients that know only of one address mean the only one.
@@ -22,17 +25,23 @@ pub(super) fn settle_new(spec: &mut Map) {
     }
 }
 
-/// Brings an update into line with what was there.
+/// Brings what a client left out of an update into line with what was there.
 ///
-/// Upstream: pkg/registry/core/service/storage/storage.go, beginUpdate, and strategy.go, PrepareForUpdate (v1.36.4).
-pub(super) fn settle(object: &mut Object, old: &Object) {
+/// Upstream: pkg/registry/core/service/storage/storage.go, beginUpdate (v1.36.4).
+pub(super) fn settle(spec: &mut Map, old: &Map) {
+    keep_allocated(spec, old);
+    settle_addresses(spec, old);
+}
+
+/// Drops what the new type has no use for.
+///
+/// Upstream: pkg/registry/core/service/strategy.go, PrepareForUpdate (v1.36.4).
+pub(super) fn drop_useless(object: &mut Object, old: &Object) {
     object.fields.keep("status", &old.fields);
     let empty = Map::new();
     let old = old.fields.map("spec").unwrap_or(&empty);
     let spec = object.fields.map_mut("spec");
-    keep_allocated(spec, old);
-    settle_addresses(spec, old);
-    drop_useless(spec, old);
+    drop_unchanged(spec, old);
     if kind(spec) != "LoadBalancer"
         && let Some(status) = object.fields.get_mut("status").and_then(Value::as_map_mut)
     {
@@ -40,39 +49,10 @@ pub(super) fn settle(object: &mut Object, old: &Object) {
     }
 }
 
-fn kind(spec: &Map) -> &str {
-    spec.str("type").unwrap_or_default()
-}
-
-fn has_address(spec: &Map) -> bool {
-    kind(spec) != "ExternalName"
-}
-
-fn has_node_ports(spec: &Map) -> bool {
-    matches!(kind(spec), "NodePort" | "LoadBalancer")
-}
-
-fn has_health_port(spec: &Map) -> bool {
-    kind(spec) == "LoadBalancer" && spec.str("externalTrafficPolicy") == Some("Local")
-}
-
-fn is_same(spec: &Map, old: &Map, field: &str) -> bool {
-    let said = |map: &'_ Map| map.get(field).filter(|it| !it.is_empty()).cloned();
-    said(spec) == said(old)
-}
-
-fn is_left_out(spec: &Map, field: &str) -> bool {
-    spec.get(field).is_none_or(Value::is_empty)
-}
-
 fn keep(spec: &mut Map, old: &Map, field: &str) {
     if is_left_out(spec, field) && !is_left_out(old, field) {
         spec.keep(field, old);
     }
-}
-
-fn node_ports(spec: &Map) -> BTreeSet<i64> {
-    spec.maps("ports").filter_map(|port| port.int("nodePort")).filter(|number| *number != 0).collect()
 }
 
 /// What was allocated stays where the client does not mention it.
@@ -83,12 +63,13 @@ fn keep_allocated(spec: &mut Map, old: &Map) {
         keep(spec, old, "clusterIP");
         keep(spec, old, "clusterIPs");
     }
-    if has_node_ports(old) && has_node_ports(spec) {
-        let name = |port: &Map| port.str("name").unwrap_or_default().to_owned();
-        let taken: BTreeSet<i64> = &node_ports(old) & &node_ports(spec);
+    if wants_node_ports(old) && wants_node_ports(spec) {
+        let asked: BTreeSet<i64> = node_ports(spec).collect();
+        let taken: BTreeSet<i64> = node_ports(old).filter(|it| asked.contains(it)).collect();
+        let before = |port: &Map| (text(port, "name").to_owned(), port.int("nodePort").unwrap_or_default());
+        let before: HashMap<String, i64> = old.maps("ports").map(before).collect();
         for port in parts(spec, "ports") {
-            let was = old.maps("ports").filter(|it| name(it) == name(port)).last();
-            let was = was.and_then(|it| it.int("nodePort")).unwrap_or_default();
+            let was = before.get(text(port, "name")).copied().unwrap_or_default();
             if is_left_out(port, "nodePort") && was != 0 && !taken.contains(&was) {
                 port.set("nodePort", was);
             }
@@ -121,7 +102,7 @@ fn settle_addresses(spec: &mut Map, old: &Map) {
 /// What belongs to the old type and was not changed goes with it.
 ///
 /// Upstream: pkg/registry/core/service/strategy.go, dropTypeDependentFields (v1.36.4).
-fn drop_useless(spec: &mut Map, old: &Map) {
+fn drop_unchanged(spec: &mut Map, old: &Map) {
     if has_address(old) && !has_address(spec) {
         if is_same(spec, old, "clusterIP") && is_same(spec, old, "clusterIPs") {
             spec.remove("clusterIP");
@@ -130,7 +111,7 @@ fn drop_useless(spec: &mut Map, old: &Map) {
         drop_if_same(spec, old, "ipFamilies");
         drop_if_same(spec, old, "ipFamilyPolicy");
     }
-    if has_node_ports(old) && !has_node_ports(spec) && node_ports(spec).is_subset(&node_ports(old)) {
+    if has_node_ports(old) && !has_node_ports(spec) && has_no_new_node_ports(spec, old) {
         for port in parts(spec, "ports") {
             port.remove("nodePort");
         }
@@ -139,14 +120,20 @@ fn drop_useless(spec: &mut Map, old: &Map) {
         drop_if_same(spec, old, "healthCheckNodePort");
     }
     if kind(old) == "LoadBalancer" && kind(spec) != "LoadBalancer" {
-        if spec.get("allocateLoadBalancerNodePorts") == old.get("allocateLoadBalancerNodePorts") {
-            spec.remove("allocateLoadBalancerNodePorts");
+        let field = "allocateLoadBalancerNodePorts";
+        if spec.bool(field).is_some() && spec.bool(field) == old.bool(field) {
+            spec.remove(field);
         }
         drop_if_same(spec, old, "loadBalancerClass");
     }
     if is_external(old) && !is_external(spec) {
         drop_if_same(spec, old, "externalTrafficPolicy");
     }
+}
+
+fn has_no_new_node_ports(spec: &Map, old: &Map) -> bool {
+    let before: BTreeSet<i64> = node_ports(old).collect();
+    node_ports(spec).all(|number| before.contains(&number))
 }
 
 fn drop_if_same(spec: &mut Map, old: &Map, field: &str) {

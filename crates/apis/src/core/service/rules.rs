@@ -1,155 +1,193 @@
 //! What must hold for a service.
 
+pub(super) mod addresses;
+mod balancer;
+mod change;
+mod ports;
+
 use std::collections::HashSet;
 
-use keelson_object::selector::name_rules;
-use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_object::selector::{name_rules, validate_labels};
+use keelson_object::{FieldErrors, Map, Object, Path};
+
+use super::facts::{has_health_port, is_external, is_headless, kind, text, texts};
+use crate::shared::addresses::{Strictness, check_address, check_endpoint_address};
+
+pub(super) use balancer::{check_status, ingresses};
+pub(super) use change::check as check_change;
+pub(crate) use ports::check_protocol;
 
 /// The types of services, in the order in which they are listed.
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
+pub(super) const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+const LONGEST_AFFINITY: i64 = 86_400;
 
-/// Checks ports and type.
-///
+/// A service, and what it was before if it was there.
+#[derive(Clone, Copy)]
+pub(super) struct Checked<'s> {
+    pub(super) object: &'s Object,
+    pub(super) spec: &'s Map,
+    pub(super) old: Option<&'s Object>,
+    pub(super) strictness: Strictness,
+}
+
+impl<'s> Checked<'s> {
+    fn old_spec(&self) -> Option<&'s Map> {
+        self.old.and_then(|it| it.fields.map("spec"))
+    }
+}
+
 /// Upstream: pkg/apis/core/validation/validation.go, validateService (v1.36.4), in its order.
-pub(super) fn check(object: &Object, errors: &mut FieldErrors) {
-    let (empty, at) = (Map::new(), Path::root("spec"));
-    let spec = object.fields.map("spec").unwrap_or(&empty);
-    let kind = spec.str("type").unwrap_or_default();
-    let ports = spec.list("ports");
-    let ports_at = at.key("ports");
-    if ports.is_empty() && !is_headless(spec) && kind != "ExternalName" {
-        errors.required(&ports_at, "");
+pub(super) fn check(service: &Checked<'_>, errors: &mut FieldErrors) {
+    let (spec, at) = (service.spec, Path::root("spec"));
+    check_topology(service.object, errors);
+    if spec.list("ports").is_empty() && !is_headless(spec) && kind(spec) != "ExternalName" {
+        errors.required(&at.key("ports"), "");
     }
-    let naming = if ports.len() > 1 { Naming::Required } else { Naming::Optional };
-    let mut names = HashSet::new();
-    for (position, port) in spec.maps("ports").enumerate() {
-        let at = ports_at.index(position);
-        check_name(port, naming, &mut names, &at.key("name"), errors);
-        check_numbers(port, &at, errors);
+    check_type_fields(spec, &at, errors);
+    ports::check(spec, &at.key("ports"), errors);
+    if let Some(selector) = spec.map("selector") {
+        validate_labels(selector, &at.key("selector"), errors);
     }
-    match kind {
-        "" => errors.required(&at.key("type"), ""),
+    check_affinity(spec, &at, errors);
+    addresses::check(spec, service.old_spec(), service.strictness, errors);
+    check_external_addresses(service, &at.key("externalIPs"), errors);
+    check_kind(spec, &at.key("type"), errors);
+    ports::check_node_ports(spec, &at.key("ports"), errors);
+    ports::check_repetition(spec, &at.key("ports"), errors);
+    balancer::check(service, &at, errors);
+    check_outside_traffic(spec, &at, errors);
+    check_inside_traffic(spec, &at.key("internalTrafficPolicy"), errors);
+    if let Some(distribution) = spec.str("trafficDistribution")
+        && !DISTRIBUTIONS.contains(&distribution)
+    {
+        errors.not_supported(&at.key("trafficDistribution"), distribution, &DISTRIBUTIONS);
+    }
+}
+
+fn check_topology(object: &Object, errors: &mut FieldErrors) {
+    let annotation = |key| object.meta.annotations.get(key);
+    if let (Some(mode), Some(hints)) = (annotation(TOPOLOGY_MODE), annotation(TOPOLOGY_HINTS))
+        && mode != hints
+    {
+        let detail = format!("must match annotations[{TOPOLOGY_HINTS}] when both are specified");
+        errors.invalid(&Path::root("metadata.annotations").entry(TOPOLOGY_MODE), mode, detail);
+    }
+}
+
+fn check_type_fields(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    match kind(spec) {
+        kind @ ("LoadBalancer" | "NodePort") if is_headless(spec) => {
+            let detail = format!("may not be set to 'None' for {kind} services");
+            errors.invalid(&at.key("clusterIPs").index(0), "None", detail);
+        }
+        "ExternalName" => {
+            for field in ["clusterIPs", "ipFamilies"] {
+                if !spec.list(field).is_empty() {
+                    errors.forbidden(&at.key(field), "may not be set for ExternalName services");
+                }
+            }
+            if spec.str("ipFamilyPolicy").is_some() {
+                errors.forbidden(&at.key("ipFamilyPolicy"), "may not be set for ExternalName services");
+            }
+            let name = text(spec, "externalName");
+            // One dot at the end says that the name is complete.
+            match name.strip_suffix('.').unwrap_or(name) {
+                "" => errors.required(&at.key("externalName"), ""),
+                name => {
+                    errors.invalid_each(&at.key("externalName"), name, name_rules::dns1123_subdomain(name));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn check_kind(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    match kind(spec) {
+        "" => errors.required(at, ""),
         kind if TYPES.contains(&kind) => {}
-        kind => errors.not_supported(&at.key("type"), kind, &TYPES),
+        kind => errors.not_supported(at, kind, &TYPES),
     }
 }
 
-/// A service without an address of its own.
-fn is_headless(spec: &Map) -> bool {
-    let first = spec.list("clusterIPs").first().and_then(Value::as_str);
-    first.or(spec.str("clusterIP")) == Some("None")
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Naming {
-    /// There is one port; it may go without a name.
-    Optional,
-    /// There are several.
-    Required,
-}
-
-fn check_name<'s>(
-    port: &'s Map,
-    naming: Naming,
-    names: &mut HashSet<&'s str>,
-    at: &Path<'_>,
-    errors: &mut FieldErrors,
-) {
-    let name = port.str("name").unwrap_or_default();
-    if name.is_empty() {
-        if naming == Naming::Required {
-            errors.required(at, "");
-        }
-        return;
-    }
-    for message in name_rules::dns1123_label(name) {
-        errors.invalid(at, name, message);
-    }
-    if !names.insert(name) {
-        errors.duplicate(at, name);
-    }
-}
-
-/// Upstream: pkg/apis/core/validation/validation.go, validateServicePort and ValidatePortNumOrName (v1.36.4).
-fn check_numbers(port: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let number = port.int("port").unwrap_or_default();
-    for message in name_rules::port_number(number) {
-        errors.invalid(&at.key("port"), number, message);
-    }
-    let target_at = at.key("targetPort");
-    match port.get("targetPort") {
-        Some(Value::String(name)) => {
-            for message in name_rules::port_name(name) {
-                errors.invalid(&target_at, name.as_str(), message);
+/// Upstream: pkg/apis/core/validation/validation.go, validateClientIPAffinityConfig (v1.36.4).
+fn check_affinity(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let config_at = at.key("sessionAffinityConfig");
+    let config = spec.map("sessionAffinityConfig");
+    match text(spec, "sessionAffinity") {
+        "" => errors.required(&at.key("sessionAffinity"), ""),
+        "None" => {
+            if config.is_some() {
+                errors.forbidden(&config_at, "must not be set when session affinity is None");
             }
         }
-        target => {
-            let number = target.and_then(Value::as_int).unwrap_or_default();
-            for message in name_rules::port_number(number) {
-                errors.invalid(&target_at, number, message);
+        "ClientIP" => {
+            let why = "when session affinity type is ClientIP";
+            let Some(config) = config else { return errors.required(&config_at, why) };
+            let Some(client) = config.map("clientIP") else {
+                return errors.required(&config_at.key("clientIP"), why);
+            };
+            let seconds_at = config_at.key("clientIP.timeoutSeconds");
+            match client.int("timeoutSeconds") {
+                None => errors.required(&seconds_at, why),
+                Some(seconds) if seconds <= 0 || seconds > LONGEST_AFFINITY => {
+                    let detail = format!("must be greater than 0 and less than {LONGEST_AFFINITY}");
+                    errors.invalid(&seconds_at, seconds, detail);
+                }
+                Some(_) => {}
+            }
+        }
+        other => errors.not_supported(&at.key("sessionAffinity"), other, &["ClientIP", "None"]),
+    }
+}
+
+fn check_external_addresses(service: &Checked<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+    let old: HashSet<&str> = service.old_spec().into_iter().flat_map(|it| texts(it, "externalIPs")).collect();
+    for (i, address) in texts(service.spec, "externalIPs").enumerate() {
+        let at = at.index(i);
+        if old.contains(address) || check_address(address, service.strictness, &at, errors) {
+            check_endpoint_address(address, &at, errors);
+        }
+    }
+}
+
+/// Upstream: pkg/apis/core/validation/validation.go, validateServiceExternalTrafficPolicy (v1.36.4).
+fn check_outside_traffic(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    let policy_at = at.key("externalTrafficPolicy");
+    match (is_external(spec), text(spec, "externalTrafficPolicy")) {
+        (false, "") | (true, "Cluster" | "Local") => {}
+        (false, policy) => {
+            errors.invalid(&policy_at, policy, "may only be set for externally-accessible services");
+        }
+        (true, "") => errors.required(&policy_at, ""),
+        (true, policy) => errors.not_supported(&policy_at, policy, &["Cluster", "Local"]),
+    }
+    let (port, port_at) =
+        (spec.int("healthCheckNodePort").unwrap_or_default(), at.key("healthCheckNodePort"));
+    match (has_health_port(spec), port) {
+        (false, 0) => {}
+        (false, port) => errors.invalid(
+            &port_at,
+            port,
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+        ),
+        (true, 0) => errors.required(&port_at, ""),
+        (true, port) => {
+            for message in name_rules::port_number(port) {
+                errors.invalid(&port_at, port, message);
             }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::core::service::Service;
-    use crate::shared::testing::errors_of;
-
-    fn check(spec: &str, expected: &[&str]) {
-        let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}");
-        assert_eq!(errors_of(&Service, "v1 Service", &text), expected, "{spec}");
-    }
-
-    const RANGE: &str = "must be between 1 and 65535, inclusive";
-
-    #[test]
-    fn ports_are_required_unless_there_is_nothing_to_reach_them_at() {
-        check("{}", &["spec.ports: Required value"]);
-        check(r#"{"clusterIP": "None"}"#, &[]);
-        check(r#"{"clusterIPs": ["None"]}"#, &[]);
-        check(r#"{"type": "ExternalName", "externalName": "example.com"}"#, &[]);
-    }
-
-    #[test]
-    fn several_ports_have_different_names() {
-        check(r#"{"ports": [{"port": 80}]}"#, &[]);
-        check(
-            r#"{"ports": [{"port": 80}, {"port": 81}]}"#,
-            &["spec.ports[0].name: Required value", "spec.ports[1].name: Required value"],
-        );
-        check(
-            r#"{"ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "a"}]}"#,
-            &["spec.ports[1].name: Duplicate value: \"a\""],
-        );
-    }
-
-    #[test]
-    fn ports_are_in_range() {
-        check(
-            r#"{"ports": [{"port": 0}]}"#,
-            &[
-                &format!("spec.ports[0].port: Invalid value: 0: {RANGE}"),
-                &format!("spec.ports[0].targetPort: Invalid value: 0: {RANGE}"),
-            ],
-        );
-        check(
-            r#"{"ports": [{"port": 65536, "targetPort": "web"}]}"#,
-            &[&format!("spec.ports[0].port: Invalid value: 65536: {RANGE}")],
-        );
-        check(
-            r#"{"ports": [{"port": 80, "targetPort": "1"}]}"#,
-            &["spec.ports[0].targetPort: Invalid value: \"1\": must contain at least one letter (a-z)"],
-        );
-    }
-
-    #[test]
-    fn types_are_those_that_there_are() {
-        check(
-            r#"{"type": "Nope", "ports": [{"port": 80}]}"#,
-            &["spec.type: Unsupported value: \"Nope\": supported values: \"ClusterIP\", \"ExternalName\", \
-               \"LoadBalancer\", \"NodePort\""],
-        );
+/// Upstream: pkg/apis/core/validation/validation.go, validateServiceInternalTrafficFieldsValue (v1.36.4).
+fn check_inside_traffic(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+    match spec.str("internalTrafficPolicy") {
+        None if matches!(kind(spec), "NodePort" | "LoadBalancer" | "ClusterIP") => errors.required(at, ""),
+        None | Some("Cluster" | "Local") => {}
+        Some(policy) => errors.not_supported(at, policy, &["Cluster", "Local"]),
     }
 }

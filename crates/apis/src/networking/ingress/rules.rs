@@ -18,8 +18,8 @@ const NOT_AN_ADDRESS: &str = "must be a DNS name, not an IP address";
 /// Upstream: pkg/apis/networking/validation/validation.go, IngressValidationOptions (v1.36.4).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tolerance {
-    pub(super) secret_names: bool,
-    pub(super) wildcard_rules: bool,
+    pub secret_names: bool,
+    pub wildcard_rules: bool,
     /// Names of services may begin with a digit.
     pub service_names: bool,
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use keelson_object::selector::{name_rules, validate_label_selector, validate_label_selector_keys};
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-use crate::shared::addresses;
+use crate::shared::addresses::{self, Strictness};
 use crate::shared::go_form::as_json;
 use crate::shared::read::{NOTHING, sub, text};
 
@@ -122,7 +122,7 @@ impl<'o> Rules<'o> {
     }
 
     fn check_range(&self, range: &str, at: &Path<'_>, errors: &mut FieldErrors) {
-        let problem = addresses::range_problem(range);
+        let problem = addresses::range_problem(range, Strictness::Strict);
         let tolerated =
             self.ranges.contains(range) || !self.strict && addresses::range_family(range).is_some();
         if let Some(problem) = problem.filter(|_| !tolerated) {

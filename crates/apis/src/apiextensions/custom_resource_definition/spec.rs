@@ -1,0 +1,299 @@
+//! The spec of a definition.
+//!
+//! Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+//! validateCustomResourceDefinitionSpec (v1.36.4).
+
+use std::collections::HashSet;
+
+use keelson_object::selector::name_rules::{dns1035_label, dns1123_subdomain};
+use keelson_object::{FieldErrors, Map, Object, Path, Value};
+
+use super::definition::{Definition, has_status, is_established, schema_of};
+use super::names::{self, check_joined};
+use super::schema::open_api::{Strictness, Surroundings, has_unknown_type};
+use super::schema::{Schema, defaults, extensions, form, open_api, structural};
+use super::{conversion, version_form, versions};
+
+const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
+
+/// Checks the spec of `object`, which replaces `old`.
+pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+    let definition = Definition::of(object);
+    let before = old.map(Definition::of);
+    let at = Path::root("spec");
+    let check = Check { definition: &definition, old: before.as_ref(), strict: strictness(before.as_ref()) };
+    check.head(&at, errors);
+    check.each_version(&at, errors);
+    check.all_versions(&at, errors);
+    check.names(&at.key("names"), errors);
+    check.common(&at, errors);
+    let old_conversion = before.as_ref().and_then(|it| it.spec.map("conversion"));
+    conversion::check(&definition, old_conversion, errors);
+    if let (Some(old), Some(before)) = (old, &before) {
+        check_unchanged(definition.spec, before.spec, is_established(old), errors);
+    }
+}
+
+/// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+/// validateCustomResourceDefinitionSpecUpdate (v1.36.4).
+fn check_unchanged(new: &Map, old: &Map, is_served: bool, errors: &mut FieldErrors) {
+    let fields = [("scope", is_served), ("names.kind", is_served), ("group", true), ("names.plural", true)];
+    let at = Path::root("spec");
+    for (field, _) in fields.into_iter().filter(|(_, counts)| *counts) {
+        let text = |spec| Map::at(spec, field).and_then(Value::as_str).unwrap_or_default();
+        if text(new) != text(old) {
+            errors.invalid(&at.key(field), text(new), "field is immutable");
+        }
+    }
+}
+
+/// What an old definition does wrong, a new one may, too.
+fn strictness(old: Option<&Definition<'_>>) -> Strictness {
+    let lacks_keys = |schema: Schema<'_>| {
+        let mut errors = FieldErrors::default();
+        extensions::check_keys_are_there(schema, &Path::empty(), &mut errors);
+        !errors.is_empty()
+    };
+    Strictness {
+        types: !old.is_some_and(|it| it.has(&has_unknown_type)),
+        atomic_sets: !old.is_some_and(|it| it.has(&|schema| extensions::not_atomic(schema).is_some())),
+        map_keys: !old.is_some_and(|it| it.has(&lacks_keys)),
+    }
+}
+
+struct Check<'c, 'o> {
+    definition: &'c Definition<'o>,
+    old: Option<&'c Definition<'o>>,
+    strict: Strictness,
+}
+
+impl Check<'_, '_> {
+    /// Group, scope, and whether there are schemas.
+    fn head(&self, at: &Path<'_>, errors: &mut FieldErrors) {
+        let spec = self.definition.spec;
+        let field = |name| spec.str(name).unwrap_or_default();
+        let (group, group_at) = (field("group"), at.key("group"));
+        let problems = dns1123_subdomain(group);
+        if group.is_empty() {
+            errors.required(&group_at, "");
+        } else if !problems.is_empty() {
+            check_joined(group, problems, &group_at, errors);
+        } else if !group.contains('.') {
+            errors.invalid(&group_at, group, "should be a domain with at least one dot");
+        }
+        match field("scope") {
+            "" => errors.required(&at.key("scope"), ""),
+            scope if SCOPES.contains(&scope) => {}
+            scope => errors.not_supported(&at.key("scope"), scope, &SCOPES),
+        }
+        let had_all = self.old.is_none_or(|old| old.versions.iter().all(|it| schema_of(it).is_some()));
+        let versions_at = at.key("versions");
+        for (index, version) in self.definition.versions.iter().enumerate() {
+            let at = versions_at.index(index);
+            let at = at.key("schema.openAPIV3Schema");
+            if schema_of(version).is_some() {
+                continue;
+            }
+            if had_all {
+                errors.required(&at, "");
+            } else if !self.definition.keeps_unknown_fields() && version.bool("served") == Some(true) {
+                errors.required(&at, "because otherwise all fields are pruned");
+            }
+        }
+        if self.definition.keeps_unknown_fields() && self.definition.has(&|it| it.default().is_some()) {
+            let detail = "must be false in order to use defaults in the schema";
+            errors.invalid(&at.key("preserveUnknownFields"), true, detail);
+        }
+    }
+
+    fn each_version(&self, at: &Path<'_>, errors: &mut FieldErrors) {
+        let above = &self.definition.above;
+        let versions_at = at.key("versions");
+        for (index, version) in self.definition.versions.iter().enumerate() {
+            let at = versions_at.index(index);
+            let name = version.str("name").unwrap_or_default();
+            check_joined(name, dns1035_label(name), &at.key("name"), errors);
+            versions::check_deprecation(version, &at, errors);
+            if !above.schema {
+                self.schema(version, has_status(version), &at.key("schema"), errors);
+            }
+            if !above.subresources {
+                versions::check_subresources(version.map("subresources"), &at.key("subresources"), errors);
+            }
+            if !above.columns {
+                versions::check_columns(version, &at, errors);
+            }
+            if !above.selectable
+                && let Some(fields) = version.get("selectableFields").filter(|it| !it.is_empty())
+            {
+                let at = at.key("selectableFields");
+                match schema_of(version).filter(|_| !above.schema) {
+                    Some(schema) => {
+                        let old = self.old_selectable(name);
+                        versions::check_selectable(fields, schema, old, &at, errors);
+                    }
+                    None => {
+                        let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+                        errors.invalid(&at, "", detail);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What versions must be together.
+    fn all_versions(&self, at: &Path<'_>, errors: &mut FieldErrors) {
+        let versions = &self.definition.versions;
+        let shown = || version_form::shown(self.definition);
+        let mut names = HashSet::new();
+        if !versions.iter().all(|it| names.insert(it.str("name"))) {
+            errors.invalid_as(&at.key("versions"), shown(), "must contain unique version names");
+        }
+        if versions.iter().filter(|it| it.bool("storage") == Some(true)).count() != 1 {
+            let detail = "must have exactly one version marked as storage version";
+            errors.invalid_as(&at.key("versions"), shown(), detail);
+        }
+        let first = versions.first().and_then(|it| it.str("name")).unwrap_or_default();
+        if !first.is_empty() {
+            check_joined(first, dns1035_label(first), &at.key("version"), errors);
+        }
+    }
+
+    fn names(&self, at: &Path<'_>, errors: &mut FieldErrors) {
+        let nothing = Map::new();
+        let names = self.definition.spec.map("names").unwrap_or(&nothing);
+        for field in ["plural", "singular", "kind", "listKind"] {
+            if names.str(field).is_none_or(str::is_empty) {
+                errors.required(&at.key(field), "");
+            }
+        }
+        names::check(names, at, errors);
+    }
+
+    /// What all versions say alike.
+    fn common(&self, at: &Path<'_>, errors: &mut FieldErrors) {
+        let definition = self.definition;
+        let Some(first) = definition.versions.first() else { return };
+        let above = &definition.above;
+        if above.schema {
+            let has_status = definition.versions.iter().any(|it| has_status(it));
+            self.schema(first, has_status, &at.key("validation"), errors);
+        }
+        if above.subresources {
+            let subresources = definition.common("subresources");
+            versions::check_subresources(subresources, &at.key("subresources"), errors);
+        }
+        if above.columns {
+            versions::check_columns(first, at, errors);
+        }
+        if above.selectable
+            && let Some(fields) = definition.first("selectableFields")
+        {
+            let at = at.key("selectableFields");
+            match schema_of(first).filter(|_| above.schema) {
+                Some(schema) => {
+                    let old = self.old.and_then(|old| old.first("selectableFields"));
+                    versions::check_selectable(fields, schema, old, &at, errors);
+                }
+                None => errors.invalid(&at, "", "may only be set when validations.schema is included"),
+            }
+        }
+    }
+
+    fn old_selectable(&self, name: &str) -> Option<&Value> {
+        let version = self.old?.versions.iter().find(|it| it.str("name") == Some(name))?;
+        version.get("selectableFields")
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+    /// validateCustomResourceDefinitionValidation (v1.36.4).
+    fn schema(&self, version: &Map, has_status: bool, at: &Path<'_>, errors: &mut FieldErrors) {
+        let Some(schema) = schema_of(version) else { return };
+        let at = at.key("openAPIV3Schema");
+        let before = errors.iter().len();
+        if has_status {
+            check_root(schema, &at, errors);
+        }
+        if schema.is("nullable") {
+            errors.forbidden(&at.key("nullable"), "nullable cannot be true at the root");
+        }
+        let unreadable = structural::unreadable(schema);
+        if self.must_be_structural() && unreadable.is_none() {
+            let before = errors.iter().len();
+            structural::check(schema, &at, errors);
+            if errors.iter().len() == before {
+                defaults::check(schema, &at, errors);
+            }
+        }
+        open_api::check(schema, Surroundings::root(self.strict), &at, errors);
+        if let Some(problem) = unreadable
+            && errors.iter().len() == before
+        {
+            errors.invalid(&at, "", problem);
+        }
+    }
+
+    /// Definitions of old keep what they cannot describe.
+    fn must_be_structural(&self) -> bool {
+        if !self.definition.keeps_unknown_fields() {
+            return true;
+        }
+        let is_loose = |schema: Schema<'_>| {
+            let mut errors = FieldErrors::default();
+            structural::check(schema, &Path::empty(), &mut errors);
+            structural::unreadable(schema).is_some() || !errors.is_empty()
+        };
+        let has_extension =
+            |schema: Schema<'_>| schema.0.iter().any(|(key, _)| key.starts_with("x-kubernetes-"));
+        !self.old.is_some_and(|old| old.schemas().any(is_loose))
+            || self.definition.has(&|it| it.default().is_some() || has_extension(it))
+    }
+}
+
+/// The fields of a schema that may stand at its root when the status is written apart, as upstream calls them.
+const ROOT_FIELDS: [(&str, &str); 22] = [
+    ("Description", "description"),
+    ("Type", "type"),
+    ("Format", "format"),
+    ("Title", "title"),
+    ("Maximum", "maximum"),
+    ("ExclusiveMaximum", "exclusiveMaximum"),
+    ("Minimum", "minimum"),
+    ("ExclusiveMinimum", "exclusiveMinimum"),
+    ("MaxLength", "maxLength"),
+    ("MinLength", "minLength"),
+    ("Pattern", "pattern"),
+    ("MaxItems", "maxItems"),
+    ("MinItems", "minItems"),
+    ("UniqueItems", "uniqueItems"),
+    ("MultipleOf", "multipleOf"),
+    ("Required", "required"),
+    ("Items", "items"),
+    ("Properties", "properties"),
+    ("ExternalDocs", "externalDocs"),
+    ("Example", "example"),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields"),
+    ("XValidations", "x-kubernetes-validations"),
+];
+
+fn check_root(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+    let kind = schema.kind();
+    // Upstream looks at field after field and stops at the first that is wrong; these come before the type.
+    let is_odd = |key: &str| !ROOT_FIELDS.iter().any(|(_, field)| *field == key);
+    let odd = |early: bool| {
+        let is_early = |key: &str| matches!(key, "id" | "$schema" | "$ref");
+        let said = |key: &str| schema.said(key).is_some_and(|it| !it.is_empty());
+        schema.0.iter().any(|(key, _)| is_odd(key) && is_early(key) == early && said(key))
+    };
+    if !odd(true) && !kind.is_empty() && kind != "object" {
+        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+        errors.invalid(&at.key("type"), kind, detail);
+    } else if odd(true) || odd(false) {
+        let names: Vec<&str> = ROOT_FIELDS.iter().map(|(name, _)| *name).collect();
+        let detail = format!(
+            "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
+            names.join(" ")
+        );
+        errors.invalid_as(at, form::shown(schema), detail);
+    }
+}

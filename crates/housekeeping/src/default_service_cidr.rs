@@ -1,0 +1,84 @@
+//! The ServiceCIDR `kubernetes`: the ranges that the operator wants. Made when it is missing, never made smaller.
+//!
+//! Upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go (v1.36.4).
+
+use std::time::Duration;
+
+use keelson_object::{Map, Object, Value};
+use keelson_registry::options::Part;
+use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, operation};
+use keelson_stdx::clock::Clock;
+
+/// Its name.
+pub const NAME: &str = "kubernetes";
+
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Keeps it there for as long as it is polled.
+pub async fn run(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) {
+    loop {
+        clock.sleep(INTERVAL).await;
+        if let Err(error) = ensure(catalog, clock, cidrs).await {
+            tracing::warn!(%error, "the default ServiceCIDR could not be kept");
+        }
+    }
+}
+
+/// Makes it if it is missing, adds a second family if one was added, and says that it is ready.
+pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) -> Result<()> {
+    let mut context = crate::context(catalog, clock);
+    context.field_manager = "kubernetes-service-cidr-controller".into();
+    let live = context.reach("networking.k8s.io", "servicecidrs")?;
+    let there = live.cache()?.fresh().await?.get("", NAME).map(|it| live.thaw(it)).transpose()?;
+    let Some(there) = there else {
+        let mut object = crate::new_object(live, "", NAME);
+        object.fields.map_mut("spec").set("cidrs", values(cidrs));
+        return match operation::create(live, &context, "", object).await {
+            Ok(_) | Err(Error::AlreadyExists { .. }) => set_ready(live, &context).await,
+            Err(error) => Err(error),
+        };
+    };
+    let spec = there.fields.map("spec");
+    let have: Vec<&str> =
+        spec.into_iter().flat_map(|it| it.list("cidrs")).filter_map(Value::as_str).collect();
+    if have.len() == 1 && cidrs.len() == 2 && have[0] == cidrs[0] {
+        let grow = |old: &Object| {
+            let mut object = old.clone();
+            object.fields.map_mut("spec").set("cidrs", values(cidrs));
+            Ok(object)
+        };
+        operation::patch(live, &context, &Place::new("", NAME), Part::Main, grow).await?;
+    } else if have != cidrs {
+        tracing::debug!(?have, want = ?cidrs, "the default ServiceCIDR is not what the operator wants");
+    } else if !there.meta.is_being_deleted() && ready(&there).is_none() {
+        set_ready(live, &context).await?;
+    }
+    Ok(())
+}
+
+fn values(cidrs: &[String]) -> Vec<Value> {
+    cidrs.iter().map(|it| Value::from(it.as_str())).collect()
+}
+
+/// What somebody says of it, if anybody knows.
+fn ready(object: &Object) -> Option<&Map> {
+    let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
+    let mut ready = conditions.filter(|it| it.str("type") == Some("Ready"));
+    ready.find(|it| it.str("status") != Some("Unknown"))
+}
+
+async fn set_ready(live: &Live, context: &Context) -> Result<()> {
+    let now = context.now().to_string();
+    let say = |old: &Object| {
+        let mut condition = Map::new();
+        condition.set("type", "Ready");
+        condition.set("status", "True");
+        condition.set("lastTransitionTime", now.as_str());
+        condition.set("reason", "");
+        condition.set("message", "Kubernetes default Service CIDR is ready");
+        let mut object = old.clone();
+        object.fields.map_mut("status").set("conditions", vec![Value::Map(condition)]);
+        Ok(object)
+    };
+    operation::patch(live, context, &Place::new("", NAME), Part::Status, say).await.map(|_| ())
+}

@@ -1,0 +1,95 @@
+//! Compares the node ports that are taken with those that services have.
+//!
+//! A port that a service has is taken. One that nobody has may belong to a service that is just being written: only
+//! what is still nobody's after several looks goes back.
+//!
+//! Upstream: pkg/registry/core/service/portallocator/controller/repair.go (v1.36.4).
+
+use std::collections::{BTreeSet, HashMap};
+
+use keelson_apis::services::{NodePorts, PortSet, Stored, port_numbers};
+use keelson_registry::{CatalogHandle, Live, Result};
+use keelson_stdx::clock::Clock;
+
+use crate::services::REPAIR_INTERVAL;
+
+/// After how many looks a port without an owner goes back.
+const LOOKS: u32 = 3;
+
+/// The repair of node ports.
+pub struct NodePortRepair {
+    ports: NodePorts,
+    /// Ports without an owner, and how many more looks they have.
+    lost: HashMap<i64, u32>,
+}
+
+impl NodePortRepair {
+    /// Looks after `ports`.
+    pub fn new(ports: NodePorts) -> NodePortRepair {
+        NodePortRepair { ports, lost: HashMap::new() }
+    }
+
+    /// Repairs now and then, for as long as it is polled.
+    pub async fn run(&mut self, catalog: &CatalogHandle, clock: &Clock) {
+        loop {
+            clock.sleep(REPAIR_INTERVAL).await;
+            if let Err(error) = self.repair(catalog).await {
+                tracing::warn!(%error, "node ports could not be repaired");
+            }
+        }
+    }
+
+    /// Repairs once.
+    pub async fn repair(&mut self, catalog: &CatalogHandle) -> Result<()> {
+        let Some(services) = catalog.load().live("", "services").cloned() else { return Ok(()) };
+        let owned = owned(&services).await?;
+        let range = self.ports.range();
+        let lost = &mut self.lost;
+        let before = lost.clone();
+        self.ports
+            .rebuild(|stored| {
+                *lost = before.clone();
+                let mut rebuilt = PortSet::new(range);
+                for port in &owned {
+                    lost.remove(port);
+                    if let Err(refusal) = rebuilt.take(*port) {
+                        tracing::warn!(port, %refusal, "a service has a node port that it should not have");
+                    }
+                }
+                keep_lost(&mut rebuilt, stored.as_ref(), lost);
+                rebuilt
+            })
+            .await
+    }
+}
+
+/// Ports that are taken but nobody's stay taken for some more looks.
+fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<i64, u32>) {
+    for port in stored.into_iter().flat_map(|it| it.ports.iter()) {
+        if rebuilt.has(port) {
+            continue;
+        }
+        let looks = lost.entry(port).or_insert(LOOKS);
+        if *looks == 0 {
+            tracing::warn!(port, "a node port without an owner is given back");
+            lost.remove(&port);
+            continue;
+        }
+        *looks -= 1;
+        if rebuilt.take(port).is_err() {
+            tracing::warn!(port, "a node port without an owner is outside of the range");
+        }
+    }
+}
+
+/// The node ports of all services.
+async fn owned(services: &Live) -> Result<BTreeSet<i64>> {
+    let snapshot = services.cache()?.fresh().await?;
+    let mut owned = BTreeSet::new();
+    for (_, frozen) in snapshot.iter() {
+        if let Some(spec) = services.thaw(frozen)?.fields.map("spec") {
+            owned.extend(port_numbers(spec));
+        }
+    }
+    Ok(owned)
+}
