@@ -35,6 +35,14 @@ fn node_selector(object: &Object) -> Cell {
 }
 
 impl Strategy for DaemonSet {
+    /// Upstream: pkg/registry/apps/daemonset/strategy.go, WarningsOnCreate and WarningsOnUpdate (v1.36.4).
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        if old.is_some_and(|old| old.fields.at("spec.template") == object.fields.at("spec.template")) {
+            return Vec::new();
+        }
+        pod_template::warnings::of_template_in(object, old, "spec.template")
+    }
+
     /// Upstream: pkg/apis/apps/v1/defaults.go, SetDefaults_DaemonSet (v1.36.4).
     fn default(&self, object: &mut Object) {
         let spec = object.fields.map_mut("spec");

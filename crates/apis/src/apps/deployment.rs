@@ -93,8 +93,10 @@ impl Strategy for Deployment {
         self.off.drop_new(&mut object.fields, Some(&old.fields));
     }
 
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
-        name_warning::on_create(object)
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let mut warnings = name_warning::on_create(object);
+        warnings.extend(pod_template::warnings::of_template_in(object, old, "spec.template"));
+        warnings
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {

@@ -2,7 +2,7 @@
 
 mod rules;
 
-use keelson_object::{Cell, FieldErrors, Map, Object};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::catalog::Settings;
@@ -11,7 +11,7 @@ use crate::shared::edit::{fill, part, parts};
 use crate::shared::gated::{Feature, Off};
 use crate::shared::pod_template::{self, Gates};
 use crate::shared::read::sub;
-use crate::shared::{claim, spec_and_status, workload_columns, workload_rules};
+use crate::shared::{claim, claim_rules, spec_and_status, workload_columns, workload_rules};
 use rules::Tolerance;
 
 pub(crate) struct StatefulSet {
@@ -68,12 +68,21 @@ impl Strategy for StatefulSet {
         spec_and_status::prepare_update(object, old);
     }
 
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
-        if number(object, "spec.revisionHistoryLimit") >= 0 {
-            return Vec::new();
+    /// Upstream: pkg/registry/apps/statefulset/strategy.go, WarningsOnCreate and WarningsOnUpdate (v1.36.4).
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let mut warnings = pod_template::warnings::of_template_in(object, old, "spec.template");
+        let list_at = Path::root("spec.volumeClaimTemplates");
+        for (position, claim) in sub(&object.fields, "spec").maps("volumeClaimTemplates").enumerate() {
+            let at = list_at.index(position);
+            // The places are upstream's.
+            let at = if old.is_some() { at.key("Spec") } else { at };
+            warnings.extend(claim_rules::warnings(sub(claim, "spec"), &at));
         }
-        let text = "a negative value retains all historical revisions; a value >= 0 is recommended";
-        vec![format!("spec.revisionHistoryLimit: {text}")]
+        if number(object, "spec.revisionHistoryLimit") < 0 {
+            let text = "a negative value retains all historical revisions; a value >= 0 is recommended";
+            warnings.push(format!("spec.revisionHistoryLimit: {text}"));
+        }
+        warnings
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {

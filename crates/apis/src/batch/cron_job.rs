@@ -11,7 +11,7 @@ use keelson_registry::{Column, Context, Strategy};
 use super::job;
 use crate::shared::cells::{boolean, text};
 use crate::shared::edit::{fill, part};
-use crate::shared::pod_template::Gates;
+use crate::shared::pod_template::{self, Gates};
 use crate::shared::read::{NOTHING, sub};
 use crate::shared::{name_warning, spec_and_status, workload_columns};
 
@@ -103,10 +103,14 @@ impl Strategy for CronJob {
         rules::check(sub(&object.fields, "spec"), Some(sub(&old.fields, "spec")), &self.0, errors);
     }
 
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = name_warning::on_create(object);
         let spec = object.fields.at("spec.jobTemplate.spec").and_then(Value::as_map);
-        warnings.extend(spec.and_then(|spec: &Map| job::too_many_indexes(spec, "spec.jobTemplate.spec")));
+        if old.is_none_or(|old| old.meta.generation != object.meta.generation) {
+            warnings.extend(spec.and_then(|spec: &Map| job::too_many_indexes(spec, "spec.jobTemplate.spec")));
+        }
+        let template = "spec.jobTemplate.spec.template";
+        warnings.extend(pod_template::warnings::of_template_in(object, old, template));
         // Upstream says so when an object is changed, not when it is new.
         if !object.meta.resource_version.is_empty() && text(object, "spec.schedule").contains("TZ") {
             warnings.push(ZONE_IN_SCHEDULE.to_owned());

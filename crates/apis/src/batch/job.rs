@@ -142,9 +142,12 @@ impl Strategy for Job {
         options.propagation.is_none().then_some(PODS_STAY)
     }
 
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = name_warning::on_create(object);
-        warnings.extend(object.fields.map("spec").and_then(|spec| too_many_indexes(spec, "spec")));
+        if old.is_none_or(|old| old.meta.generation != object.meta.generation) {
+            warnings.extend(object.fields.map("spec").and_then(|spec| too_many_indexes(spec, "spec")));
+        }
+        warnings.extend(pod_template::warnings::of_template_in(object, old, "spec.template"));
         warnings
     }
 }

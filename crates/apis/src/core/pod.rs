@@ -29,7 +29,7 @@ use keelson_registry::{Context, Resource, Strategy, Subresource};
 
 use self::conditions::Condition;
 use crate::shared::edit::fill;
-use crate::shared::pod_template::{GRACE_SECONDS, Gates};
+use crate::shared::pod_template::{self, GRACE_SECONDS, Gates};
 
 /// Pods, as far as features are on.
 pub(crate) struct Pod(pub(crate) Gates);
@@ -152,6 +152,11 @@ impl Strategy for Pod {
         errors: &mut FieldErrors,
     ) {
         parts::check(part, object, old, (&self.0.pod_rules(Some(old)), errors));
+    }
+
+    /// A change is told nothing: upstream warns of new pods only.
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        if old.is_some() { Vec::new() } else { pod_template::warnings::of_pod(object) }
     }
 
     /// Upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete (v1.36.4).

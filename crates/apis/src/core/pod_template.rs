@@ -33,6 +33,10 @@ impl Strategy for PodTemplate {
         pod_template::default(object.fields.map_mut("template"));
     }
 
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        pod_template::warnings::of_template_in(object, old, "template")
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         generation::begin(object);
         if let Some(spec) = part(&mut object.fields, "template").and_then(|it| part(it, "spec")) {

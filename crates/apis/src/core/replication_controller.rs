@@ -68,8 +68,12 @@ impl Strategy for ReplicationController {
         Propagation::Orphan
     }
 
-    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
-        name_warning::on_create(object)
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let mut warnings = name_warning::on_create(object);
+        // Upstream tells of what was there before.
+        let (told, other) = old.map_or((object, None), |old| (old, Some(object)));
+        warnings.extend(pod_template::warnings::of_template_in(told, other, "spec.template"));
+        warnings
     }
 
     /// Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec (v1.36.4).
