@@ -193,7 +193,16 @@ pub(super) fn check_unique(items: &[Value], at: &Path<'_>, errors: &mut FieldErr
     for (position, item) in items.iter().enumerate() {
         let name = item.as_map().and_then(|it| it.str("name")).unwrap_or_default();
         if !names.insert(name) {
-            errors.duplicate(&at.index(position), item);
+            errors.duplicate(&at.index(position), &shown(item));
         }
     }
+}
+
+/// Constraints are told of templates of groups even if there are none.
+fn shown(item: &Value) -> Value {
+    const FIRST: [&str; 3] = ["name", "schedulingPolicy", "schedulingConstraints"];
+    let Some(map) = item.as_map().filter(|it| it.contains("schedulingPolicy")) else { return item.clone() };
+    let first = FIRST.iter().map(|field| ((*field).into(), map.get(field).cloned().unwrap_or_default()));
+    let rest = map.iter().filter(|(key, _)| !FIRST.contains(&key.as_str()));
+    Value::Map(first.chain(rest.map(|(key, value)| (key.clone(), value.clone()))).collect())
 }
