@@ -15,6 +15,7 @@ pub(crate) mod gated;
 pub(crate) mod go_form;
 pub(crate) mod go_number;
 pub(crate) mod immutable;
+pub(crate) mod lookup;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
 pub(crate) mod node_selector;

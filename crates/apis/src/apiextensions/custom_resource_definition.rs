@@ -6,6 +6,7 @@ mod definition;
 mod names;
 mod schema;
 mod spec;
+mod version_form;
 mod versions;
 
 use std::collections::HashMap;

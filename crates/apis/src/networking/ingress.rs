@@ -2,13 +2,13 @@
 
 mod rules;
 
-use keelson_object::{Cell, FieldErrors, Object, Path, Value};
+use keelson_object::{Cell, FieldErrors, Object, Path};
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
 use crate::shared::addresses::{self, address_warning};
 use crate::shared::read::sub;
-use crate::shared::{cells, spec_and_status, status};
+use crate::shared::{cells, spec_and_status};
 use rules::Tolerance;
 
 /// What named the class before there was a field for it.
@@ -66,18 +66,12 @@ fn ports(object: &Object) -> Cell {
 }
 
 impl Strategy for Ingress {
-    fn prepare_create(&self, context: &Context, object: &mut Object) {
+    fn prepare_create(&self, _: &Context, object: &mut Object) {
         spec_and_status::prepare_create(object);
-        warn_of_annotation(context, object);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         spec_and_status::prepare_update(object, old);
-    }
-
-    fn prepare_status_update(&self, context: &Context, object: &mut Object, old: &Object) {
-        status::take(object, old);
-        warn_of_addresses(context, object);
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
@@ -94,6 +88,22 @@ impl Strategy for Ingress {
             if self.strict_addresses { addresses::strict_problem } else { addresses::sloppy_problem };
         rules::check_status(object, old, problem, errors);
     }
+
+    /// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnCreate (v1.36.4).
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let is_named = sub(&object.fields, "spec").str("ingressClassName").is_some();
+        if old.is_some() || is_named || object.meta.annotations.get(CLASS).is_none() {
+            return Vec::new();
+        }
+        vec![format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead")]
+    }
+
+    /// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnUpdate of the status (v1.36.4).
+    fn status_warnings(&self, object: &Object) -> Vec<String> {
+        let at = Path::root("status.loadBalancer.ingress");
+        let points = sub(sub(&object.fields, "status"), "loadBalancer").maps("ingress").enumerate();
+        points.filter_map(|(i, point)| address_warning(&at.index(i), point.str("ip")?)).collect()
+    }
 }
 
 impl Ingress {
@@ -106,36 +116,14 @@ impl Ingress {
     }
 }
 
-/// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnUpdate of the status (v1.36.4).
-fn warn_of_addresses(context: &Context, object: &Object) {
-    let balancer = object.fields.at("status.loadBalancer").and_then(Value::as_map);
-    for (position, point) in balancer.into_iter().flat_map(|it| it.maps("ingress")).enumerate() {
-        let at = Path::root("status.loadBalancer.ingress");
-        let at = at.index(position);
-        point.str("ip").and_then(|it| address_warning(&at, it)).into_iter().for_each(|it| context.warn(it));
-    }
-}
-
-/// Only who makes an ingress is told, so that this is no matter of `Strategy::warnings`.
-///
-/// Upstream: pkg/registry/networking/ingress/strategy.go, WarningsOnCreate (v1.36.4).
-fn warn_of_annotation(context: &Context, object: &Object) {
-    let is_named = object.fields.at("spec.ingressClassName").is_some_and(|it| !it.is_null());
-    if !is_named && object.meta.annotations.get(CLASS).is_some() {
-        context
-            .warn(format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use keelson_object::Cell;
-    use keelson_registry::Strategy;
 
     use super::{Ingress, class, hosts, ports};
     use crate::catalog::Settings;
     use crate::shared::cells::load_balancers;
-    use crate::shared::testing::{context, decoded};
+    use crate::shared::testing::decoded;
 
     const KIND: &str = "networking.k8s.io/v1 Ingress";
 
@@ -161,37 +149,5 @@ mod tests {
             r#"{"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example"}, {"ip": "192.0.2.1"}]}}}"#,
             ["<none>", "*", "192.0.2.1,lb.example", "80"],
         );
-    }
-
-    #[test]
-    fn who_names_the_class_in_the_old_way_is_told() {
-        let check = |spec: &str, expected: usize| {
-            let text = format!(
-                r#"{{"metadata": {{"annotations": {{"kubernetes.io/ingress.class": "n"}}}}, "spec": {spec}}}"#
-            );
-            let context = context();
-            Ingress::new(&Settings::default())
-                .prepare_create(&context, &mut decoded(&Ingress::new(&Settings::default()), KIND, &text));
-            assert_eq!(context.take_warnings().len(), expected, "{spec}");
-        };
-        check("{}", 1);
-        check(r#"{"ingressClassName": "n"}"#, 0);
-    }
-
-    #[test]
-    fn odd_addresses_of_balancers_are_told() {
-        let context = context();
-        let old = decoded(&Ingress::new(&Settings::default()), KIND, "{}");
-        let text = r#"{"spec": {"ingressClassName": "n"},
-            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"ip": "192.0.02.1"}]}}}"#;
-        let mut object = decoded(&Ingress::new(&Settings::default()), KIND, text);
-        Ingress::new(&Settings::default()).prepare_status_update(&context, &mut object, &old);
-        assert_eq!(
-            context.take_warnings(),
-            [
-                r#"status.loadBalancer.ingress[1]: non-standard IP address "192.0.02.1" is invalid: use "192.0.2.1""#
-            ]
-        );
-        assert_eq!(object.fields.get("spec"), old.fields.get("spec"));
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum Form {
     Text,
     /// As it is; `0` if it is not there.
     Number,
+    /// As it is; `false` if it is not there.
+    Truth,
     /// A struct: all of its fields, whether it is there or not.
     Struct(&'static [Field]),
     /// A pointer to a struct.
@@ -64,6 +66,7 @@ pub(crate) fn form(map: &Map, fields: &[Field]) -> Map {
             Form::AsIs => value.cloned().unwrap_or_default(),
             Form::Text => value.cloned().unwrap_or_else(|| Value::from("")),
             Form::Number => value.cloned().unwrap_or(Value::Int(0)),
+            Form::Truth => value.cloned().unwrap_or(Value::Bool(false)),
             Form::Struct(fields) => match value.and_then(Value::as_map) {
                 Some(it) => Value::Map(form(it, fields)),
                 None => Value::Map(form(&Map::new(), fields)),

@@ -4,10 +4,12 @@ pub(super) mod completeness;
 pub(super) mod defaults;
 pub(super) mod extensions;
 pub(super) mod field_path;
+pub(super) mod form;
 pub(super) mod formats;
 pub(super) mod open_api;
 pub(super) mod pattern;
 pub(super) mod structural;
+pub(super) mod value;
 
 use keelson_object::{Map, Value};
 

@@ -11,8 +11,8 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use super::definition::{Definition, has_status, is_established, schema_of};
 use super::names::{self, check_joined};
 use super::schema::open_api::{Strictness, Surroundings, has_unknown_type};
-use super::schema::{Schema, defaults, extensions, open_api, structural};
-use super::{conversion, versions};
+use super::schema::{Schema, defaults, extensions, form, open_api, structural};
+use super::{conversion, version_form, versions};
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -144,14 +144,14 @@ impl Check<'_, '_> {
     /// What versions must be together.
     fn all_versions(&self, at: &Path<'_>, errors: &mut FieldErrors) {
         let versions = &self.definition.versions;
-        let shown = || self.definition.spec.get("versions").cloned().unwrap_or_default();
+        let shown = || version_form::shown(self.definition);
         let mut names = HashSet::new();
         if !versions.iter().all(|it| names.insert(it.str("name"))) {
-            errors.invalid(&at.key("versions"), &shown(), "must contain unique version names");
+            errors.invalid_as(&at.key("versions"), shown(), "must contain unique version names");
         }
         if versions.iter().filter(|it| it.bool("storage") == Some(true)).count() != 1 {
             let detail = "must have exactly one version marked as storage version";
-            errors.invalid(&at.key("versions"), &shown(), detail);
+            errors.invalid_as(&at.key("versions"), shown(), detail);
         }
         let first = versions.first().and_then(|it| it.str("name")).unwrap_or_default();
         if !first.is_empty() {
@@ -294,6 +294,6 @@ fn check_root(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
             names.join(" ")
         );
-        errors.invalid(at, &Value::Map(schema.0.clone()), detail);
+        errors.invalid_as(at, form::shown(schema), detail);
     }
 }

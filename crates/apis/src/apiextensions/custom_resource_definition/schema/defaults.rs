@@ -1,17 +1,19 @@
-//! Defaults have no fields that the schema does not know.
+//! Defaults have no fields that the schema does not know, and are as it wants them.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go (v1.36.4).
 
 use keelson_object::{FieldErrors, Path, Value};
 
-use super::Schema;
+use super::{Schema, value};
 
 /// Checks the defaults in a schema that is structural.
 pub(crate) fn check(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
-    if let Some(default) = schema.default()
-        && has_unknown(default, schema)
-    {
-        errors.invalid(&at.key("default"), default, "must not have unknown fields");
+    if let Some(default) = schema.default() {
+        let at = at.key("default");
+        if has_unknown(default, schema) {
+            errors.invalid(&at, default, "must not have unknown fields");
+        }
+        value::problems(default, schema, &at).into_iter().for_each(|error| errors.push(error));
     }
     if let Some(items) = schema.items() {
         check(items, &at.key("items"), errors);
