@@ -23,6 +23,7 @@ pub(crate) mod pem;
 pub(crate) mod percent;
 pub(crate) mod pod_template;
 pub(crate) mod read;
+pub(crate) mod required;
 pub(crate) mod resource_list;
 pub(crate) mod resource_names;
 pub(crate) mod selector_rules;
