@@ -6,9 +6,8 @@ use std::collections::HashSet;
 
 use keelson_object::field_error::{FieldErrorKind, Shown};
 use keelson_object::{FieldError, Map, Path, Value};
-use regex::Regex;
 
-use super::{Additional, Schema, formats};
+use super::{Additional, Schema, formats, pattern};
 
 /// What is wrong with a value that stands at `at`.
 pub(crate) fn problems(value: &Value, schema: Schema<'_>, at: &Path<'_>) -> Vec<FieldError> {
@@ -206,7 +205,7 @@ fn check_one(value: &Value, schema: Schema<'_>, path: &str, outcome: &mut Outcom
 fn check_text(text: &str, schema: Schema<'_>, path: &str, outcome: &mut Outcome) {
     outcome.matches += 1;
     let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-    let pattern = schema.text("pattern");
+    let wanted = schema.text("pattern");
     if let Some(max) = schema.0.int("maxLength").filter(|max| length() > *max) {
         let unit = if max == 1 { "byte" } else { "bytes" };
         let mut problem = Outcome::default();
@@ -217,8 +216,8 @@ fn check_text(text: &str, schema: Schema<'_>, path: &str, outcome: &mut Outcome)
         }
     } else if let Some(min) = schema.0.int("minLength").filter(|min| length() < *min) {
         outcome.invalid(path, text, &format!("should be at least {min} chars long"));
-    } else if !pattern.is_empty() && Regex::new(pattern).is_ok_and(|it| !it.is_match(text)) {
-        outcome.invalid(path, text, &format!("should match '{pattern}'"));
+    } else if !wanted.is_empty() && pattern::matcher(wanted).is_some_and(|it| !it.is_match(text)) {
+        outcome.invalid(path, text, &format!("should match '{wanted}'"));
     }
     let format = schema.text("format");
     if !formats::is_of(format, text) {
