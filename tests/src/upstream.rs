@@ -15,9 +15,10 @@ use crate::process::Processes;
 
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
-/// The flags with which a server serves every version of every kind.
-pub const EVERYTHING: [&str; 3] = [
+/// The flags with which a server serves every version of every kind, and services of one range.
+pub const EVERYTHING: [&str; 4] = [
     "--allow-privileged=true",
+    "--service-cluster-ip-range=10.96.0.0/16",
     "--runtime-config=api/all=true",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];
@@ -143,7 +144,6 @@ impl Files {
             String::from("--authorization-mode=Node,RBAC"),
             // Nobody makes the service accounts that this plugin wants; we have no admission yet either.
             String::from("--disable-admission-plugins=ServiceAccount"),
-            String::from("--service-cluster-ip-range=10.96.0.0/16"),
             String::from("--service-account-issuer=https://kubernetes.default.svc.cluster.local"),
             file("service-account-key-file", "sa.pub"),
             file("service-account-signing-key-file", "sa.key"),

@@ -83,6 +83,23 @@ async fn a_job_completes_when_its_pods_are_done() {
 }
 
 #[tokio::test]
+async fn a_namespace_goes_when_it_is_empty() {
+    let Some(cluster) = Cluster::for_test("a_namespace_goes_when_it_is_empty").await else { return };
+    cluster.namespace("passing").await;
+    let root = "/api/v1/namespaces/passing";
+    cluster
+        .until("it has an account", &format!("{root}/serviceaccounts"), |it| names(it) == ["default"])
+        .await;
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    cluster.client.post(&format!("{root}/configmaps"), &config).await.expect(201);
+    let deployments = "/apis/apps/v1/namespaces/passing/deployments";
+    cluster.client.post(deployments, &deployment("web", 2)).await.expect(201);
+    cluster.until("pods run", &format!("{deployments}/web"), |it| it["status"]["readyReplicas"] == 2).await;
+    cluster.client.delete(root).await.expect(200);
+    cluster.until("it is gone", root, |it| it["code"] == 404).await;
+}
+
+#[tokio::test]
 async fn what_has_lost_its_owner_is_collected() {
     let Some(cluster) = Cluster::for_test("what_has_lost_its_owner_is_collected").await else { return };
     cluster.namespace("family").await;

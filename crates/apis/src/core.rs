@@ -32,8 +32,8 @@ const SCALE: Scale =
 
 /// The core group, which has no name.
 pub(crate) fn group(settings: &Settings) -> Group {
-    let group = storage(workloads(configuration(Group::new(""), settings), settings));
-    network(cluster(group), settings)
+    let group = storage(workloads(configuration(Group::new(""), settings), settings), settings);
+    network(cluster(group, settings), settings)
 }
 
 /// What pods read, and what is told about them.
@@ -126,7 +126,7 @@ fn workloads(group: Group, settings: &Settings) -> Group {
 }
 
 /// Volumes and limits.
-fn storage(group: Group) -> Group {
+fn storage(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::cluster("PersistentVolume", "persistentvolumes")
@@ -144,7 +144,7 @@ fn storage(group: Group) -> Group {
                 .columns(persistent_volume_claim::columns())
                 .with_status()
                 .returns_deleted()
-                .strategy(persistent_volume_claim::PersistentVolumeClaim),
+                .strategy(persistent_volume_claim::PersistentVolumeClaim::new(settings)),
         )
         .serve(
             Resource::namespaced("LimitRange", "limitranges")
@@ -168,7 +168,7 @@ fn storage(group: Group) -> Group {
 }
 
 /// What belongs to no namespace, and namespaces themselves.
-fn cluster(group: Group) -> Group {
+fn cluster(group: Group, settings: &Settings) -> Group {
     group
         .serve(
             Resource::cluster("Namespace", "namespaces")
@@ -192,7 +192,7 @@ fn cluster(group: Group) -> Group {
                 .selectable(node::unschedulable())
                 .subresource(Subresource::connect("proxy", "v1", "NodeProxyOptions", PROXY))
                 .with_status()
-                .strategy(node::Node),
+                .strategy(node::Node::new(settings)),
         )
 }
 

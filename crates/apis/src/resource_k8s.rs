@@ -10,6 +10,7 @@ mod claim_spec;
 mod claim_template;
 mod device_class;
 mod device_rules;
+mod forms;
 mod pool_request_rules;
 mod pool_status_request;
 mod rules;

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use keelson_apis::services::{
     ClusterAddresses, FAMILY_LABEL, Family, KEEPER, MANAGED_BY, Owner, address_numbers,
 };
-use keelson_object::{Frozen, Map, Object};
+use keelson_object::{Frozen, Map, Object, SmolStr};
 use keelson_registry::operation::Change;
 use keelson_registry::options::{DeleteOptions, InitialEvents, WatchOptions};
 use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, operation};
@@ -109,7 +109,8 @@ async fn check_service(context: &Context, service: &Object) -> Result<()> {
 enum Verdict {
     Good,
     Missing,
-    Wrong,
+    /// It says something else; this is its uid.
+    Wrong(SmolStr),
     /// Another service has the address as well.
     Twice,
 }
@@ -123,7 +124,7 @@ fn verdict(there: &Object, service: &Object, parent: Option<&Object>) -> Verdict
     match parent {
         Some(parent) if is_ours(parent) && is_labelled => Verdict::Good,
         Some(parent) if !is_ours(parent) && address.is_ok_and(|it| has(parent, it)) => Verdict::Twice,
-        _ => Verdict::Wrong,
+        _ => Verdict::Wrong(there.meta.uid.clone()),
     }
 }
 
@@ -149,7 +150,7 @@ async fn repair_address(
             return Ok(());
         }
         Verdict::Missing => {}
-        Verdict::Wrong => cluster.give_back(address).await,
+        Verdict::Wrong(uid) => remove(context, &address.to_string(), uid).await?,
     }
     tracing::warn!(%address, %namespace, %name, "the address of a service was not taken: repaired");
     cluster.record(address, Owner { namespace, name }).await
@@ -157,9 +158,7 @@ async fn repair_address(
 
 /// An address is of a service that has it.
 async fn check_address(context: &Context, address: &Object) -> Result<()> {
-    let (addresses, services) =
-        (context.reach("networking.k8s.io", "ipaddresses")?, context.reach("", "services")?);
-    let owner = parent(address, services).await?;
+    let owner = parent(address, context.reach("", "services")?).await?;
     let number = address.meta.name.parse::<IpAddr>();
     if let (Some(owner), Ok(number)) = (&owner, &number)
         && has(owner, *number)
@@ -172,10 +171,15 @@ async fn check_address(context: &Context, address: &Object) -> Result<()> {
         return Ok(());
     }
     tracing::warn!(address = %address.meta.name, "the address of no service is given back");
+    remove(context, &address.meta.name, address.meta.uid.clone()).await
+}
+
+/// Deletes the object of an address, if it is still this one.
+async fn remove(context: &Context, name: &str, uid: SmolStr) -> Result<()> {
+    let addresses = context.reach("networking.k8s.io", "ipaddresses")?;
     let mut options = DeleteOptions::default();
-    options.preconditions.uid = Some(address.meta.uid.clone());
-    let place = Place::new("", address.meta.name.clone());
-    match operation::delete(addresses, context, &place, &options).await {
+    options.preconditions.uid = Some(uid);
+    match operation::delete(addresses, context, &Place::new("", name), &options).await {
         Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(()),
         Err(error) => Err(error),
     }

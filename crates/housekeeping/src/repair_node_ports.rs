@@ -56,7 +56,7 @@ impl NodePortRepair {
                         tracing::warn!(port, %refusal, "a service has a node port that it should not have");
                     }
                 }
-                keep_lost(&mut rebuilt, stored, lost);
+                keep_lost(&mut rebuilt, stored.as_ref(), lost);
                 rebuilt
             })
             .await
@@ -64,8 +64,8 @@ impl NodePortRepair {
 }
 
 /// Ports that are taken but nobody's stay taken for some more looks.
-fn keep_lost(rebuilt: &mut PortSet, stored: Option<Stored>, lost: &mut HashMap<i64, u32>) {
-    for port in stored.iter().flat_map(|it| it.ports.iter()) {
+fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<i64, u32>) {
+    for port in stored.into_iter().flat_map(|it| it.ports.iter()) {
         if rebuilt.has(port) {
             continue;
         }

@@ -76,6 +76,7 @@ impl Assembly {
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
+            .admission(config.admission.chain())
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
@@ -152,7 +153,8 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 2] = ["CBORServingAndStorage", "OpenAPIEnums"];
+const SERVER_FEATURES: [&str; 4] =
+    ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
 
 /// The built-in groups, as far as the operator wants them.
 fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
@@ -214,7 +216,7 @@ struct Done {
 impl Booted {
     fn check(&self, name: &str, done: fn(&Done) -> &AtomicBool) -> NamedCheck {
         let booted = self.0.clone();
-        NamedCheck::new(&format!("poststarthook/{name}"), move || {
+        NamedCheck::new(format!("poststarthook/{name}"), move || {
             if done(&booted).load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
         })
     }
@@ -281,13 +283,13 @@ fn openapi_settings(config: &Config) -> openapi::Settings {
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
-    settings.features.cbor = cbor(config);
+    settings.features.cbor = offered(config, "CBORServingAndStorage");
     settings
 }
 
-/// Whether CBOR is offered.
-fn cbor(config: &Config) -> Offered {
-    if config.feature_gates.is_on("CBORServingAndStorage") { Offered::Yes } else { Offered::No }
+/// Whether a gate is open.
+fn offered(config: &Config, gate: &str) -> Offered {
+    if config.feature_gates.is_on(gate) { Offered::Yes } else { Offered::No }
 }
 
 fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
@@ -298,7 +300,9 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     let late_clients =
         if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
     Ok(Settings {
-        cbor: cbor(config),
+        cbor: offered(config, "CBORServingAndStorage"),
+        shards: offered(config, "ShardedListAndWatch"),
+        unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

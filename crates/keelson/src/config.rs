@@ -16,6 +16,7 @@ pub use service_range::ServiceRanges;
 
 use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
+use keelson_kube_admission::Selection;
 
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value};
@@ -53,6 +54,8 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Which admission plugins are on.
+    pub admission: Selection,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -255,6 +258,7 @@ impl Config {
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
             allow_privileged: allow_privileged(flags),
+            admission: admission(flags),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -406,6 +410,15 @@ fn node_ports(flags: &Flags) -> PortRange {
     }
 }
 
+fn admission(flags: &Flags) -> Selection {
+    let list = |name| flags.list(name).to_vec();
+    Selection {
+        only: list("admission-control"),
+        enabled: list("enable-admission-plugins"),
+        disabled: list("disable-admission-plugins"),
+    }
+}
+
 fn endpoint_reconciler(flags: &Flags) -> Reconciler {
     match flags.text("endpoint-reconciler-type") {
         "none" => Reconciler::None,
@@ -448,6 +461,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(
+        admission(flags).missing().map(|name| format!("the admission plugin {name} is not there yet")),
+    );
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),
     );

@@ -2,6 +2,7 @@
 //!
 //! Runs when `KEELSON_KUBE_APISERVER` names the binary; otherwise it says so in the file that `KEELSON_SKIP_REPORT` names.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -102,6 +103,31 @@ fn features_have_the_same_defaults() {
     assert!(count > 100, "the oracle's help was not understood");
 }
 
+/// Upstream tells all that is wrong with features at once, in any order.
+#[test]
+fn the_same_features_are_locked_and_need_the_same() {
+    let Some(oracle) = oracle("locked features") else { return };
+    let flags = parse(Face::Standalone, &["--data-dir=x".to_owned()]).expect("flags");
+    let known = Config::new(&flags, &Environment::default()).expect("a config").feature_gates;
+    let group = |name: &str| matches!(name, "AllAlpha" | "AllBeta");
+    let turned: Vec<String> =
+        known.iter().filter(|(name, _)| !group(name)).map(|(name, on)| format!("{name}={}", !on)).collect();
+    let check = |gates: &str, separator: &str, least: usize| {
+        let run = |mut command: Command| -> BTreeSet<String> {
+            let said =
+                command.arg(format!("--feature-gates={gates}")).args(REQUIRED).output().expect("it runs");
+            let said = refusal(&said);
+            let each = said.trim_start_matches("Error: [").trim_end_matches(']').split(separator);
+            each.map(|it| it.trim_start_matches("cannot set feature gate ").to_owned()).collect()
+        };
+        let theirs = run(Command::new(&oracle));
+        assert!(theirs.len() > least, "{theirs:?}");
+        assert_eq!(run(ours()), theirs, "{gates}");
+    };
+    check(&turned.join(","), ", cannot set feature gate ", 60);
+    check("AllAlpha=true,AllBeta=false", "], ", 2);
+}
+
 #[test]
 fn the_version_is_told_in_the_same_words() {
     let Some(oracle) = oracle("version") else { return };
@@ -192,6 +218,7 @@ const REFUSED: &[&str] = &[
     "--feature-gates=other:Foo=true",
     "--feature-gates=CRDValidationRatcheting=false",
     "--feature-gates=GangScheduling=true",
+    "--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false,StorageVersionAPI=true",
     "--feature-gates=AllBeta=false,SELinuxMount=true,NodeDeclaredFeatures=false,ExtendWebSocketsToKubelet=true",
     "--feature-gates=WatchList=true,kube:WatchList=true",
     "--logging-format=xml",

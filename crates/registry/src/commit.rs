@@ -54,7 +54,10 @@ pub(crate) async fn apply<'s>(
 ) -> Result<Outcome> {
     let mut race = Race::begin(live, place).await?;
     loop {
-        let step = decide(race.current())?;
+        let step = match decide(race.current()) {
+            Err(Error::NotFound { .. }) if race.current().is_none() => return Err(live.missing(place).await),
+            step => step?,
+        };
         if let Some(outcome) = race.write(context, step).await? {
             return Ok(outcome);
         }
@@ -64,6 +67,7 @@ pub(crate) async fn apply<'s>(
 /// The race for one place: look at what is there, try to write, and look again if somebody was faster.
 pub(crate) struct Race<'l> {
     live: &'l Live,
+    place: &'l Place,
     key: Key,
     current: Option<Current>,
     attempts: usize,
@@ -71,8 +75,8 @@ pub(crate) struct Race<'l> {
 
 impl<'l> Race<'l> {
     /// Looks at `place` for the first time.
-    pub(crate) async fn begin(live: &'l Live, place: &Place) -> Result<Race<'l>> {
-        Ok(Race { live, key: live.key(place)?, current: read(live, place).await?, attempts: 0 })
+    pub(crate) async fn begin(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
+        Ok(Race { live, place, key: live.key(place)?, current: read(live, place).await?, attempts: 0 })
     }
 
     /// The resource.
@@ -94,6 +98,10 @@ impl<'l> Race<'l> {
                     Some(entry) => Some(thawed(live, live.freeze(&entry.value, entry.modified.get())?)?),
                     None => None,
                 };
+            }
+            Err(Error::Store(StoreError::Exists(_))) if live.unreadable(self.place).await?.is_some() => {
+                let (resource, name) = (live.resource.group_resource(), self.place.name.to_string());
+                return Err(Error::AlreadyExists { resource, name, being_deleted: false });
             }
             Err(Error::Store(StoreError::Exists(_))) => self.current = read_store(live, &self.key).await?,
             done => return done.map(Some),

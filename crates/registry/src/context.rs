@@ -8,6 +8,7 @@ use keelson_object::scalar::Time;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
+use crate::admission::Chain;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::live::Live;
@@ -37,6 +38,8 @@ pub struct Context {
     pub clock: Clock,
     /// Everything that is served, for those who act on other resources, too.
     pub catalog: Option<Arc<Catalog>>,
+    /// Who judges what is written; what the server does by itself is judged by nobody.
+    pub admission: Option<Arc<Chain>>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -50,6 +53,7 @@ impl Context {
             api_version: SmolStr::default(),
             clock,
             catalog: None,
+            admission: None,
             warnings: Mutex::default(),
         }
     }

@@ -96,6 +96,16 @@ pub enum Error {
     /// The work could not be finished in time.
     #[error("timed out")]
     Timeout,
+    /// What is stored cannot be read. Lists and watches leave it out.
+    #[error("the object at {key} cannot be read: {problem}")]
+    Unreadable {
+        /// Where, without the prefix of the store.
+        key: String,
+        /// Since when.
+        revision: u64,
+        /// Why.
+        problem: String,
+    },
     /// Refused by someone who words the answer themselves.
     #[error("rejected")]
     Rejected(Box<Status>),

@@ -5,6 +5,7 @@
 
 #![deny(missing_docs)]
 
+pub mod admission;
 pub mod answer;
 pub mod catalog;
 pub mod column;

@@ -142,6 +142,33 @@ impl Live {
         frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
     }
 
+    /// Why there seems to be nothing at `place`: perhaps what is stored there cannot be read.
+    pub(crate) async fn missing(&self, place: &Place) -> Error {
+        match self.unreadable(place).await {
+            Ok(Some((_, error))) | Err(error) => error,
+            Ok(None) => self.not_found(&place.name),
+        }
+    }
+
+    /// What is stored at `place`, if it cannot be read, and why not.
+    pub(crate) async fn unreadable(&self, place: &Place) -> Result<Option<(Entry, Error)>> {
+        let objects = self.objects()?;
+        // The cache reads everything: where it never failed there is no need to look.
+        if objects.cache.stats().decode_failures == 0 {
+            return Ok(None);
+        }
+        let key = self.key(place)?;
+        let Some(entry) = objects.store.get(&key).await? else { return Ok(None) };
+        let revision = entry.modified.get();
+        let Err(problem) = stored::decode(&entry.value, revision, &self.resource.selectable) else {
+            return Ok(None);
+        };
+        let path = [&*self.resource.storage_path, &*place.namespace, &*place.name];
+        let path = path.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("/");
+        let key = format!("/{}", path.trim_start_matches('/'));
+        Ok(Some((entry, Error::Unreadable { key, revision, problem: problem.to_string() })))
+    }
+
     /// The cells of an object's row in a table of `version`. Those of the stored version are kept with the object.
     pub fn cells(&self, version: &Version, frozen: &Frozen) -> Result<Arc<[Cell]>> {
         let columns = self.resource.columns_of(version);
@@ -186,7 +213,14 @@ impl Live {
         object
     }
 
-    pub(crate) fn not_found(&self, name: &str) -> Error {
+    /// The value of a selectable field, which is kept beside the object: nothing is parsed.
+    pub fn selected<'f>(&self, frozen: &'f Frozen, label: &str) -> Option<&'f str> {
+        let position = self.resource.selectable.iter().position(|it| it.label == label)?;
+        frozen.index().fields.get(position).map(SmolStr::as_str)
+    }
+
+    /// There is no object of this name.
+    pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { resource: self.resource.group_resource(), name: name.to_owned() }
     }
 

@@ -15,7 +15,7 @@ mod watch;
 pub use answer::answer;
 pub use apply::apply;
 pub use create::create;
-pub use delete::{Deleted, delete};
+pub use delete::{Deleted, IGNORE_READ_ERROR, delete, delete_unreadable};
 pub use delete_collection::delete_collection;
 pub use get::get;
 pub use list::{Listing, list};

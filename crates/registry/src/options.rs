@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keelson_object::SmolStr;
-use keelson_object::selector::{field, label};
+use keelson_object::selector::{field, label, shard};
 
 /// How new a read must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Selection {
     pub labels: Option<label::Selector>,
     /// By field; `None` selects all.
     pub fields: Option<field::Selector>,
+    /// By the hash of something that never changes; `None` selects all.
+    pub shard: Option<shard::Selector>,
 }
 
 /// How to list.

@@ -134,11 +134,6 @@ pub trait Strategy: Send + Sync + 'static {
         None
     }
 
-    /// Why an object may never be deleted; `None` if it may.
-    fn forbids_delete(&self, _object: &Object) -> Option<&'static str> {
-        None
-    }
-
     /// Runs when an object that cannot go at once is told to go.
     fn begin_delete(&self, _object: &mut Object) {}
 

@@ -14,7 +14,7 @@ use keelson_registry::options::{
 };
 use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Strategy, Version};
 use keelson_stdx::clock::{Clock, ManualClock};
-use keelson_store::{Layout, MemoryStore};
+use keelson_store::{Expect, Layout, MemoryStore, Store as _, Write};
 
 struct Flower;
 
@@ -37,6 +37,7 @@ impl Strategy for Flower {
 
 struct Garden {
     live: Arc<Live>,
+    store: Arc<MemoryStore>,
     clock: Clock,
     _hand: ManualClock,
 }
@@ -53,9 +54,9 @@ impl Garden {
                 .strategy(Flower),
         );
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
+        let ground = Ground { store: store.clone(), layout: Layout::default(), clock: clock.clone() };
         let live = Live::start(group.resources[0].clone(), &ground).await.expect("an empty store loads");
-        Garden { live, clock, _hand: hand }
+        Garden { live, store, clock, _hand: hand }
     }
 
     fn context(&self) -> Context {
@@ -398,4 +399,39 @@ async fn who_has_written_sees_it_whatever_freshness_is_asked_for() {
         let options = ListOptions { freshness: Freshness::Any, ..ListOptions::default() };
         assert_eq!(garden.names(&options).await.len(), number + 1);
     }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_in_the_way_until_it_is_deleted_as_such() {
+    let garden = Garden::new().await;
+    let place = Place::new("default", "rose");
+    let made = garden.create(flower("rose", 5)).await.unwrap();
+    let refused = operation::delete_unreadable(&garden.live, &place).await;
+    assert!(matches!(refused, Err(Error::Invalid { .. })), "what can be read is not deleted like this");
+
+    let key = Layout::default().resource("flowers").namespaced("default", "rose");
+    let before = garden.store.get(&key).await.unwrap().expect("it is there under this key").modified;
+    assert_eq!(before.get().to_string(), *made.meta.resource_version);
+    let damage = Write::Put { value: "damaged".into(), lives: None };
+    let revision = garden.store.commit(&key, Expect::Unchanged(before), damage).await.unwrap().get();
+
+    let unreadable = |error: Error| match error {
+        Error::Unreadable { key, revision, .. } => format!("{key} {revision}"),
+        other => other.to_string(),
+    };
+    let expected = format!("/flowers/default/rose {revision}");
+    let got = operation::get(&garden.live, &place, Freshness::Latest).await;
+    assert_eq!(got.map_or_else(unreadable, |_| "read".to_owned()), expected);
+    let context = garden.context();
+    let deleted = operation::delete(&garden.live, &context, &place, &DeleteOptions::default()).await;
+    assert_eq!(deleted.map_or_else(unreadable, |_| "deleted".to_owned()), expected);
+    let created = garden.create(flower("rose", 6)).await;
+    assert!(matches!(created, Err(Error::AlreadyExists { .. })), "{created:?}");
+    let listed = operation::list(&garden.live, "default", &ListOptions::default()).await.unwrap();
+    assert_eq!(listed.items.len(), 0, "lists leave it out");
+
+    operation::delete_unreadable(&garden.live, &place).await.unwrap();
+    let got = operation::get(&garden.live, &place, Freshness::Latest).await;
+    assert!(matches!(got, Err(Error::NotFound { .. })));
+    garden.create(flower("rose", 7)).await.unwrap();
 }

@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use keelson_authn::Authenticator;
 use keelson_authz::Authorizer;
 use keelson_registry::CatalogHandle;
+use keelson_registry::admission::Chain;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
@@ -33,6 +34,7 @@ pub struct Server {
     pub(crate) catalog: CatalogHandle,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) admission: Arc<Chain>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) endpoints: Vec<Mounted>,
     pub(crate) health: Health,
@@ -109,6 +111,7 @@ pub struct Builder {
     catalog: Option<CatalogHandle>,
     authenticator: Option<Arc<dyn Authenticator>>,
     authorizer: Option<Arc<dyn Authorizer>>,
+    admission: Chain,
     tls: Option<TlsSettings>,
     endpoints: Vec<Mounted>,
     checks: Vec<NamedCheck>,
@@ -151,6 +154,13 @@ impl Builder {
     #[must_use]
     pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Builder {
         self.authorizer = Some(authorizer);
+        self
+    }
+
+    /// Who judges what is written; nobody unless said otherwise.
+    #[must_use]
+    pub fn admission(mut self, chain: Chain) -> Builder {
+        self.admission = chain;
         self
     }
 
@@ -224,6 +234,7 @@ impl Builder {
         Ok(Arc::new(Server {
             authenticator: self.authenticator.ok_or(BuildError::Missing("an authenticator"))?,
             authorizer: self.authorizer.ok_or(BuildError::Missing("an authorizer"))?,
+            admission: Arc::new(self.admission),
             tls: self.tls.map(Tls::new).transpose()?.map(Arc::new),
             seats: Seats::new(self.settings.max_read_only, self.settings.max_mutating),
             settings: self.settings,

@@ -89,6 +89,7 @@ impl Call<'_> {
         let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
         context.dry_run = dry_run;
         context.catalog = Some(self.facts.server.catalog.load());
+        context.admission = Some(self.facts.server.admission.clone());
         context.field_manager =
             write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
         context.api_version = self.found.version().api_version.clone();

@@ -91,6 +91,11 @@ fn failure(error: Error) -> (Failure, Extra) {
         Error::UnsupportedMediaType(message) => {
             status(with_reason(415, Reason::UnsupportedMediaType, message))
         }
+        Error::NoSuchPatch => {
+            let message = "415: Unsupported Media Type";
+            let response = ServerResponse { code: 415, message, ..ServerResponse::default() };
+            status(Status::generic_server_response(&response))
+        }
         Error::BodyTooLarge { limit } => {
             status(Status::request_entity_too_large(&format!("limit is {limit}")))
         }
@@ -195,6 +200,14 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             "request did not complete within requested timeout - context deadline exceeded",
             0,
         ),
+        RegistryError::Unreadable { key, revision, problem } => {
+            let message = format!(
+                "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: object not \
+                 decodable revision={revision}: {problem}"
+            );
+            error!(%key, %revision, %problem, "a stored object cannot be read");
+            Status::internal_error(&message)
+        }
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),

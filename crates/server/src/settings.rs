@@ -15,6 +15,10 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether CBOR is read and written: the gate `CBORServingAndStorage`.
     pub cbor: Offered,
+    /// Whether a part of a collection can be asked for: the gate `ShardedListAndWatch`.
+    pub shards: Offered,
+    /// Whether objects can be deleted that cannot be read: the gate `AllowUnsafeMalformedObjectDeletion`.
+    pub unreadable_deletion: Offered,
     /// The largest body of a request.
     pub max_body: usize,
     /// How long a request may take that is not long-running; clients may ask for less.
@@ -62,6 +66,8 @@ impl Default for Settings {
         Settings {
             limits: Limits::default(),
             cbor: Offered::default(),
+            shards: Offered::default(),
+            unreadable_deletion: Offered::default(),
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_is_a_mistake() {
         check("a.b[3]", "1", "a.b[3]: there are only 1 items");
-        check("a.b.c", "1", "a.b.c: c is no position");
+        check("a.b.c", "1", "a.b.c: c is no position: invalid digit found in string");
         check("a.d[x/y].q", "1", "a.d[x/y].q: q is below something that has no fields");
         check("a.d[x", "1", "a.d[x has no end of [");
     }

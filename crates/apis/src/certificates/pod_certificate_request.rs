@@ -7,6 +7,8 @@ use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
+use crate::shared::go_form::{Field, Form, shown};
+use crate::shared::immutable::IMMUTABLE;
 use crate::shared::status;
 use decision::Change;
 
@@ -70,7 +72,8 @@ impl Strategy for PodCertificateRequest {
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         let spec = object.fields.get("spec");
         if spec != old.fields.get("spec") {
-            errors.invalid(&Path::root("spec"), spec.unwrap_or(&Value::Null), "field is immutable");
+            let shown = shown(spec.and_then(Value::as_map).unwrap_or(&Map::new()), &SPEC);
+            errors.invalid_as(&Path::root("spec"), shown, IMMUTABLE);
         }
     }
 
@@ -91,6 +94,22 @@ impl Strategy for PodCertificateRequest {
         change.check(errors);
     }
 }
+
+/// The spec as messages show it.
+const SPEC: [Field; 12] = [
+    Field("SignerName", "signerName", Form::Text),
+    Field("PodName", "podName", Form::Text),
+    Field("PodUID", "podUID", Form::Text),
+    Field("ServiceAccountName", "serviceAccountName", Form::Text),
+    Field("ServiceAccountUID", "serviceAccountUID", Form::Text),
+    Field("NodeName", "nodeName", Form::Text),
+    Field("NodeUID", "nodeUID", Form::Text),
+    Field("MaxExpirationSeconds", "maxExpirationSeconds", Form::AsIs),
+    Field("PKIXPublicKey", "pkixPublicKey", Form::AsIs),
+    Field("ProofOfPossession", "proofOfPossession", Form::AsIs),
+    Field("StubPKCS10Request", "stubPKCS10Request", Form::AsIs),
+    Field("UnverifiedUserAnnotations", "unverifiedUserAnnotations", Form::AsIs),
+];
 
 #[cfg(test)]
 mod tests {

@@ -20,9 +20,6 @@ const STANDARD_FINALIZERS: [&str; 3] = [KUBERNETES, "orphan", "foregroundDeletio
 /// Every namespace can be selected by its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Everything else leans on these.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
-
 pub(crate) fn columns() -> [Column; 3] {
     [Column::name(), Column::text("Status", "status.phase"), Column::age()]
 }
@@ -127,11 +124,6 @@ impl Strategy for Namespace {
     fn begin_delete(&self, object: &mut Object) {
         object.meta.deletion_grace_period_seconds = None;
         object.fields.map_mut("status").set("phase", "Terminating");
-    }
-
-    /// Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go (v1.36.4).
-    fn forbids_delete(&self, object: &Object) -> Option<&'static str> {
-        IMMORTAL.contains(&object.meta.name.as_str()).then_some("this namespace may not be deleted")
     }
 }
 

@@ -6,10 +6,22 @@ mod rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, SelectableField, Value};
 use keelson_registry::{Column, Context, Strategy};
 
+use crate::catalog::Settings;
 use crate::shared::edit::part;
+use crate::shared::gated::{Feature, Off};
 use crate::shared::{addresses, resource_list};
 
-pub(crate) struct Node;
+pub(crate) struct Node(Off);
+
+/// Upstream: pkg/registry/core/node/strategy.go, dropDisabledFields (v1.36.4).
+const FEATURES: [Feature; 1] =
+    [Feature { gates: &["NodeDeclaredFeatures"], paths: &["status.declaredFeatures"], signs: &[] }];
+
+impl Node {
+    pub(crate) fn new(settings: &Settings) -> Node {
+        Node(Off::of(settings, &FEATURES))
+    }
+}
 
 /// The prefix of labels that name a role.
 const ROLE: &str = "node-role.kubernetes.io/";
@@ -58,6 +70,7 @@ impl Strategy for Node {
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         remove(object, "spec", "configSource");
         remove(object, "status", "config");
+        self.0.drop_new(&mut object.fields, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
@@ -185,10 +198,11 @@ mod tests {
     use keelson_registry::Strategy as _;
 
     use super::{Node, columns};
+    use crate::catalog::Settings;
     use crate::shared::testing::{cells, context, decoded, text, tree};
 
     fn node(fields: &str) -> Object {
-        decoded(&Node, "v1 Node", fields)
+        decoded(&Node::new(&Settings::default()), "v1 Node", fields)
     }
 
     fn check(fields: &str, path: &str, expected: &str) {
@@ -217,14 +231,14 @@ mod tests {
     fn configuration_sources_are_dropped_unless_they_were_there() {
         let source = r#"{"spec": {"configSource": {}}, "status": {"config": {}, "phase": "Running"}}"#;
         let mut new = node(source);
-        Node.prepare_create(&context(), &mut new);
+        Node::new(&Settings::default()).prepare_create(&context(), &mut new);
         let said =
             |node: &Object| ["spec.configSource", "status.config"].map(|it| node.fields.at(it).is_some());
         assert_eq!(said(&new), [false, false]);
         assert_eq!(new.fields.at("status.phase"), Some(&"Running".into()));
         let mut kept = node(source);
-        Node.prepare_update(&context(), &mut kept, &node(source));
-        Node.prepare_status_update(&context(), &mut kept, &node(source));
+        Node::new(&Settings::default()).prepare_update(&context(), &mut kept, &node(source));
+        Node::new(&Settings::default()).prepare_status_update(&context(), &mut kept, &node(source));
         assert_eq!(kept.fields, node(source).fields);
     }
 

@@ -8,10 +8,14 @@ use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
 use super::persistent_volume::{self, CLASS_ANNOTATION};
+use crate::catalog::Settings;
 use crate::shared::claim_rules::{self, Kept};
 use crate::shared::{claim, resource_list};
 
-pub(crate) struct PersistentVolumeClaim;
+pub(crate) struct PersistentVolumeClaim {
+    /// Whether the content of a volume may come from another namespace.
+    reaches_out: bool,
+}
 
 /// Upstream: pkg/printers/internalversion/printers.go, printPersistentVolumeClaim (v1.36.4).
 pub(crate) fn columns() -> [Column; 9] {
@@ -49,13 +53,13 @@ impl Strategy for PersistentVolumeClaim {
         let mut status = Map::new();
         status.set("phase", "Pending");
         object.fields.set("status", status);
-        settle_sources(object.fields.map_mut("spec"), &Map::new());
+        self.settle(object, &Map::new());
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
         let empty = Map::new();
-        settle_sources(object.fields.map_mut("spec"), old.fields.map("spec").unwrap_or(&empty));
+        self.settle(object, old.fields.map("spec").unwrap_or(&empty));
     }
 
     /// Upstream: pkg/api/persistentvolumeclaim/util.go, GetWarningsForPersistentVolumeClaim (v1.36.4).
@@ -95,6 +99,22 @@ impl Strategy for PersistentVolumeClaim {
     }
 }
 
+impl PersistentVolumeClaim {
+    pub(crate) fn new(settings: &Settings) -> PersistentVolumeClaim {
+        PersistentVolumeClaim { reaches_out: settings.is_on("CrossNamespaceVolumeDataSource") }
+    }
+
+    /// Upstream: pkg/api/persistentvolumeclaim/util.go, DropDisabledFields (v1.36.4).
+    fn settle(&self, object: &mut Object, old: &Map) {
+        let spec = object.fields.map_mut("spec");
+        let is_new = old.map("dataSourceRef").is_none();
+        if !self.reaches_out && is_new && spec.map("dataSourceRef").is_some_and(is_elsewhere) {
+            spec.remove("dataSourceRef");
+        }
+        settle_sources(spec, old);
+    }
+}
+
 fn check(object: &Object, kept: Kept, errors: &mut FieldErrors) {
     let empty = Map::new();
     let spec = object.fields.map("spec").unwrap_or(&empty);
@@ -122,13 +142,9 @@ fn kept(old: &Object) -> Kept {
 /// Where the content of a new volume comes from is said in two fields, which say the same unless the newer one says
 /// more.
 ///
-/// Upstream: pkg/api/persistentvolumeclaim/util.go, DropDisabledFields, EnforceDataSourceBackwardsCompatibility and
-/// NormalizeDataSources (v1.36.4).
+/// Upstream: pkg/api/persistentvolumeclaim/util.go, EnforceDataSourceBackwardsCompatibility and NormalizeDataSources
+/// (v1.36.4).
 fn settle_sources(spec: &mut Map, old: &Map) {
-    let is_elsewhere = |it: &Map| it.str("namespace").is_some_and(|namespace| !namespace.is_empty());
-    if spec.map("dataSourceRef").is_some_and(is_elsewhere) && old.map("dataSourceRef").is_none() {
-        spec.remove("dataSourceRef");
-    }
     let had_one = old.map("dataSource").is_some() || old.map("dataSourceRef").is_some();
     if !had_one
         && spec.map("dataSourceRef").is_none()
@@ -141,6 +157,11 @@ fn settle_sources(spec: &mut Map, old: &Map) {
         (None, Some(source)) if !is_elsewhere(&source) => spec.set("dataSource", reference(&source)),
         _ => {}
     }
+}
+
+/// Whether a source is in another namespace.
+fn is_elsewhere(source: &Map) -> bool {
+    source.str("namespace").is_some_and(|namespace| !namespace.is_empty())
 }
 
 /// What the older field was made for; it took nothing else, without a word.
@@ -167,17 +188,26 @@ mod tests {
     use keelson_registry::Strategy as _;
 
     use super::{PersistentVolumeClaim, columns};
+    use crate::catalog::Settings;
     use crate::shared::testing::{cells, context, decoded, text, tree};
 
     fn claim(spec: &str) -> Object {
-        decoded(&PersistentVolumeClaim, "v1 PersistentVolumeClaim", &format!("{{\"spec\": {spec}}}"))
+        decoded(
+            &PersistentVolumeClaim::new(&Settings::default()),
+            "v1 PersistentVolumeClaim",
+            &format!("{{\"spec\": {spec}}}"),
+        )
     }
 
     fn check_sources(spec: &str, old: Option<&str>, source: &str, reference: &str) {
         let mut object = claim(spec);
         match old {
-            Some(old) => PersistentVolumeClaim.prepare_update(&context(), &mut object, &claim(old)),
-            None => PersistentVolumeClaim.prepare_create(&context(), &mut object),
+            Some(old) => PersistentVolumeClaim::new(&Settings::default()).prepare_update(
+                &context(),
+                &mut object,
+                &claim(old),
+            ),
+            None => PersistentVolumeClaim::new(&Settings::default()).prepare_create(&context(), &mut object),
         }
         for (field, expected) in [("dataSource", source), ("dataSourceRef", reference)] {
             let found = object.fields.at(&format!("spec.{field}")).cloned().unwrap_or_default();
@@ -220,7 +250,8 @@ mod tests {
         let status = r#""status": {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"]}"#;
         let row = |spec: &str| {
             let text = format!("{{\"spec\": {spec}, {status}}}");
-            let object = decoded(&PersistentVolumeClaim, "v1 PersistentVolumeClaim", &text);
+            let object =
+                decoded(&PersistentVolumeClaim::new(&Settings::default()), "v1 PersistentVolumeClaim", &text);
             cells(&columns(), &object)[1..7].to_vec()
         };
         assert_eq!(row("{}"), ["Pending", "", "", "", "", "<unset>"]);
@@ -234,10 +265,23 @@ mod tests {
     fn parts_of_bytes_are_warned_of() {
         let object = claim(r#"{"resources": {"requests": {"storage": "1500m"}}}"#);
         assert_eq!(
-            PersistentVolumeClaim.warnings(&object, None),
+            PersistentVolumeClaim::new(&Settings::default()).warnings(&object, None),
             [
                 "spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer"
             ]
         );
+    }
+
+    #[test]
+    fn a_source_in_another_namespace_needs_the_feature() {
+        let check = |features: &[&str], expected: bool| {
+            let features = features.iter().map(|it| (*it).to_owned()).collect();
+            let strategy = PersistentVolumeClaim::new(&Settings { features, ..Settings::default() });
+            let mut object = claim(&format!(r#"{{"dataSourceRef": {ELSEWHERE}}}"#));
+            strategy.prepare_create(&context(), &mut object);
+            assert_eq!(object.fields.at("spec.dataSourceRef").is_some(), expected);
+        };
+        check(&[], false);
+        check(&["CrossNamespaceVolumeDataSource"], true);
     }
 }

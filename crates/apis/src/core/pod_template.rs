@@ -54,8 +54,19 @@ impl Strategy for PodTemplate {
 
     /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplate (v1.36.4).
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let template = object.fields.map("template");
-        pod_template::check(template.unwrap_or(&Map::new()), &Path::root("template"), errors);
+        self.check(object, None, errors);
+    }
+
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, Some(old), errors);
+    }
+}
+
+impl PodTemplate {
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let (template, empty) = (object.fields.map("template"), Map::new());
+        let rules = self.0.template_rules(old.map(|it| it.fields.map("template").unwrap_or(&empty)));
+        pod_template::check_template(template.unwrap_or(&empty), &rules, &Path::root("template"), errors);
     }
 }
 

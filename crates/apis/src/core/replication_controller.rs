@@ -6,7 +6,7 @@ use keelson_registry::options::Propagation;
 use keelson_registry::{Column, Context, Strategy};
 
 use crate::shared::edit::part;
-use crate::shared::pod_template::{self, Gates};
+use crate::shared::pod_template::{self, Gates, PodRules};
 use crate::shared::workload_columns::{containers, labels, template_spec};
 use crate::shared::{name_warning, spec_and_status, workload_rules};
 
@@ -78,23 +78,12 @@ impl Strategy for ReplicationController {
 
     /// Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec (v1.36.4).
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let (at, empty) = (Path::root("spec"), Map::new());
-        let spec = object.fields.map("spec").unwrap_or(&empty);
-        errors.non_negative(&at.key("minReadySeconds"), spec.int("minReadySeconds"));
-        let selector = spec.map("selector").unwrap_or(&empty);
-        if selector.is_empty() {
-            errors.required(&at.key("selector"), "");
-        }
-        errors.non_negative(&at.key("replicas"), spec.int("replicas"));
-        match spec.map("template") {
-            Some(template) => check_template(template, selector, &at.key("template"), errors),
-            None => errors.required(&at.key("template"), ""),
-        }
+        self.check(object, None, errors);
     }
 
     /// Upstream: pkg/registry/core/replicationcontroller/strategy.go, ValidateUpdate (v1.36.4).
-    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        self.validate(context, object, errors);
+    fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        self.check(object, Some(old), errors);
         let selector = |it: &Object| it.fields.at("spec.selector").cloned().unwrap_or_default();
         let broken = old.meta.annotations.iter().filter(|(key, _)| key.starts_with(NON_CONVERTIBLE));
         for (key, value) in broken {
@@ -133,6 +122,25 @@ impl Strategy for ReplicationController {
 }
 
 impl ReplicationController {
+    /// Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec (v1.36.4).
+    fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
+        let (at, empty) = (Path::root("spec"), Map::new());
+        let spec = object.fields.map("spec").unwrap_or(&empty);
+        errors.non_negative(&at.key("minReadySeconds"), spec.int("minReadySeconds"));
+        let selector = spec.map("selector").unwrap_or(&empty);
+        if selector.is_empty() {
+            errors.required(&at.key("selector"), "");
+        }
+        errors.non_negative(&at.key("replicas"), spec.int("replicas"));
+        match spec.map("template") {
+            Some(template) => {
+                let rules = workload_rules::template_rules(&self.0, old);
+                check_template(template, (selector, &rules), &at.key("template"), errors);
+            }
+            None => errors.required(&at.key("template"), ""),
+        }
+    }
+
     fn drop_disabled(&self, object: &mut Object, old: Option<&Map>) {
         let template = part(&mut object.fields, "spec").and_then(|it| part(it, "template"));
         if let Some(spec) = template.and_then(|it| part(it, "spec")) {
@@ -155,14 +163,20 @@ fn text(value: &Value) -> SmolStr {
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpecForRC (v1.36.4).
-fn check_template(template: &Map, selector: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_template(
+    template: &Map,
+    (selector, rules): (&Map, &PodRules),
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) {
     let found = template.at("metadata.labels").unwrap_or(&Value::Null);
     let has = |key: &str, value: &Value| found.as_map().and_then(|it| it.get(key)) == Some(value);
     if !selector.iter().all(|(key, value)| has(key, value)) {
         let at = at.key("metadata.labels");
         errors.invalid(&at, found, "`selector` does not match template `labels`");
     }
-    workload_rules::check_lasting(template, "ReplicationController", at, errors);
+    pod_template::check_template(template, rules, at, errors);
+    workload_rules::check_endless(template, "ReplicationController", at, errors);
 }
 
 #[cfg(test)]

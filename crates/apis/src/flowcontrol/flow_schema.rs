@@ -7,6 +7,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use super::{mandatory, rules};
 use crate::shared::edit::fill;
+use crate::shared::go_form::{Field, Form, shown};
 use crate::shared::{spec_and_status, status};
 
 pub(crate) struct FlowSchema;
@@ -71,7 +72,8 @@ impl Strategy for FlowSchema {
         if let (Some(fixed), Some(spec)) = (mandatory::flow_schema(name), spec)
             && !mandatory::is_same(spec, &fixed)
         {
-            errors.invalid(&at, spec, format!("spec of '{name}' must equal the fixed value"));
+            let shown = shown(spec.as_map().unwrap_or(&Map::new()), &SPEC);
+            errors.invalid_as(&at, shown, format!("spec of '{name}' must equal the fixed value"));
         }
         rules::check_status(object.fields.map("status"), errors);
     }
@@ -80,6 +82,36 @@ impl Strategy for FlowSchema {
         rules::check_status(object.fields.map("status"), errors);
     }
 }
+
+/// The spec as messages show it.
+const SPEC: [Field; 4] = [
+    Field("PriorityLevelConfiguration", "priorityLevelConfiguration", Form::Struct(&NAMED)),
+    Field("MatchingPrecedence", "matchingPrecedence", Form::Number),
+    Field("DistinguisherMethod", "distinguisherMethod", Form::Maybe(&[Field("Type", "type", Form::Text)])),
+    Field("Rules", "rules", Form::Many(&RULE)),
+];
+const NAMED: [Field; 1] = [Field("Name", "name", Form::Text)];
+const RULE: [Field; 3] = [
+    Field("Subjects", "subjects", Form::Many(&SUBJECT)),
+    Field("ResourceRules", "resourceRules", Form::Many(&RESOURCES)),
+    Field("NonResourceRules", "nonResourceRules", Form::Many(&PATHS)),
+];
+const SUBJECT: [Field; 4] = [
+    Field("Kind", "kind", Form::Text),
+    Field("User", "user", Form::Maybe(&NAMED)),
+    Field("Group", "group", Form::Maybe(&NAMED)),
+    Field("ServiceAccount", "serviceAccount", Form::Maybe(&ACCOUNT)),
+];
+const ACCOUNT: [Field; 2] = [Field("Namespace", "namespace", Form::Text), Field("Name", "name", Form::Text)];
+const RESOURCES: [Field; 5] = [
+    Field("Verbs", "verbs", Form::AsIs),
+    Field("APIGroups", "apiGroups", Form::AsIs),
+    Field("Resources", "resources", Form::AsIs),
+    Field("ClusterScope", "clusterScope", Form::Truth),
+    Field("Namespaces", "namespaces", Form::AsIs),
+];
+const PATHS: [Field; 2] =
+    [Field("Verbs", "verbs", Form::AsIs), Field("NonResourceURLs", "nonResourceURLs", Form::AsIs)];
 
 const METHODS: [&str; 2] = ["ByNamespace", "ByUser"];
 const MAX_PRECEDENCE: i64 = 10000;

@@ -6,6 +6,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use super::{mandatory, rules};
 use crate::shared::edit::{fill, is_set, part};
+use crate::shared::go_form::{Field, Form, shown};
 use crate::shared::{spec_and_status, status};
 
 pub(crate) struct PriorityLevel;
@@ -92,6 +93,30 @@ impl Strategy for PriorityLevel {
     }
 }
 
+/// The spec as messages show it.
+const SPEC: [Field; 3] = [
+    Field("Type", "type", Form::Text),
+    Field("Limited", "limited", Form::Maybe(&LIMITED)),
+    Field("Exempt", "exempt", Form::Maybe(&EXEMPT)),
+];
+const LIMITED: [Field; 4] = [
+    Field("NominalConcurrencyShares", "nominalConcurrencyShares", Form::Number),
+    Field("LimitResponse", "limitResponse", Form::Struct(&RESPONSE)),
+    Field("LendablePercent", "lendablePercent", Form::AsIs),
+    Field("BorrowingLimitPercent", "borrowingLimitPercent", Form::AsIs),
+];
+const EXEMPT: [Field; 2] = [
+    Field("NominalConcurrencyShares", "nominalConcurrencyShares", Form::AsIs),
+    Field("LendablePercent", "lendablePercent", Form::AsIs),
+];
+const RESPONSE: [Field; 2] =
+    [Field("Type", "type", Form::Text), Field("Queuing", "queuing", Form::Maybe(&QUEUING))];
+const QUEUING: [Field; 3] = [
+    Field("Queues", "queues", Form::Number),
+    Field("HandSize", "handSize", Form::Number),
+    Field("QueueLengthLimit", "queueLengthLimit", Form::Number),
+];
+
 /// Kept what another version could not say; no object has it within.
 const ROUND_TRIP: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 const MAX_QUEUES: i64 = 10_000_000;
@@ -108,7 +133,8 @@ fn check_mandatory(name: &str, spec: &Value, at: &Path<'_>, errors: &mut FieldEr
     }
     if !mandatory::is_same(spec, &fixed) {
         let except = if name == "exempt" { " except the 'spec.exempt' field" } else { "" };
-        errors.invalid(at, spec, format!("spec of '{name}'{except} must equal the fixed value"));
+        let shown = shown(spec.as_map().unwrap_or(&Map::new()), &SPEC);
+        errors.invalid_as(at, shown, format!("spec of '{name}'{except} must equal the fixed value"));
     }
 }
 

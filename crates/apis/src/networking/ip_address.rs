@@ -77,7 +77,7 @@ fn check_parent(parent: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 /// As upstream shows a reference: by the names of its fields in Go.
 fn shown(object: &Object) -> String {
     let Some(parent) = object.fields.map("spec").and_then(|it| it.map("parentRef")) else {
-        return String::from("\"null\"");
+        return String::from("null");
     };
     let quoted = |key| quote(parent.str(key).unwrap_or_default());
     format!(

@@ -7,10 +7,10 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Context, Strategy};
 
 use crate::shared::go_form::{Field, Form, Shape};
-use crate::shared::immutable;
 use crate::shared::node_labels::outdated;
 use crate::shared::pod_template::PodRules;
 use crate::shared::pod_template::rules::{resources, tolerations};
+use crate::shared::{immutable, required};
 
 pub(crate) struct RuntimeClass;
 
@@ -24,11 +24,7 @@ impl Strategy for RuntimeClass {
 
     /// Upstream: pkg/apis/node/validation/validation.go, ValidateRuntimeClass (v1.36.4).
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let at = Path::root("handler");
-        match object.fields.str("handler").unwrap_or_default() {
-            "" => errors.required(&at, ""),
-            handler => errors.invalid_each(&at, handler, name_rules::dns1123_label(handler)),
-        }
+        required::name(&object.fields, "handler", name_rules::dns1123_label, &Path::empty(), errors);
         let rules = PodRules { toleration_comparisons: false, ..PodRules::default() };
         if let Some(fixed) = object.fields.at("overhead.podFixed").and_then(Value::as_map) {
             resources::check_overhead(fixed, &rules, &Path::root("overhead"), errors);

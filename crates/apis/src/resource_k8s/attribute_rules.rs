@@ -1,23 +1,12 @@
 //! Attributes of devices: one value of one type each.
 
-use std::fmt::Write as _;
-
-use keelson_object::field_error::Shown as _;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-const MAX_VALUE: usize = 64;
+use super::forms;
+use crate::shared::edit::is_set;
+use crate::shared::go_form::{Field, Shape};
 
-/// The fields, and what upstream calls them when it shows an attribute.
-const FIELDS: [(&str, &str); 8] = [
-    ("int", "IntValue"),
-    ("bool", "BoolValue"),
-    ("string", "StringValue"),
-    ("version", "VersionValue"),
-    ("ints", "IntValues"),
-    ("bools", "BoolValues"),
-    ("strings", "StringValues"),
-    ("versions", "VersionValues"),
-];
+const MAX_VALUE: usize = 64;
 
 /// How many values an attribute has.
 ///
@@ -48,25 +37,11 @@ pub(super) fn check(attribute: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
             }
         }
     }
-    match FIELDS.iter().filter(|(field, _)| said(attribute, field).is_some()).count() {
+    match forms::ATTRIBUTE.iter().filter(|Field(_, field, _)| is_set(attribute, field)).count() {
         0 => errors.invalid(at, "", "exactly one value must be specified"),
         1 => {}
-        _ => errors.invalid_as(at, shown(attribute), "exactly one value must be specified"),
+        _ => errors.invalid(at, Shape(attribute, forms::ATTRIBUTE), "exactly one value must be specified"),
     }
-}
-
-fn said<'o>(attribute: &'o Map, field: &str) -> Option<&'o Value> {
-    attribute.get(field).filter(|it| !it.is_null())
-}
-
-/// All fields, whether there or not.
-fn shown(attribute: &Map) -> String {
-    let mut text = String::new();
-    for (field, name) in FIELDS {
-        let value = said(attribute, field).map_or_else(|| String::from("null"), |it| it.shown());
-        let _ = write!(text, "{}\"{name}\":{value}", if text.is_empty() { "" } else { "," });
-    }
-    format!("{{{text}}}")
 }
 
 fn check_text(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -5,11 +5,11 @@ use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Conversion, Strategy};
 
 use super::claim_rules::{self, Constraints};
-use super::{admin_access, claim_spec, status_rules};
+use super::{admin_access, claim_spec, forms, status_rules};
 use crate::catalog::Settings;
 use crate::shared::edit::{part, parts};
 use crate::shared::gated::{Feature, Off};
-use crate::shared::{immutable, status};
+use crate::shared::status;
 
 pub(crate) const V1BETA1: Conversion = Conversion {
     to_stored: |object| part(&mut object.fields, "spec").into_iter().for_each(claim_spec::from_v1beta1),
@@ -126,7 +126,8 @@ impl Strategy for ResourceClaim {
 
     /// A claim asks for what it asks for.
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
-        immutable::of_object(object, old, "spec", errors);
+        let (now, before) = (object.fields.map("spec"), old.fields.map("spec"));
+        forms::check_unchanged(now, before, forms::SPEC, &Path::root("spec"), errors);
     }
 
     fn validate_status_update(

@@ -4,11 +4,11 @@ use keelson_object::{FieldErrors, Map, Object, Path};
 use keelson_registry::{Context, Conversion, Strategy};
 
 use super::claim_rules::{self, Constraints};
-use super::{admin_access, claim_spec};
+use super::{admin_access, claim_spec, forms};
 use crate::catalog::Settings;
 use crate::shared::edit::part;
 use crate::shared::gated::Off;
-use crate::shared::{immutable, template_meta};
+use crate::shared::template_meta;
 
 pub(crate) const V1BETA1: Conversion = Conversion {
     to_stored: |object| claim_spec_of(object).into_iter().for_each(claim_spec::from_v1beta1),
@@ -51,7 +51,11 @@ impl Strategy for ResourceClaimTemplate {
 
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.check(object, errors);
-        immutable::of_object(object, old, "spec", errors);
+        if let Some(spec) = object.fields.map("spec")
+            && old.fields.map("spec") != Some(spec)
+        {
+            errors.invalid_as(&Path::root("spec"), forms::template(spec), "field is immutable");
+        }
     }
 }
 

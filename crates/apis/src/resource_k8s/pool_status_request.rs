@@ -5,9 +5,9 @@ use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Strategy};
 
-use super::pool_request_rules;
+use super::{forms, pool_request_rules};
 use crate::shared::edit::part;
-use crate::shared::{conditions, immutable, status};
+use crate::shared::{conditions, status};
 
 /// As many pools are reported unless the client says otherwise.
 const LIMIT: i64 = 100;
@@ -135,7 +135,7 @@ impl Strategy for ResourcePoolStatusRequest {
         let at = Path::root("status");
         let answer = object.fields.map("status");
         if old.fields.map("status").is_some() {
-            immutable::of_object(object, old, "status", errors);
+            forms::check_unchanged(answer, old.fields.map("status"), forms::ANSWER, &at, errors);
         } else if let Some(answer) = answer {
             conditions::check(answer.list("conditions"), &at.key("conditions"), errors);
         }

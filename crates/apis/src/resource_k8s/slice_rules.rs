@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use keelson_object::selector::name_rules::dns1123_subdomain;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-use super::device_rules;
 use super::rules::{driver, is_short, plain_name, pool, unique};
+use super::{device_rules, forms};
 use crate::shared::edit::is_set;
 use crate::shared::node_selector::{self, Values};
 
@@ -84,8 +84,8 @@ fn check_place(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         let at = at.key("nodeSelector");
         node_selector::check(selector, Values::OfLabels, &at, errors);
         if selector.list("nodeSelectorTerms").len() != 1 {
-            let terms = selector.get("nodeSelectorTerms").cloned().unwrap_or_default();
-            errors.invalid(&at.key("nodeSelectorTerms"), &terms, "must have exactly one node selector term");
+            let detail = "must have exactly one node selector term";
+            errors.invalid(&at.key("nodeSelectorTerms"), &forms::terms(selector), detail);
         }
     }
     for (key, quoted) in [("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")]

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
-use super::binding_rules;
 use super::claim_rules::{MAX_CONFIGS, RequestNames, Since, check_config};
 use super::rules::{driver, is_short, json_object, plain_name, pool, repeated, unique, uuid};
+use super::{binding_rules, forms};
+use crate::shared::go_form::Shape;
 use crate::shared::node_selector::{self, Values};
 use crate::shared::{addresses, conditions};
 
@@ -45,8 +46,7 @@ pub(super) fn check(object: &Object, old: &Object, errors: &mut FieldErrors) {
     match before.and_then(|it| it.get("allocation")).filter(|it| !it.is_null()) {
         Some(old) if old.as_map() == Some(allocation) => {}
         Some(_) => {
-            let shown = Value::Map(allocation.clone());
-            errors.invalid(&at, &shown, "field is immutable");
+            errors.invalid(&at, Shape(allocation, forms::ALLOCATION), "field is immutable");
         }
         None => {
             let names = RequestNames::of(object.fields.map("spec"));

@@ -10,6 +10,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use crate::catalog::Settings;
 use crate::shared::edit::is_set;
 use crate::shared::immutable::is_same;
+use crate::shared::required;
 
 /// A group has at most this many claims.
 const CLAIMS_MAX: usize = 4;
@@ -99,22 +100,8 @@ pub(super) fn check_reference(reference: &Map, at: &Path<'_>, errors: &mut Field
         return errors.invalid(at, "", "must specify one of: `workload`");
     };
     let at = at.key("workload");
-    check_name(workload, "workloadName", name_rules::long_name, &at, errors);
-    check_name(workload, "podGroupTemplateName", name_rules::short_name, &at, errors);
-}
-
-/// Checks a name that must be there.
-pub(super) fn check_name(
-    holder: &Map,
-    field: &str,
-    rule: fn(&str) -> Vec<String>,
-    at: &Path<'_>,
-    errors: &mut FieldErrors,
-) {
-    match holder.str(field).unwrap_or_default() {
-        "" => errors.required(&at.key(field), ""),
-        name => errors.invalid_each(&at.key(field), name, rule(name)),
-    }
+    required::name(workload, "workloadName", name_rules::long_name, &at, errors);
+    required::name(workload, "podGroupTemplateName", name_rules::short_name, &at, errors);
 }
 
 /// Checks that one and only one of `fields` is there.
@@ -149,7 +136,7 @@ fn check_topologies(constraints: &Map, at: &Path<'_>, errors: &mut FieldErrors) 
         return errors.too_many(at, count, TOPOLOGIES_MAX);
     }
     for (position, topology) in constraints.maps("topology").enumerate() {
-        check_name(topology, "key", name_rules::qualified_name, &at.index(position), errors);
+        required::name(topology, "key", name_rules::qualified_name, &at.index(position), errors);
     }
 }
 
@@ -163,7 +150,7 @@ fn check_claims(group: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         let at = at.index(position);
         let names = ["resourceClaimName", "resourceClaimTemplateName"];
         check_one_of(claim, names, &at, errors);
-        check_name(claim, "name", name_rules::short_name, &at, errors);
+        required::name(claim, "name", name_rules::short_name, &at, errors);
         for field in names {
             if let Some(name) = claim.str(field) {
                 errors.invalid_each(&at.key(field), name, name_rules::long_name(name));
@@ -193,7 +180,16 @@ pub(super) fn check_unique(items: &[Value], at: &Path<'_>, errors: &mut FieldErr
     for (position, item) in items.iter().enumerate() {
         let name = item.as_map().and_then(|it| it.str("name")).unwrap_or_default();
         if !names.insert(name) {
-            errors.duplicate(&at.index(position), item);
+            errors.duplicate(&at.index(position), &shown(item));
         }
     }
+}
+
+/// Constraints are told of templates of groups even if there are none.
+fn shown(item: &Value) -> Value {
+    const FIRST: [&str; 3] = ["name", "schedulingPolicy", "schedulingConstraints"];
+    let Some(map) = item.as_map().filter(|it| it.contains("schedulingPolicy")) else { return item.clone() };
+    let first = FIRST.iter().map(|field| ((*field).into(), map.get(field).cloned().unwrap_or_default()));
+    let rest = map.iter().filter(|(key, _)| !FIRST.contains(&key.as_str()));
+    Value::Map(first.chain(rest.map(|(key, value)| (key.clone(), value.clone()))).collect())
 }

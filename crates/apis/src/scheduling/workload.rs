@@ -10,6 +10,7 @@ use crate::catalog::Settings;
 use crate::shared::edit::{part, parts};
 use crate::shared::gated::Off;
 use crate::shared::immutable::is_same;
+use crate::shared::required;
 
 /// A workload has at most this many groups.
 const TEMPLATES_MAX: usize = 8;
@@ -47,7 +48,7 @@ impl Strategy for Workload {
         rules::check_unique(templates, &at, errors);
         for (position, template) in spec.maps("podGroupTemplates").enumerate() {
             let at = at.index(position);
-            rules::check_name(template, "name", name_rules::short_name, &at, errors);
+            required::name(template, "name", name_rules::short_name, &at, errors);
             rules::check_group(template, self.gates, &at, errors);
         }
     }
@@ -74,8 +75,8 @@ fn check_controller(controller: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(group) = controller.str("apiGroup").filter(|it| !it.is_empty()) {
         errors.invalid_each(&at.key("apiGroup"), group, name_rules::long_name(group));
     }
-    rules::check_name(controller, "kind", name_rules::path_segment_name, at, errors);
-    rules::check_name(controller, "name", name_rules::path_segment_name, at, errors);
+    required::name(controller, "kind", name_rules::path_segment_name, at, errors);
+    required::name(controller, "name", name_rules::path_segment_name, at, errors);
 }
 
 impl Workload {

@@ -31,6 +31,10 @@ pub(crate) enum Form {
     Text,
     /// As it is; `0` if it is not there.
     Number,
+    /// As it is; `false` if it is not there.
+    Truth,
+    /// A struct: all of its fields, whether it is there or not.
+    Struct(&'static [Field]),
     /// A pointer to a struct.
     Maybe(&'static [Field]),
     /// A list of structs.
@@ -53,7 +57,8 @@ pub(crate) fn as_json(value: &Value) -> String {
     String::from_utf8_lossy(&json::to_bytes(value)).into_owned()
 }
 
-fn form(map: &Map, fields: &[Field]) -> Map {
+/// A struct with these fields, as a tree.
+pub(crate) fn form(map: &Map, fields: &[Field]) -> Map {
     let mut shown = Map::with_capacity(fields.len());
     for Field(go, name, way) in fields {
         let value = map.get(name).filter(|it| !it.is_null());
@@ -61,6 +66,11 @@ fn form(map: &Map, fields: &[Field]) -> Map {
             Form::AsIs => value.cloned().unwrap_or_default(),
             Form::Text => value.cloned().unwrap_or_else(|| Value::from("")),
             Form::Number => value.cloned().unwrap_or(Value::Int(0)),
+            Form::Truth => value.cloned().unwrap_or(Value::Bool(false)),
+            Form::Struct(fields) => match value.and_then(Value::as_map) {
+                Some(it) => Value::Map(form(it, fields)),
+                None => Value::Map(form(&Map::new(), fields)),
+            },
             Form::Maybe(fields) => {
                 value.and_then(Value::as_map).map(|it| Value::Map(form(it, fields))).unwrap_or_default()
             }

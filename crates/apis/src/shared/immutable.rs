@@ -1,6 +1,6 @@
 //! Fields that stay as they are.
 
-use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::go_form::as_json;
 use crate::shared::read::same;
@@ -29,23 +29,21 @@ pub(crate) fn check_shown(
     }
 }
 
-/// Whether the same is said in both; what is not there is the same as what is empty.
+/// Whether the same is said in both; what is not there is the same as what is empty, at every level.
 ///
 /// Upstream: apimachinery/pkg/api/equality/semantic.go, Semantic (v1.36.4).
 pub(crate) fn is_same(new: Option<&Value>, old: Option<&Value>) -> bool {
-    let there = |value: Option<&Value>| value.is_some_and(|it| !it.is_empty());
-    match (there(new), there(old)) {
-        (true, true) => new == old,
-        (new, old) => new == old,
+    match (new, old) {
+        (Some(Value::Map(new)), Some(Value::Map(old))) => {
+            new.iter().all(|(key, value)| is_same(Some(value), old.get(key)))
+                && old.iter().all(|(key, value)| new.contains(key) || is_same(None, Some(value)))
+        }
+        (Some(Value::List(new)), Some(Value::List(old))) => {
+            new.len() == old.len() && new.iter().zip(old).all(|(new, old)| is_same(Some(new), Some(old)))
+        }
+        (Some(new), Some(old)) if !new.is_null() && !old.is_null() => new == old,
+        (one, other) => one.or(other).is_none_or(Value::is_empty) && other.is_none_or(Value::is_empty),
     }
-}
-
-/// Checks that the field of an object has not changed.
-///
-/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateImmutableField (v1.36.4), which shows the field as
-/// Go names its parts.
-pub(crate) fn of_object(object: &Object, old: &Object, field: &str, errors: &mut FieldErrors) {
-    value(object.fields.get(field), old.fields.get(field), &Path::root(field), errors);
 }
 
 /// Checks that the text at `key` has not changed.
@@ -65,5 +63,29 @@ pub(crate) fn value(new: Option<&Value>, old: Option<&Value>, at: &Path<'_>, err
     let (new, old) = (new.unwrap_or(&Value::Null), old.unwrap_or(&Value::Null));
     if new != old {
         errors.invalid(at, new, IMMUTABLE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same;
+    use crate::shared::testing::tree;
+
+    #[test]
+    fn what_is_not_there_is_the_same_as_what_is_empty() {
+        let check = |one: &str, other: &str, expected: bool| {
+            let (one, other) = (tree(one), tree(other));
+            for (new, old) in [(&one, &other), (&other, &one)] {
+                assert_eq!(is_same(new.as_map().unwrap().get("x"), old.as_map().unwrap().get("x")), expected);
+            }
+        };
+        check("{}", "{}", true);
+        check("{}", r#"{"x": null}"#, true);
+        check("{}", r#"{"x": ""}"#, true);
+        check("{}", r#"{"x": "a"}"#, false);
+        check(r#"{"x": null}"#, r#"{"x": [1]}"#, false);
+        check(r#"{"x": [{"a": 1, "b": null}]}"#, r#"{"x": [{"a": 1}]}"#, true);
+        check(r#"{"x": [{"a": 1, "b": 2}]}"#, r#"{"x": [{"a": 1}]}"#, false);
+        check(r#"{"x": [1]}"#, r#"{"x": [1, 2]}"#, false);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) mod warnings;
 
 pub(crate) use amounts::of_containers;
 pub(crate) use gated::Gates;
-pub(crate) use rules::{PodRules, annotations, check, check_template};
+pub(crate) use rules::{PodRules, annotations, check_template};
 pub(crate) use volume::default_sources;
 
 use keelson_object::Map;

@@ -6,6 +6,7 @@ use keelson_object::scalar::Quantity;
 use keelson_object::{Map, SmolStr, Value};
 
 use crate::shared::edit::part;
+use crate::shared::lookup::Lookup;
 
 /// Amounts by the name of the resource.
 pub(crate) type Amounts = BTreeMap<SmolStr, Quantity>;
@@ -22,12 +23,10 @@ pub(crate) fn read(list: Option<&Map>) -> Amounts {
 /// Gives the list `to` what only the list `from` beside it says.
 pub(crate) fn complete(holder: &mut Map, from: &str, to: &str) {
     let Some(amounts) = holder.map(from).filter(|it| !it.is_empty()).cloned() else { return };
+    let there = Lookup::of(holder.map(to));
+    let missing: Vec<_> = amounts.into_iter().filter(|(name, _)| !there.contains(name)).collect();
     let list = holder.map_mut(to);
-    for (name, amount) in amounts {
-        if !list.contains(&name) {
-            list.push_new(name, amount);
-        }
-    }
+    missing.into_iter().for_each(|(name, amount)| list.push_new(name, amount));
     list.sort_keys();
 }
 

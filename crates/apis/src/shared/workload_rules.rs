@@ -70,12 +70,6 @@ pub(crate) fn check_selected(template: &Map, selector: &Selector, at: &Path<'_>,
     }
 }
 
-/// Checks the template of pods that a kind replaces for ever: they must not come to an end.
-pub(crate) fn check_lasting(template: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
-    pod_template::check(template, at, errors);
-    check_endless(template, kind, at, errors);
-}
-
 /// Pods that are replaced for ever must not come to an end.
 pub(crate) fn check_endless(template: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let (spec, at) = (sub(template, "spec"), at.key("spec"));

@@ -7,6 +7,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use crate::core::persistent_volume::{self, Place};
 use crate::shared::go_form::{Field, Form, Shape};
+use crate::shared::immutable::is_same;
 use crate::shared::{cells, status, volume_sources};
 
 /// What drivers tell nodes has at most this many bytes.
@@ -70,7 +71,7 @@ impl Strategy for VolumeAttachment {
     /// Upstream: pkg/apis/storage/validation/validation.go, ValidateVolumeAttachmentUpdate (v1.36.4).
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
-        if object.fields.get("spec") != old.fields.get("spec") {
+        if !is_same(object.fields.get("spec"), old.fields.get("spec")) {
             let empty = Map::new();
             let spec = object.fields.map("spec").unwrap_or(&empty);
             errors.invalid(&Path::root("spec"), Shape(spec, &SPEC), "field is immutable");

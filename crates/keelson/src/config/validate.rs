@@ -340,21 +340,6 @@ fn audit_log(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// Upstream's admission plugins.
-#[rustfmt::skip]
-const ADMISSION_PLUGINS: &[&str] = &[
-    "AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "CertificateApproval", "CertificateSigning",
-    "CertificateSubjectRestriction", "ClusterTrustBundleAttest", "DefaultIngressClass", "DefaultStorageClass",
-    "DefaultTolerationSeconds", "DenyServiceExternalIPs", "EventRateLimit", "ExtendedResourceToleration",
-    "ImagePolicyWebhook", "JobValidation", "LimitPodHardAntiAffinityTopology", "LimitRanger",
-    "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceAutoProvision", "NamespaceExists",
-    "NamespaceLifecycle", "NodeDeclaredFeatureValidator", "NodeRestriction", "OwnerReferencesPermissionEnforcement",
-    "PersistentVolumeClaimResize", "PodGroupProtection", "PodGroupWorkloadExists", "PodNodeSelector",
-    "PodResizeValidator", "PodSecurity", "PodTolerationRestriction", "PodTopologyLabels", "Priority",
-    "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition",
-    "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
-];
-
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
     let (all, enabled) = (flags.list("admission-control"), flags.list("enable-admission-plugins"));
     let disabled = flags.list("disable-admission-plugins");
@@ -371,7 +356,7 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
         ("disable-admission-plugins", disabled),
     ];
     for (flag, plugins) in lists {
-        for plugin in plugins.iter().filter(|plugin| !ADMISSION_PLUGINS.contains(&plugin.as_str())) {
+        for plugin in plugins.iter().filter(|plugin| !keelson_kube_admission::is_known(plugin)) {
             errors.push(format!("{flag} plugin {} is unknown", quote(plugin)));
         }
     }

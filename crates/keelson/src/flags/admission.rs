@@ -30,17 +30,12 @@ pub(super) const SECTION: Section = Section {
             "300",
             "how long a pod stays on a node that cannot be reached, unless it says otherwise",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "disable-admission-plugins",
             Kind::List,
             "",
             "admission plugins to leave out of the default set",
         ),
-        Flag::not_yet(
-            "enable-admission-plugins",
-            Kind::List,
-            "",
-            "admission plugins to add to the default set",
-        ),
+        Flag::acts("enable-admission-plugins", Kind::List, "", "admission plugins to add to the default set"),
     ],
 };

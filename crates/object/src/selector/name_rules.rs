@@ -8,6 +8,7 @@ use std::borrow::Cow;
 const DNS1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 const LABEL_KEY_MESSAGE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
     with an alphanumeric character";
 
@@ -57,12 +58,11 @@ pub fn qualified_name(text: &str) -> Vec<String> {
 pub fn label_value(text: &str) -> Vec<String> {
     let message = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
         and must start and end with an alphanumeric character";
-    let pattern = format!("({LABEL_KEY})?");
-    Rule { max: Some(LABEL_MAX), unit: "bytes", message, pattern: &pattern, examples: &LABEL_VALUE_EXAMPLES }
-        .problems(text, text.is_empty() || is_label_word(text))
+    let examples = ["MyValue", "my_value", "12345"];
+    let rule =
+        Rule { max: Some(LABEL_MAX), unit: "bytes", message, pattern: LABEL_VALUE, examples: &examples };
+    rule.problems(text, text.is_empty() || is_label_word(text))
 }
-
-const LABEL_VALUE_EXAMPLES: [&str; 3] = ["MyValue", "my_value", "12345"];
 
 /// A DNS label that may begin with a digit: names of namespaces, of containers.
 ///

@@ -23,7 +23,7 @@ pub async fn apply(
     loop {
         let current = race.current();
         if current.is_none() && part != Part::Main {
-            return Err(live.not_found(&place.name));
+            return Err(live.missing(place).await);
         }
         let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
         field_managers::complain(context, apply)?;

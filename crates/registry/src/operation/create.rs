@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Frozen, Object, Value};
 
+use crate::admission::{self, Operation, Request};
 use crate::commit::{self, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -22,37 +23,6 @@ pub async fn create(
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
     owners::once(context, &mut object.meta, Seen::InRequest);
-    if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
-        return create_with_generated_name(live, context, namespace, object).await;
-    }
-    create_named(live, context, namespace, object).await
-}
-
-async fn create_with_generated_name(
-    live: &Live,
-    context: &Context,
-    namespace: &str,
-    object: Object,
-) -> Result<Arc<Frozen>> {
-    let mut last = String::new();
-    for _ in 0..naming::ATTEMPTS {
-        let mut attempt = object.clone();
-        attempt.meta.name = naming::generate(&object.meta.generate_name);
-        last = attempt.meta.name.to_string();
-        match create_named(live, context, namespace, attempt).await {
-            Err(Error::AlreadyExists { .. }) => {}
-            done => return done,
-        }
-    }
-    Err(Error::NoFreeName { resource: live.resource.group_resource(), name: last })
-}
-
-async fn create_named(
-    live: &Live,
-    context: &Context,
-    namespace: &str,
-    mut object: Object,
-) -> Result<Arc<Frozen>> {
     // What is no number counts for nothing.
     if object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0) {
         return Err(Error::Unclassified(
@@ -60,22 +30,47 @@ async fn create_named(
         ));
     }
     begin(live, context, namespace, &mut object, Owners::Followed)?;
+    let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+    let request = Request::new(Operation::Create, live, context, &place);
+    admission::mutate(&request, Some(&mut object)).await?;
+    if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
+        return create_with_generated_name(live, context, object).await;
+    }
+    create_named(live, context, object).await
+}
+
+async fn create_with_generated_name(live: &Live, context: &Context, object: Object) -> Result<Arc<Frozen>> {
+    let mut last = String::new();
+    for _ in 0..naming::ATTEMPTS {
+        let mut attempt = object.clone();
+        attempt.meta.name = naming::generate(&object.meta.generate_name);
+        last = attempt.meta.name.to_string();
+        match create_named(live, context, attempt).await {
+            Err(Error::AlreadyExists { .. }) => {}
+            done => return done,
+        }
+    }
+    Err(Error::NoFreeName { resource: live.resource.group_resource(), name: last })
+}
+
+async fn create_named(live: &Live, context: &Context, mut object: Object) -> Result<Arc<Frozen>> {
     let held = reserve::take(live, context, &mut object, None).await?;
-    let made = make(live, context, object).await;
+    let made = make(live, context, &mut object).await;
     reserve::settle(held, made.is_ok()).await;
     made
 }
 
-async fn make(live: &Live, context: &Context, mut object: Object) -> Result<Arc<Frozen>> {
-    ready(live, context, &mut object)?;
+async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc<Frozen>> {
+    ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+    admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&object)).await?;
     let outcome = commit::apply(live, context, &place, |current| match current {
         Some(current) => Err(Error::AlreadyExists {
             resource: live.resource.group_resource(),
             name: place.name.to_string(),
             being_deleted: current.object.meta.is_being_deleted(),
         }),
-        None => Ok(Step::Put(Cow::Borrowed(&object))),
+        None => Ok(Step::Put(Cow::Borrowed(&*object))),
     })
     .await?;
     Ok(outcome.object)

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use keelson_object::scalar::Time;
-use keelson_object::{Frozen, GroupResource, Object};
+use keelson_object::{FieldErrors, Frozen, GroupKind, GroupResource, Object, Path};
+use keelson_store::{Expect, Write};
 
-use crate::commit::{self, Current, Step};
+use crate::admission::{self, Operation, Request};
+use crate::commit::{Current, Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
@@ -32,18 +34,46 @@ pub async fn delete(
     if let Some(warning) = live.resource.strategy.delete_warning(options) {
         context.warn(warning);
     }
-    let outcome = commit::apply(live, context, place, |current| {
-        let current = current.ok_or_else(|| live.not_found(&place.name))?;
+    admission::mutate(&Request::new(Operation::Delete, live, context, place), None).await?;
+    let mut race = Race::begin(live, place).await?;
+    loop {
+        let Some(current) = race.current() else { return Err(live.missing(place).await) };
         check_preconditions(live, place, current, options)?;
-        if let Some(reason) = live.resource.strategy.forbids_delete(&current.object) {
-            let (resource, name) = (live.resource.group_resource(), place.name.to_string());
-            return Err(Error::Forbidden { resource, name, reason: reason.to_owned() });
+        let old = Some(&current.object);
+        let request = Request { old, ..Request::new(Operation::Delete, live, context, place) };
+        admission::validate(&request, None).await?;
+        let step = decide(live, context, &current.object, options);
+        if let Some(outcome) = race.write(context, step).await? {
+            reserve::let_go(live, context, &outcome).await;
+            return Ok(Deleted { object: outcome.object, gone: outcome.removed });
         }
-        Ok(decide(live, context, &current.object, options))
-    })
-    .await?;
-    reserve::let_go(live, context, &outcome).await;
-    Ok(Deleted { object: outcome.object, gone: outcome.removed })
+    }
+}
+
+/// The option that asks for [`delete_unreadable`].
+pub const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+/// Removes what is stored at `place` and cannot be read: no hooks, no finalizers, nobody is asked.
+///
+/// Upstream: apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go (v1.36.4).
+pub async fn delete_unreadable(live: &Live, place: &Place) -> Result<()> {
+    let Some((entry, _)) = live.unreadable(place).await? else {
+        let mut errors = FieldErrors::default();
+        errors.invalid(
+            &Path::root(IGNORE_READ_ERROR),
+            true,
+            "is exclusively used to delete corrupt object(s), try again by removing this option",
+        );
+        let GroupResource { group, resource } = live.resource.group_resource();
+        return Err(Error::Invalid {
+            kind: GroupKind { group, kind: resource },
+            name: place.name.to_string(),
+            errors,
+        });
+    };
+    let store = &live.objects()?.store;
+    store.commit(&live.key(place)?, Expect::Unchanged(entry.modified), Write::Delete).await?;
+    Ok(())
 }
 
 fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &DeleteOptions) -> Result<()> {

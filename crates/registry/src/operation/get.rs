@@ -26,6 +26,9 @@ pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc
             None => cache.at_hand().await,
         },
     };
-    let found = snapshot.get(&place.namespace, &place.name).cloned();
-    found.ok_or_else(|| live.not_found(&place.name))
+    match snapshot.get(&place.namespace, &place.name) {
+        Some(found) => Ok(found.clone()),
+        None if freshness == Freshness::Latest => Err(live.missing(place).await),
+        None => Err(live.not_found(&place.name)),
+    }
 }

@@ -24,6 +24,8 @@ pub struct Listing {
     pub continue_token: String,
     /// How many objects come after this page, if that is known.
     pub remaining: Option<u64>,
+    /// Which part of the collection this is a list of; `None` for all of it.
+    pub shard: Option<String>,
 }
 
 /// The objects of `namespace` (empty for all) that `options` selects.
@@ -32,7 +34,13 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
     if let Some(report) = &live.resource.reports {
         let mut items = report::objects(report).await?;
         items.retain(|it| matcher.matches(it));
-        return Ok(Listing { items, revision: 0, continue_token: String::new(), remaining: None });
+        return Ok(Listing {
+            items,
+            revision: 0,
+            continue_token: String::new(),
+            remaining: None,
+            shard: None,
+        });
     }
     let token =
         if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
@@ -169,7 +177,8 @@ impl Walk<'_> {
 
     /// `more` is `None` on the last page, else how many come after it, if that is known.
     fn page(&self, items: Vec<Arc<Frozen>>, revision: u64, more: Option<Option<u64>>) -> Listing {
-        let mut listing = Listing { items, revision, continue_token: String::new(), remaining: None };
+        let shard = self.matcher.shard();
+        let mut listing = Listing { items, revision, continue_token: String::new(), remaining: None, shard };
         if let Some(left) = more
             && let Some(last) = listing.items.last()
         {
@@ -179,7 +188,7 @@ impl Walk<'_> {
                 _ => format!("{}\0", index.name),
             };
             listing.continue_token = Token { revision: Some(revision), start }.encode();
-            listing.remaining = left.filter(|_| self.matcher.is_everything());
+            listing.remaining = left.filter(|_| self.matcher.is_unselective());
         }
         listing
     }

@@ -1,6 +1,6 @@
 //! Selectors against the index of a frozen object.
 
-use keelson_object::selector::{field, label};
+use keelson_object::selector::{field, label, shard};
 use keelson_object::{Frozen, SmolStr};
 use keelson_watch_cache::Scope as WatchScope;
 
@@ -15,6 +15,7 @@ pub(crate) struct Matcher {
     labels: Option<label::Selector>,
     fields: Option<field::Selector>,
     slots: Vec<(SmolStr, Slot)>,
+    shard: Option<shard::Selector>,
 }
 
 /// Where the index of an object keeps a field.
@@ -37,18 +38,30 @@ impl Matcher {
             slots.push((name.into(), slot));
         }
         let labels = selection.labels.clone().filter(|it| !it.is_everything());
-        Ok(Matcher { namespace: namespace.into(), labels, fields, slots })
+        let shard = selection.shard.clone();
+        Ok(Matcher { namespace: namespace.into(), labels, fields, slots, shard })
     }
 
     /// Whether everything in the namespace is selected.
     pub(crate) fn is_everything(&self) -> bool {
+        self.is_unselective() && self.shard.is_none()
+    }
+
+    /// Whether no labels and fields are asked for; upstream then counts what remains of a list, shards or not.
+    pub(crate) fn is_unselective(&self) -> bool {
         self.labels.is_none() && self.fields.is_none()
+    }
+
+    /// As a list says it.
+    pub(crate) fn shard(&self) -> Option<String> {
+        self.shard.as_ref().map(shard::Selector::to_string)
     }
 
     /// Whether `object` is selected.
     pub(crate) fn matches(&self, object: &Frozen) -> bool {
         let index = object.index();
         (self.namespace.is_empty() || self.namespace == index.namespace)
+            && self.shard.as_ref().is_none_or(|it| it.matches(&index.uid, &index.namespace))
             && self.labels.as_ref().is_none_or(|it| it.matches(|key| index.labels.get(key)))
             && self.fields.as_ref().is_none_or(|it| it.matches(|name| Some(self.field(object, name))))
     }

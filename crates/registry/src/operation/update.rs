@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Frozen, Object};
 
+use crate::admission::{self, Operation, Request};
 use crate::commit::{Current, Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -87,7 +88,7 @@ async fn change(
                 object.meta.resource_version = Default::default();
                 object
             }
-            None => return Err(live.not_found(&place.name)),
+            None => return Err(live.missing(place).await),
         };
         let draft = Draft { object, owners: Owners::Followed };
         if let Some(updated) = attempt(context, &mut race, (place, part), draft).await? {
@@ -116,15 +117,15 @@ pub(super) async fn attempt(
         Some(old) => begin(live, context, part, &mut object, (old, owners))?,
         None => create::begin(live, context, &place.namespace, &mut object, owners)?,
     }
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let subresource = admission::subresource(part);
+    let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
+    admission::mutate(&request, Some(&mut object)).await?;
     let held = match part {
         Part::Main | Part::Scale => reserve::take(live, context, &mut object, old).await?,
         Part::Status | Part::Named(_) => None,
     };
-    let step = match old {
-        Some(old) => ready(live, context, part, &mut object, old).map(|()| step(live, object, old)),
-        None => create::ready(live, context, &mut object).map(|()| Step::Put(Cow::Owned(object))),
-    };
-    let done = match step {
+    let done = match judge(live, &request, part, object).await {
         Ok(step) => race.write(context, step).await,
         Err(error) => Err(error),
     };
@@ -132,6 +133,20 @@ pub(super) async fn attempt(
     let Some(outcome) = done? else { return Ok(None) };
     reserve::let_go(live, context, &outcome).await;
     Ok(Some(Updated { object: outcome.object, created: outcome.created }))
+}
+
+/// What is to be done with an object, once everybody has agreed to it.
+async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Object) -> Result<Step<'static>> {
+    let context = request.context;
+    match request.old {
+        Some(old) => ready(live, context, part, &mut object, old)?,
+        None => create::ready(live, context, &mut object)?,
+    }
+    admission::validate(request, Some(&object)).await?;
+    Ok(match request.old {
+        Some(old) => step(live, object, old),
+        None => Step::Put(Cow::Owned(object)),
+    })
 }
 
 /// What a body says of its place must agree with the address.

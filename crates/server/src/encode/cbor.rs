@@ -86,6 +86,11 @@ impl List {
         if let Some(remaining) = self.meta.remaining {
             meta.push_new("remainingItemCount", i64::try_from(remaining).unwrap_or(i64::MAX));
         }
+        if let Some(shard) = &self.meta.shard {
+            let mut described = Map::new();
+            described.push_new("selector", shard.as_str());
+            meta.push_new("shardInfo", described);
+        }
         cbor::write_text("metadata", out);
         cbor::write(&Value::Map(meta), out);
         cbor::write_text("apiVersion", out);

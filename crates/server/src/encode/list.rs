@@ -20,6 +20,8 @@ pub(crate) struct ListMeta {
     pub(crate) continue_token: String,
     /// How many come after this page, if that is known.
     pub(crate) remaining: Option<u64>,
+    /// Which part of the collection it is a list of.
+    pub(crate) shard: Option<String>,
 }
 
 /// How an item is written.
@@ -49,6 +51,11 @@ pub(crate) fn write_list_meta(out: &mut BytesMut, meta: &ListMeta) {
     if let Some(remaining) = meta.remaining {
         out.extend_from_slice(b",\"remainingItemCount\":");
         out.extend_from_slice(number.format(remaining).as_bytes());
+    }
+    if let Some(shard) = &meta.shard {
+        out.extend_from_slice(b",\"shardInfo\":{\"selector\":");
+        json::write_text(shard, out);
+        out.put_u8(b'}');
     }
     out.put_u8(b'}');
 }
@@ -146,7 +153,7 @@ mod tests {
         let two = || vec![frozen("a", 1, ",\"x\":1"), frozen("b", 2, "")];
         check(
             two(),
-            &ListMeta { revision: 7, continue_token: "abc".to_owned(), remaining: Some(3) },
+            &ListMeta { revision: 7, continue_token: "abc".to_owned(), remaining: Some(3), shard: None },
             Item::Bare,
             r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},"items":[{"metadata":{"name":"a","resourceVersion":"1"},"x":1},{"metadata":{"name":"b","resourceVersion":"2"}}]}"#,
         );

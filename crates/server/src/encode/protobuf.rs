@@ -123,6 +123,11 @@ fn list_meta(listing: &Listing) -> Value {
     if let Some(remaining) = listing.remaining {
         map.push_new("remainingItemCount", i64::try_from(remaining).unwrap_or(i64::MAX));
     }
+    if let Some(shard) = &listing.shard {
+        let mut described = Map::new();
+        described.push_new("selector", shard.as_str());
+        map.push_new("shardInfo", described);
+    }
     Value::Map(map)
 }
 

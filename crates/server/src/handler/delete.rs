@@ -8,9 +8,11 @@ use keelson_status::{Details, Status};
 
 use super::Call;
 use crate::body::RequestBody;
+use crate::chain::authorize::authorize;
 use crate::error::{Error, Result};
 use crate::negotiate::Input;
-use crate::params::delete::{DeleteParams, from_body, from_query};
+use crate::params::delete::{DeleteParams, Unreadable, from_body, from_query};
+use crate::request_info::RequestInfo;
 use crate::respond;
 use crate::response::Response;
 
@@ -19,6 +21,9 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
     let params = params(call, body).await?;
     let context = call.context(params.dry_run, "");
     let (live, place) = (&call.found.live, call.place());
+    if params.unreadable == Unreadable::Meant {
+        return delete_unreadable(call).await;
+    }
     let deleted = call.run(&context, operation::delete(live, &context, &place, &params.options)).await?;
     let code = match (deleted.gone, params.orphan_dependents) {
         (false, Some(false)) => StatusCode::ACCEPTED,
@@ -37,11 +42,23 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
     Ok(respond::encode_status(&status, &call.parts.headers, call.query, call.offer().cbor))
 }
 
+/// An object that cannot be read goes if the client may do that as well: what it depends on cannot be known.
+async fn delete_unreadable(call: &Call<'_>) -> Result<Response> {
+    let info = RequestInfo { verb: "unsafe-delete-ignore-read-errors".into(), ..call.info.clone() };
+    authorize(call.facts, call.parts, &info, call.user).await?;
+    let place = call.place();
+    operation::delete_unreadable(&call.found.live, &place).await?;
+    let kind = call.found.live.resource.kind.to_string();
+    let details = Details { name: place.name.to_string(), kind, ..Details::default() };
+    let status = Status { code: 200, ..Status::success(details) };
+    Ok(respond::encode_status(&status, &call.parts.headers, call.query, call.offer().cbor))
+}
+
 /// The options of a delete: the body if there is one, else the query.
 pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteParams> {
     let body = body.read(call.facts.server.settings.max_body).await?;
     if body.is_empty() {
-        return from_query(call.query);
+        return from_query(call.query, call.facts.server.settings.unreadable_deletion);
     }
     let value = match call.input()? {
         Input::Json => keelson_codec::json::read(&body).map(|it| it.value).map_err(|error| {
@@ -62,5 +79,5 @@ pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteP
             document.map_err(|error| Error::BadRequest(error.to_string()))?.value
         }
     };
-    from_body(&value)
+    from_body(&value, call.facts.server.settings.unreadable_deletion)
 }

@@ -10,8 +10,9 @@ use crate::response::Response;
 
 pub(crate) async fn delete_collection(call: &Call<'_>, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let options = params::list::list(call.query, "")?;
+    let options = params::list::list(call.query, "", call.facts.server.settings.shards)?;
     let how = delete::params(call, body).await?;
+    params::delete::refuse_unreadable(&how)?;
     let context = call.context(how.dry_run, "");
     let live = &call.found.live;
     let done = operation::delete_collection(live, &context, call.namespace(), &options, &how.options).await;

@@ -18,7 +18,7 @@ use crate::response::Response;
 
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response> {
     let output = call.output()?;
-    let options = list::list(call.query, &call.info.name)?;
+    let options = list::list(call.query, &call.info.name, call.facts.server.settings.shards)?;
     let listing = operation::list(&call.found.live, call.namespace(), &options).await?;
     answer(call, listing, output).await
 }
@@ -26,11 +26,16 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response> {
 /// Many objects as an answer, in the shape that was agreed on.
 pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) -> Result<Response> {
     let gzip = Gzip::of(&call.parts.headers);
+    // Only the kind's own list has a place for it.
+    let listing = match output.shape {
+        Shape::Object => listing,
+        Shape::Table(_) | Shape::Metadata(_) | Shape::MetadataList(_) => Listing { shard: None, ..listing },
+    };
     if output.encoding == Encoding::Protobuf {
         return encode::protobuf::list(&call.found, listing, output.shape, gzip).await;
     }
-    let Listing { mut items, revision, continue_token, remaining } = listing;
-    let meta = ListMeta { revision, continue_token, remaining };
+    let Listing { mut items, revision, continue_token, remaining, shard } = listing;
+    let meta = ListMeta { revision, continue_token, remaining, shard };
     let resource = &call.found.live.resource;
     let (head, item) = match output.shape {
         Shape::Table(version) => {

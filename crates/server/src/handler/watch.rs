@@ -27,7 +27,7 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
     }
-    let mut options = list::watch(call.query, &call.info.name)?;
+    let mut options = list::watch(call.query, &call.info.name, call.facts.server.settings.shards)?;
     let look = match output.shape {
         Shape::MetadataList(_) => Look::Impossible,
         shape @ (Shape::Object | Shape::Metadata(_)) if output.encoding == Encoding::Protobuf => {

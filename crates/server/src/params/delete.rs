@@ -5,11 +5,13 @@
 use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, Map, Path, SmolStr, Value};
 use keelson_registry::DryRun;
+use keelson_registry::operation::IGNORE_READ_ERROR;
 use keelson_registry::options::{DeleteOptions, Preconditions, Propagation};
 
 use super::write::dry_run;
 use super::{number, refuse_if_any};
 use crate::error::{Error, Result};
+use crate::openapi::Offered;
 use crate::query::Query;
 
 /// How to delete.
@@ -21,6 +23,18 @@ pub(crate) struct DeleteParams {
     pub(crate) dry_run: DryRun,
     /// The old way to ask for propagation; `Some(false)` changes the code of the answer.
     pub(crate) orphan_dependents: Option<bool>,
+    /// Whether an object is meant that cannot be read.
+    pub(crate) unreadable: Unreadable,
+}
+
+/// Whether an object is meant that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It is one like any other.
+    #[default]
+    No,
+    /// Only such a one is to be deleted.
+    Meant,
 }
 
 /// What was asked for, read but not yet judged.
@@ -31,10 +45,12 @@ struct Raw {
     propagation: Option<String>,
     dry_run: Vec<String>,
     preconditions: Preconditions,
+    has_preconditions: bool,
+    ignore_read_error: bool,
 }
 
 /// The options of a delete without a body.
-pub(crate) fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
+pub(crate) fn from_query(query: &Query<'_>, unreadable: Offered) -> Result<DeleteParams> {
     let text = |key| query.get(key).filter(|it| !it.is_empty()).map(SmolStr::new);
     judge(Raw {
         grace_seconds: number(query, "gracePeriodSeconds")?,
@@ -42,11 +58,13 @@ pub(crate) fn from_query(query: &Query<'_>) -> Result<DeleteParams> {
         propagation: query.get("propagationPolicy").map(str::to_owned),
         dry_run: query.all("dryRun").map(str::to_owned).collect(),
         preconditions: Preconditions { uid: text("uid"), resource_version: text("resourceVersion") },
+        has_preconditions: text("uid").or(text("resourceVersion")).is_some(),
+        ignore_read_error: unreadable == Offered::Yes && query.switch(IGNORE_READ_ERROR).unwrap_or(false),
     })
 }
 
 /// The options of a delete with a body; the query then counts for nothing.
-pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
+pub(crate) fn from_body(body: &Value, unreadable: Offered) -> Result<DeleteParams> {
     let mut raw = Raw::default();
     let map = match body {
         Value::Null => return judge(raw),
@@ -81,14 +99,16 @@ pub(crate) fn from_body(body: &Value) -> Result<DeleteParams> {
             }
             "preconditions" => {
                 let conditions = value.as_map().ok_or_else(|| wrong(key, value, "v1.Preconditions"))?;
+                raw.has_preconditions = true;
                 raw.preconditions = Preconditions {
                     uid: condition(conditions, "uid", "types.UID")?,
                     resource_version: condition(conditions, "resourceVersion", "string")?,
                 };
             }
-            // Upstream's gate for it is off: it is read and counts for nothing.
-            "ignoreStoreReadErrorWithClusterBreakingPotential" => {
-                value.as_bool().ok_or_else(|| wrong(key, value, "bool"))?;
+            IGNORE_READ_ERROR => {
+                let is_set = value.as_bool().ok_or_else(|| wrong(key, value, "bool"))?;
+                // Behind a closed gate it is read and counts for nothing.
+                raw.ignore_read_error = is_set && unreadable == Offered::Yes;
             }
             _ => {}
         }
@@ -173,15 +193,47 @@ fn judge(raw: Raw) -> Result<DeleteParams> {
         }
     };
     let dry_run = dry_run(raw.dry_run.iter().map(String::as_str), &mut errors);
+    let unreadable = if raw.ignore_read_error { Unreadable::Meant } else { Unreadable::No };
+    if raw.ignore_read_error {
+        judge_unreadable(&raw, &mut errors);
+    }
     refuse_if_any("DeleteOptions", errors)?;
     let options =
         DeleteOptions { grace_seconds: raw.grace_seconds, preconditions: raw.preconditions, propagation };
-    Ok(DeleteParams { options, dry_run, orphan_dependents: raw.orphan_dependents })
+    Ok(DeleteParams { options, dry_run, orphan_dependents: raw.orphan_dependents, unreadable })
+}
+
+/// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateIgnoreStoreReadError (v1.36.4).
+fn judge_unreadable(raw: &Raw, errors: &mut FieldErrors) {
+    for (is_set, name) in [
+        (!raw.dry_run.is_empty(), "dryRun"),
+        (raw.propagation.is_some(), "propagationPolicy"),
+        (raw.orphan_dependents.is_some(), "orphanDependents"),
+        (raw.grace_seconds.is_some(), "gracePeriodSeconds"),
+        (raw.has_preconditions, "preconditions"),
+    ] {
+        if is_set {
+            let problem = format!("cannot be set together with .{name}");
+            errors.invalid(&Path::root(IGNORE_READ_ERROR), true, &problem);
+        }
+    }
+}
+
+/// Many objects cannot be meant.
+pub(crate) fn refuse_unreadable(params: &DeleteParams) -> Result<()> {
+    let mut errors = FieldErrors::default();
+    if params.unreadable == Unreadable::Meant {
+        let problem = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        errors.invalid(&Path::root(IGNORE_READ_ERROR), true, problem);
+    }
+    refuse_if_any("DeleteOptions", errors)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DeleteParams, from_body, from_query};
+    use super::{
+        DeleteParams, IGNORE_READ_ERROR, Offered, Unreadable, from_body, from_query, refuse_unreadable,
+    };
     use crate::error::{Error, Result};
     use crate::query::Query;
 
@@ -196,15 +248,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_cannot_be_read_is_deleted_as_it_is() {
+        let query = format!("{IGNORE_READ_ERROR}=true");
+        let open = from_query(&Query::parse(&query), Offered::Yes).unwrap();
+        let shut = from_query(&Query::parse(&query), Offered::No).unwrap();
+        assert_eq!((open.unreadable, shut.unreadable), (Unreadable::Meant, Unreadable::No));
+        assert!(refuse_unreadable(&open).is_err() && refuse_unreadable(&shut).is_ok());
+        let word =
+            |it: &str| format!("{IGNORE_READ_ERROR}: Invalid value: true: cannot be set together with .{it}");
+        check_query(&format!("{query}&dryRun=All"), &word("dryRun"));
+        let both = format!("{}\n{}", word("gracePeriodSeconds"), word("preconditions"));
+        check_query(&format!("{query}&gracePeriodSeconds=0&uid=x"), &both);
+    }
+
     #[track_caller]
     fn check_query(query: &str, expected: &str) {
-        assert_eq!(text(from_query(&Query::parse(query))), expected, "{query}");
+        assert_eq!(text(from_query(&Query::parse(query), Offered::Yes)), expected, "{query}");
     }
 
     #[track_caller]
     fn check_body(body: &str, expected: &str) {
         let value = keelson_codec::json::read(body.as_bytes()).unwrap().value;
-        assert_eq!(text(from_body(&value)), expected, "{body}");
+        assert_eq!(text(from_body(&value, Offered::Yes)), expected, "{body}");
     }
 
     #[test]

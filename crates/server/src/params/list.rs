@@ -5,12 +5,14 @@
 
 use std::time::Duration;
 
-use keelson_object::selector::{field, label};
+use keelson_object::selector::{field, label, shard};
 use keelson_object::{FieldErrors, Path};
+use keelson_registry::Error as RegistryError;
 use keelson_registry::options::{Freshness, InitialEvents, ListOptions, Selection, WatchFrom, WatchOptions};
 
 use super::{number, refuse_if_any, revision};
 use crate::error::{Error, Result};
+use crate::openapi::Offered;
 use crate::query::Query;
 
 /// The parameters that lists and watches share, read but not yet judged.
@@ -26,7 +28,7 @@ struct Raw<'q> {
 }
 
 /// How to list. `name` is the object that the address or the selector names; empty for none.
-pub(crate) fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
+pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<ListOptions> {
     let raw = read(query)?;
     refuse_if_any("ListOptions", list_errors(&raw))?;
     let revision = revision(raw.revision)
@@ -34,7 +36,7 @@ pub(crate) fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
     let freshness = freshness(&raw, revision)?;
     Ok(ListOptions {
         freshness,
-        selection: with_name(raw.selection, name)?,
+        selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
         // A negative limit is none. What is at hand comes in one piece, as from upstream's cache.
         limit: if raw.revision == "0" { 0 } else { u64::try_from(raw.limit).unwrap_or(0) },
         continue_token: raw.continue_token.to_owned(),
@@ -42,7 +44,7 @@ pub(crate) fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
 }
 
 /// How to watch; `lives` is `None` where the client leaves it to the server. `name` as for [`list`].
-pub(crate) fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
+pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<WatchOptions> {
     let mut raw = read(query)?;
     // The old way to ask for the state first means the same, without the mark at its end.
     let is_marked = raw.send_initial_events;
@@ -60,7 +62,7 @@ pub(crate) fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
     };
     let options = WatchOptions {
         from,
-        selection: with_name(raw.selection, name)?,
+        selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
         bookmarks: raw.bookmarks,
         initial_events: match is_marked {
             Some(true) => InitialEvents::Marked,
@@ -87,6 +89,7 @@ fn read<'q>(query: &'q Query<'_>) -> Result<Raw<'q>> {
         selection: Selection {
             labels: labels.map_err(|error| bad(&error))?,
             fields: fields.map_err(|error| bad(&error))?,
+            shard: None,
         },
         revision: text("resourceVersion"),
         revision_match: text("resourceVersionMatch"),
@@ -182,11 +185,40 @@ fn with_name(mut selection: Selection, name: &str) -> Result<Selection> {
     Ok(selection)
 }
 
+/// A shard selector; without the gate it counts for nothing.
+fn with_shard(mut selection: Selection, query: &Query<'_>, shards: Offered) -> Result<Selection> {
+    if let (Some(text), Offered::Yes) = (query.get("shardSelector").filter(|it| !it.is_empty()), shards) {
+        let parsed = shard::Selector::parse(text)
+            .map_err(|problem| RegistryError::Unclassified(format!("invalid shard selector: {problem}")))?;
+        selection.shard = Some(parsed);
+    }
+    Ok(selection)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{list, watch};
-    use crate::error::Error;
-    use crate::query::Query;
+    use super::{Offered, Query};
+    use crate::error::{Error, Result};
+    use keelson_registry::options::{ListOptions, WatchOptions};
+
+    fn list(query: &Query<'_>, name: &str) -> Result<ListOptions> {
+        super::list(query, name, Offered::Yes)
+    }
+
+    fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
+        super::watch(query, name, Offered::Yes)
+    }
+
+    #[test]
+    fn shards_are_asked_for_when_the_gate_is_open() {
+        let query = "shardSelector=x";
+        let open = super::list(&Query::parse(query), "", Offered::Yes);
+        assert_eq!(
+            open.unwrap_err().to_string(),
+            "invalid shard selector: unexpected expression kind 3; expected shardRange() call or || operator"
+        );
+        assert!(super::list(&Query::parse(query), "", Offered::No).unwrap().selection.shard.is_none());
+    }
 
     fn text(error: Error) -> String {
         match error {

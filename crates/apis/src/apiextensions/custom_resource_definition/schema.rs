@@ -4,10 +4,14 @@ pub(super) mod completeness;
 pub(super) mod defaults;
 pub(super) mod extensions;
 pub(super) mod field_path;
+pub(super) mod form;
 pub(super) mod formats;
 pub(super) mod open_api;
 pub(super) mod pattern;
 pub(super) mod structural;
+pub(super) mod value;
+
+use std::collections::HashMap;
 
 use keelson_object::{Map, Value};
 
@@ -83,6 +87,11 @@ impl<'s> Schema<'s> {
 
     pub(super) fn property(self, name: &str) -> Option<Schema<'s>> {
         self.0.map("properties")?.map(name).map(Schema)
+    }
+
+    /// The properties by name: for whoever looks up many.
+    pub(super) fn index(self) -> HashMap<&'s str, Schema<'s>> {
+        self.properties().collect()
     }
 
     pub(super) fn has_properties(self) -> bool {

@@ -126,6 +126,7 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
 }
 
 /// What a field is in Go, and so how it is shown.
+#[derive(Clone, Copy)]
 enum Shape {
     Text,
     Number,

@@ -8,9 +8,9 @@ use keelson_object::{FieldError, FieldErrors, Map, Object, Path, Value};
 
 use super::annotations;
 use crate::shared::addresses::{self, Family, Strictness};
-use crate::shared::amounts;
 use crate::shared::go_form::{Field, Form, Shape, shown};
 use crate::shared::pod_template::rules::tolerations;
+use crate::shared::{amounts, required};
 
 /// Upstream: pkg/apis/core/types.go, Taint (v1.36.4).
 const TAINT: [Field; 4] = [
@@ -36,8 +36,10 @@ pub(super) fn check(node: &Object, errors: &mut FieldErrors) {
     // Upstream looks for taints of the spec in the metadata.
     check_taints(spec.maps("taints"), &Path::root("metadata.taints"), errors);
     check_resources(status, errors);
-    if let Some(capacity) = status.at("nodeInfo.swap.capacity").and_then(Value::as_int) {
-        errors.positive(&Path::root("metadata.nodeSwapStatus.capacity"), capacity);
+    let swap = status.at("nodeInfo.swap.capacity").and_then(Value::as_int);
+    if let Some(capacity) = swap.filter(|it| *it <= 0) {
+        let at = Path::root("metadata.nodeSwapStatus.capacity");
+        errors.invalid(&at, capacity, "must be greater than zero");
     }
     check_features(status, errors);
     check_ranges(spec, errors);
@@ -242,15 +244,7 @@ fn check_config(source: &Map, whose: Whose, at: &Path<'_>, errors: &mut FieldErr
             _ => {}
         }
     }
-    let rules: [(&str, fn(&str) -> Vec<String>); 3] = [
-        ("namespace", name_rules::dns1123_label),
-        ("name", name_rules::dns1123_subdomain),
-        ("kubeletConfigKey", name_rules::config_map_key),
-    ];
-    for (field, rule) in rules {
-        match text(field) {
-            "" => errors.required(&at.key(field), ""),
-            text => errors.invalid_each(&at.key(field), text, rule(text)),
-        }
-    }
+    required::name(map, "namespace", name_rules::dns1123_label, &at, errors);
+    required::name(map, "name", name_rules::dns1123_subdomain, &at, errors);
+    required::name(map, "kubeletConfigKey", name_rules::config_map_key, &at, errors);
 }

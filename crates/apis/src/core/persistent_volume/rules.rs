@@ -4,13 +4,12 @@ use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::spec;
-use crate::shared::amounts;
-use crate::shared::claim_rules;
 use crate::shared::go_form::{Field, Form, shown_pointer};
 use crate::shared::immutable::{self, is_same};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::pod_template::rules::paths;
 use crate::shared::volume_sources::{self, Volume, require};
+use crate::shared::{amounts, claim_rules, required};
 
 /// What becomes of a volume that nobody claims any more.
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
@@ -216,7 +215,8 @@ fn check_sources(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut Fiel
             continue;
         }
         check_source(kind, source, name, &at.key(looked_into), errors);
-        if kind == "local" && !(spec.map("nodeAffinity").is_some() && !matches!(place, Place::Inline)) {
+        let chooses = spec.map("nodeAffinity").is_some() && !matches!(place, Place::Inline);
+        if kind == "local" && !chooses {
             errors.required(&at.key("nodeAffinity"), "Local volume requires node affinity");
         }
     }
@@ -264,14 +264,8 @@ fn check_csi(source: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     ] {
         let Some(secret) = source.map(field) else { continue };
         let at = at.key(field);
-        let rules: [(&str, fn(&str) -> Vec<String>); 2] =
-            [("name", name_rules::dns1123_subdomain), ("namespace", name_rules::dns1123_label)];
-        for (part, rule) in rules {
-            match secret.str(part).unwrap_or_default() {
-                "" => errors.required(&at.key(part), ""),
-                text => errors.invalid_each(&at.key(part), text, rule(text)),
-            }
-        }
+        required::name(secret, "name", name_rules::dns1123_subdomain, &at, errors);
+        required::name(secret, "namespace", name_rules::dns1123_label, &at, errors);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 
@@ -98,11 +99,15 @@ fn check_ephemeral_containers(new: &Map, was: &Map, errors: &mut FieldErrors) {
         let name = old.str("name").unwrap_or_default();
         match by_name.get(name) {
             None => {
-                errors.forbidden(&at, format!("existing ephemeral containers {name:?} may not be removed\n"));
+                errors.forbidden(
+                    &at,
+                    format!("existing ephemeral containers {} may not be removed\n", quote(name)),
+                );
             }
             Some(there) if !same_map(there, old) => {
                 let changed = difference(&differing(there, old), there, old);
-                let detail = format!("existing ephemeral containers {name:?} may not be changed\n{changed}");
+                let detail =
+                    format!("existing ephemeral containers {} may not be changed\n{changed}", quote(name));
                 errors.forbidden(&at, detail);
             }
             Some(_) => {}

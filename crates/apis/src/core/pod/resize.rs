@@ -5,6 +5,7 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use super::same::{same, same_amounts, same_but, same_map};
 use super::{qos, whole};
 use crate::shared::edit::parts;
+use crate::shared::lookup::Lookup;
 use crate::shared::pod_template::rules::PodRules;
 
 /// The lists whose containers can be resized.
@@ -168,9 +169,8 @@ fn check_removed(new: &Map, was: &Map, rules: &PodRules, (at, errors): (&Path<'_
 
 /// Upstream: pkg/apis/core/validation/validation.go, resourcesRemoved (v1.36.4).
 fn is_removed(new: Option<&Map>, was: Option<&Map>, list: &str) -> bool {
-    let new = new.and_then(|it| it.map(list));
-    let names = was.and_then(|it| it.map(list)).into_iter().flat_map(Map::iter).map(|(name, _)| name);
-    names.into_iter().any(|name| !new.is_some_and(|it| it.contains(name)))
+    let new = Lookup::of(new.and_then(|it| it.map(list)));
+    was.and_then(|it| it.map(list)).into_iter().flat_map(Map::iter).any(|(name, _)| !new.contains(name))
 }
 
 /// Nothing but cpu and memory changes, of those containers that can be resized.

@@ -3,6 +3,8 @@
 use keelson_object::scalar::Quantity;
 use keelson_object::{Map, SmolStr, Value};
 
+use crate::shared::lookup::Lookup;
+
 /// Fields that hold amounts by name, wherever they are.
 const AMOUNTS: [&str; 3] = ["limits", "requests", "overhead"];
 
@@ -32,9 +34,9 @@ pub(super) fn same_amounts(a: Option<&Map>, b: Option<&Map>, left_out: &[&str]) 
     let count = |map: Option<&Map>| {
         map.into_iter().flat_map(Map::iter).filter(|(name, _)| !left_out.contains(&name.as_str())).count()
     };
+    let there = Lookup::of(b);
     let is_there = |(name, value): (&SmolStr, &Value)| {
-        left_out.contains(&name.as_str())
-            || b.and_then(|it| it.get(name)).is_some_and(|there| same_amount(value, there))
+        left_out.contains(&name.as_str()) || there.get(name).is_some_and(|there| same_amount(value, there))
     };
     count(a) == count(b) && a.into_iter().flat_map(Map::iter).all(is_there)
 }
@@ -46,8 +48,9 @@ fn is_nothing(value: &Value) -> bool {
 /// Whether two maps mean the same.
 pub(super) fn same_map(a: &Map, b: &Map) -> bool {
     let count = |map: &Map| map.iter().filter(|(_, value)| !is_nothing(value)).count();
+    let there = Lookup::of(Some(b));
     count(a) == count(b)
-        && a.iter().all(|(key, value)| is_nothing(value) || same_field(key, Some(value), b.get(key)))
+        && a.iter().all(|(key, value)| is_nothing(value) || same_field(key, Some(value), there.get(key)))
 }
 
 fn same_field(key: &str, a: Option<&Value>, b: Option<&Value>) -> bool {

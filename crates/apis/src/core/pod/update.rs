@@ -7,6 +7,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use super::difference::{difference, fields};
 use super::same::{same, same_but};
 use crate::shared::go_form::{self, Field, Form};
+use crate::shared::lookup::Lookup;
 use crate::shared::pod_template::rules::{PodRules, check_image_of_pod, tolerations};
 
 /// What is told of a change that is not allowed; what it is follows.
@@ -106,8 +107,8 @@ fn check_gates(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateNodeSelectorMutation (v1.36.4).
 fn check_node_selector(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let selector = new.map("nodeSelector");
-    let stays = |key: &str, value: &Value| selector.and_then(|it| it.get(key)) == Some(value);
+    let selector = Lookup::of(new.map("nodeSelector"));
+    let stays = |key: &str, value: &Value| selector.get(key) == Some(value);
     if !was.map("nodeSelector").into_iter().flat_map(Map::iter).all(|(key, value)| stays(key, value)) {
         let shown = new.get("nodeSelector").unwrap_or(&Value::Null);
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";

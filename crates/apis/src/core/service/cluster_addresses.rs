@@ -90,6 +90,17 @@ pub struct Owner<'o> {
     pub name: &'o str,
 }
 
+impl Owner<'_> {
+    fn has(&self, address: &Object) -> bool {
+        let parent = address.fields.map("spec").and_then(|it| it.map("parentRef"));
+        parent.is_some_and(|it| {
+            let text = |key| it.str(key).unwrap_or_default();
+            (text("group"), text("resource")) == ("", "services")
+                && (text("namespace"), text("name")) == (self.namespace, self.name)
+        })
+    }
+}
+
 impl ClusterAddresses {
     /// Those that `context` can reach.
     pub fn new(context: &Context) -> ClusterAddresses {
@@ -112,9 +123,15 @@ impl ClusterAddresses {
         make(&context, address, owner).await
     }
 
-    /// Whether this address could be taken, as far as that can be told without taking it.
+    /// What a dry run says to this address: only whether it is in range, and if not, of which.
     pub(super) async fn try_take(&self, address: IpAddr) -> std::result::Result<(), Refusal> {
-        containing(&ranges(&self.context()).await?, address)?.check(address)
+        let ranges = ranges(&self.context()).await?;
+        let of_family = |it: &&Range| it.is_ready && it.family() == Family::of(address);
+        match (containing(&ranges, address), ranges.iter().find(of_family)) {
+            (Ok(_), _) => Ok(()),
+            (Err(_), Some(other)) => other.check(address),
+            (Err(refusal), None) => Err(refusal),
+        }
     }
 
     /// Takes any address of a family.
@@ -148,16 +165,25 @@ impl ClusterAddresses {
         range.map(|it| it.net.network()).ok_or(Refusal::Full)
     }
 
-    /// Gives an address back. What goes wrong is found by the loop that repairs.
-    pub async fn give_back(&self, address: IpAddr) {
+    /// Gives an address back, if it is the owner's. What goes wrong is found by the loop that repairs.
+    pub async fn give_back(&self, address: IpAddr, owner: Owner<'_>) {
         let context = self.context();
         let gone = async {
-            let place = Place::new("", address.to_string());
             let addresses = live(&context, "ipaddresses")?;
-            operation::delete(addresses, &context, &place, &DeleteOptions::default()).await
+            let name = address.to_string();
+            let snapshot = addresses.cache()?.fresh().await?;
+            let Some(there) = snapshot.get("", &name).map(|it| addresses.thaw(it)).transpose()? else {
+                return Ok(());
+            };
+            if !owner.has(&there) {
+                return Ok(());
+            }
+            let mut options = DeleteOptions::default();
+            options.preconditions.uid = Some(there.meta.uid);
+            operation::delete(addresses, &context, &Place::new("", name), &options).await.map(|_| ())
         };
         match gone.await {
-            Ok(_) | Err(Error::NotFound { .. }) => {}
+            Ok(()) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => {}
             Err(error) => tracing::warn!(%error, %address, "an address of a service could not be given back"),
         }
     }

@@ -99,8 +99,8 @@ impl Plan {
             Some(old) => {
                 if has_node_ports(spec) {
                     plan.change(spec, old, stock)?;
-                } else if has_node_ports(old) {
-                    plan.released.extend(node_ports(old));
+                } else {
+                    plan.released.extend(owned(old));
                 }
             }
         }
@@ -145,7 +145,7 @@ impl Plan {
 
     /// Upstream: pkg/registry/core/service/storage/alloc.go, updateNodePorts (v1.36.4).
     fn change(&mut self, spec: &Map, old: &Map, stock: &mut impl Stock) -> Result<(), Refusal> {
-        let before: HashSet<i64> = node_ports(old).collect();
+        let before: HashSet<i64> = owned(old).collect();
         let (mut now, mut seen) = (HashSet::new(), HashSet::new());
         for (i, port) in spec.maps("ports").enumerate() {
             let mut number = port.int("nodePort").unwrap_or_default();
@@ -210,7 +210,13 @@ impl Plan {
 /// Every number that a service has.
 pub(super) fn numbers(spec: &Map) -> Vec<i64> {
     let health = spec.int("healthCheckNodePort").filter(|it| *it > 0 && has_health_port(spec));
-    node_ports(spec).chain(health).collect()
+    owned(spec).chain(health).collect()
+}
+
+/// The node ports that a service has taken. A name outside may carry numbers that it never took, and must not give
+/// back what is somebody else's; upstream does.
+fn owned(spec: &Map) -> impl Iterator<Item = i64> {
+    node_ports(spec).filter(|_| has_node_ports(spec))
 }
 
 #[cfg(test)]
@@ -267,6 +273,17 @@ mod tests {
         let local =
             r#"{"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30099}"#;
         check(r#"{"type": "LoadBalancer"}"#, Some(local), &[], &[30099]);
+    }
+
+    #[test]
+    fn a_name_outside_has_no_numbers_whatever_it_says() {
+        let outside = r#"{"type": "ExternalName", "ports": [{"port": 80, "nodePort": 30080}]}"#;
+        assert!(super::numbers(&spec(outside)).is_empty());
+        check(r#"{"type": "ClusterIP", "ports": [{"port": 80}]}"#, Some(outside), &[], &[]);
+        let real = PortSet::new(PortRange::DEFAULT);
+        let inside = spec(r#"{"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]}"#);
+        let plan = Plan::new(&inside, Some(&spec(outside)), &mut Pretended::new(&real)).expect("a plan");
+        assert_eq!(plan.taken, [30080]);
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //!
 //! Upstream: pkg/registry/core/service/storage/{storage,alloc}.go (v1.36.4).
 
+#[cfg(test)]
+mod tests;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use keelson_object::{FieldErrors, GroupKind, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, GroupKind, Map, Object, ObjectMeta, Path, Value};
 use keelson_registry::options::DeleteOptions;
 use keelson_registry::{Context, DryRun, Error, Held, Place, Reserve, Result, operation};
 use keelson_status::Status;
@@ -45,8 +48,7 @@ impl ServiceNumbers {
     async fn begin(&self, context: &Context, object: &mut Object, old: Option<&Object>) -> Result<Held> {
         let nothing = Map::new();
         let old = old.map(|it| it.fields.map("spec").unwrap_or(&nothing));
-        let owner = object.meta.clone();
-        let owner = Owner { namespace: &owner.namespace, name: &owner.name };
+        let owner = Owner { namespace: &object.meta.namespace, name: &object.meta.name };
         let spec = object.fields.map_mut("spec");
         match old {
             Some(old) => linked_fields::settle(spec, old),
@@ -58,12 +60,14 @@ impl ServiceNumbers {
         let plan = match self.plan(context, spec, old).await {
             Ok(plan) => plan,
             Err(refusal) => {
-                give_back(&taker.addresses, &moved.taken).await;
+                give_back(&taker.addresses, &moved.taken, owner).await;
                 return Err(refusal.into_error(owner.name));
             }
         };
         plan.write(spec);
-        Ok(self.held(taker.addresses, moved, plan, context.dry_run))
+        let later =
+            Later { addresses: taker.addresses, owner: object.meta.clone(), ports: self.ports.clone() };
+        Ok(later.held(moved, plan, context.dry_run))
     }
 
     async fn plan(
@@ -95,28 +99,40 @@ impl ServiceNumbers {
         self.ports.as_ref().ok_or_else(|| Error::Bug(String::from("there is no store for node ports")))
     }
 
-    fn held(&self, addresses: ClusterAddresses, moved: Moved, plan: Plan, dry_run: DryRun) -> Held {
-        if dry_run == DryRun::All {
-            return Held { kept: std::future::ready(()).boxed(), undone: std::future::ready(()).boxed() };
-        }
-        let later = |gone: Vec<IpAddr>, ports: Vec<i64>| {
-            let (addresses, stock) = (addresses.clone(), self.ports.clone());
-            async move {
-                give_back(&addresses, &gone).await;
-                give_ports_back(stock.as_deref(), &ports).await;
-            }
-            .boxed()
-        };
-        Held { kept: later(moved.released, plan.released), undone: later(moved.taken, plan.taken) }
-    }
-
     /// Upstream: pkg/registry/core/service/storage/storage.go, afterDelete (v1.36.4).
     async fn end(&self, context: &Context, object: &Object) {
         let cluster = ClusterAddresses::new(context);
         delete_endpoints(&cluster.context(), object).await;
         let Some(spec) = object.fields.map("spec") else { return };
-        give_back(&cluster, &addresses(spec).collect::<Vec<_>>()).await;
+        let owner = Owner { namespace: &object.meta.namespace, name: &object.meta.name };
+        give_back(&cluster, &addresses(spec).collect::<Vec<_>>(), owner).await;
         give_ports_back(self.ports.as_deref(), &port_plan::numbers(spec)).await;
+    }
+}
+
+/// What is left to do when it is known whether a service was written.
+struct Later {
+    addresses: ClusterAddresses,
+    owner: ObjectMeta,
+    ports: Option<Arc<NodePorts>>,
+}
+
+impl Later {
+    fn held(self, moved: Moved, plan: Plan, dry_run: DryRun) -> Held {
+        if dry_run == DryRun::All {
+            return Held { kept: std::future::ready(()).boxed(), undone: std::future::ready(()).boxed() };
+        }
+        let later = Arc::new(self);
+        Held {
+            kept: later.clone().free(moved.released, plan.released).boxed(),
+            undone: later.free(moved.taken, plan.taken).boxed(),
+        }
+    }
+
+    async fn free(self: Arc<Later>, addresses: Vec<IpAddr>, ports: Vec<i64>) {
+        let owner = Owner { namespace: &self.owner.namespace, name: &self.owner.name };
+        give_back(&self.addresses, &addresses, owner).await;
+        give_ports_back(self.ports.as_deref(), &ports).await;
     }
 }
 
@@ -133,9 +149,9 @@ async fn delete_endpoints(context: &Context, service: &Object) {
     }
 }
 
-async fn give_back(cluster: &ClusterAddresses, addresses: &[IpAddr]) {
+async fn give_back(cluster: &ClusterAddresses, addresses: &[IpAddr], owner: Owner<'_>) {
     for address in addresses {
-        cluster.give_back(*address).await;
+        cluster.give_back(*address, owner).await;
     }
 }
 
@@ -206,7 +222,7 @@ impl Taker<'_> {
                     }
                 }
                 Err(refusal) => {
-                    give_back(&self.addresses, &moved.taken).await;
+                    give_back(&self.addresses, &moved.taken, self.owner).await;
                     return Err(self.refused(refusal, i, &wanted));
                 }
             }

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use keelson_object::selector::{name_rules, validate_labels};
-use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, Map, Object, Path};
 
 use crate::core::service::rules::check_protocol;
 use crate::services::Family;
@@ -110,24 +110,28 @@ fn check_addresses(
     }
     for (i, address) in addresses.iter().enumerate() {
         let (address, item_at) = (address.as_str().unwrap_or_default(), at.index(i));
-        match kind {
-            "IPv4" => {
-                if check_address(address, strictness, &item_at, errors) {
-                    check_family(address, Family::V4, at, errors);
-                    check_endpoint_address(address, &item_at, errors);
-                }
+        let good = match kind {
+            "IPv4" => check_address(address, strictness, &item_at, errors).then_some(Family::V4),
+            "IPv6" => check_canonical_address(address, &item_at, errors).then_some(Family::V6),
+            "FQDN" => {
+                check_domain(address, &item_at, errors);
+                None
             }
-            "IPv6" => match address_problem(address) {
-                Some(problem) => errors.invalid(&item_at, address, problem),
-                None => {
-                    check_family(address, Family::V6, at, errors);
-                    check_endpoint_address(address, &item_at, errors);
-                }
-            },
-            "FQDN" => check_domain(address, &item_at, errors),
-            _ => {}
+            _ => None,
+        };
+        if let Some(family) = good {
+            check_family(address, family, at, errors);
+            check_endpoint_address(address, &item_at, errors);
         }
     }
+}
+
+/// Whether it is an address in its one form.
+fn check_canonical_address(address: &str, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
+    let problem = address_problem(address);
+    let is_good = problem.is_none();
+    problem.into_iter().for_each(|problem| errors.invalid(at, address, problem));
+    is_good
 }
 
 fn check_family(address: &str, family: Family, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -158,22 +162,31 @@ fn check_domain(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
 }
 
 fn check_hints(hints: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let rules: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", name_rules::label_value), ("forNodes", name_rules::dns1123_subdomain)];
-    for (field, rule) in rules {
-        let (at, count) = (at.key(field), hints.list(field).len());
-        if count > MAX_HINTS {
-            errors.too_many(&at, count, MAX_HINTS);
-            return;
-        }
-        let mut names = HashSet::new();
-        for (i, hint) in hints.list(field).iter().filter_map(Value::as_map).enumerate() {
-            let at = at.index(i);
-            let (name, at) = (hint.str("name").unwrap_or_default(), at.key("name"));
-            if !names.insert(name) {
-                errors.duplicate(&at, name);
-            }
-            errors.invalid_each(&at, name, rule(name));
-        }
+    if check_hinted(hints, ("forZones", name_rules::label_value), at, errors) {
+        check_hinted(hints, ("forNodes", name_rules::dns1123_subdomain), at, errors);
     }
+}
+
+/// Checks the names in one list of hints; whether there are not too many.
+fn check_hinted(
+    hints: &Map,
+    (field, rule): (&str, fn(&str) -> Vec<String>),
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) -> bool {
+    let (at, count) = (at.key(field), hints.list(field).len());
+    if count > MAX_HINTS {
+        errors.too_many(&at, count, MAX_HINTS);
+        return false;
+    }
+    let mut names = HashSet::new();
+    for (i, hint) in hints.maps(field).enumerate() {
+        let at = at.index(i);
+        let (name, at) = (hint.str("name").unwrap_or_default(), at.key("name"));
+        if !names.insert(name) {
+            errors.duplicate(&at, name);
+        }
+        errors.invalid_each(&at, name, rule(name));
+    }
+    true
 }

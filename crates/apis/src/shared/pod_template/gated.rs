@@ -158,6 +158,8 @@ fn is_empty(container: &Map) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use keelson_object::{Map, Object};
+
     use super::Gates;
     use crate::catalog::Settings;
     use crate::shared::testing::{text, tree};
@@ -193,6 +195,51 @@ mod tests {
                 "containers": [{"name": "a", "lifecycle": {"stopSignal": "SIGTERM"}},
                     {"name": "b", "lifecycle": {"stopSignal": "SIGTERM", "preStop": {}}}],
                 "volumes": [{"projected": {"sources": [{"clusterTrustBundle": {}}]}}]}"#,
+        );
+    }
+
+    #[test]
+    fn without_their_rules_only_sidecars_say_when_they_restart() {
+        const SPEC: &str = r#"{"containers": [{"restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart"}]}],
+            "initContainers": [{"restartPolicy": "Always", "restartPolicyRules": [{"action": "Restart"}]},
+                {"restartPolicy": "Never"}]}"#;
+        let check = |features: &[&str], old: &str, expected: &str| {
+            let features = features.iter().map(|it| (*it).to_owned()).collect();
+            let gates = Gates::of(&Settings { features, ..Settings::default() });
+            let mut spec = tree(SPEC).as_map().cloned().expect("a map");
+            gates.drop(&mut spec, tree(old).as_map());
+            assert_eq!(Some(&spec), tree(expected).as_map(), "{}", text(&spec.clone().into()));
+        };
+        check(&[], "null", r#"{"containers": [{}], "initContainers": [{"restartPolicy": "Always"}, {}]}"#);
+        check(&["ContainerRestartRules"], "null", SPEC);
+        check(&[], r#"{"containers": [{"restartPolicy": "Always"}]}"#, SPEC);
+    }
+
+    #[test]
+    fn what_is_off_is_dropped_from_the_status_too() {
+        let check = |features: &[&str], old: &str, expected: &str| {
+            let features = features.iter().map(|it| (*it).to_owned()).collect();
+            let gates = Gates::of(&Settings { features, ..Settings::default() });
+            let object = |status: &str| {
+                let mut object = Object::default();
+                object.fields.set("spec", Map::new());
+                object.fields.set("status", tree(status));
+                object
+            };
+            let mut new = object(
+                r#"{"phase": "Running", "resources": {}, "extendedResourceClaimStatus": {"resourceClaimName": "c"},
+                    "containerStatuses": [{"allocatedResourcesStatus": [{"name": "x", "resources": [
+                        {"resourceID": "1", "message": "m"}]}]}]}"#,
+            );
+            gates.drop_from(&mut new, Some(&object(old)));
+            assert_eq!(new.fields.get("status"), Some(&tree(expected)));
+        };
+        check(&[], "{}", r#"{"phase": "Running", "containerStatuses": [{}]}"#);
+        check(
+            &["ResourceHealthStatus"],
+            r#"{"allocatedResources": {"cpu": "1"}}"#,
+            r#"{"phase": "Running", "resources": {}, "containerStatuses": [{"allocatedResourcesStatus": [
+                {"name": "x", "resources": [{"resourceID": "1"}]}]}]}"#,
         );
     }
 }

@@ -70,11 +70,6 @@ impl<'s> Around<'s> {
     }
 }
 
-/// Checks a new template by the usual rules.
-pub(crate) fn check(template: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    check_template(template, &PodRules::default(), at, errors);
-}
-
 /// Checks a template: labels, annotations, then the spec.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec (v1.36.4).

@@ -6,6 +6,7 @@ use keelson_object::scalar::Quantity;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
+use crate::shared::lookup::Lookup;
 use crate::shared::pod_template::rules::resources::names;
 
 fn text<'m>(map: &'m Map, field: &str) -> &'m str {
@@ -47,8 +48,10 @@ fn check_statuses(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErr
 /// Upstream: pkg/apis/core/validation/validation.go, validatePodExtendedResourceClaimStatus (v1.36.4). That the name of
 /// a request is told below the status is upstream's.
 fn check_extended(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    let containers: HashMap<&str, &Map> =
-        spec.maps("initContainers").chain(spec.maps("containers")).map(|it| (text(it, "name"), it)).collect();
+    let containers = spec.maps("initContainers").chain(spec.maps("containers"));
+    let requests: HashMap<&str, Lookup<'_>> = containers
+        .map(|it| (text(it, "name"), Lookup::of(it.map("resources").and_then(|it| it.map("requests")))))
+        .collect();
     let list_at = at.key("requestMappings");
     if status.list("requestMappings").is_empty() {
         errors.required(&list_at, "at least one request mapping is required");
@@ -59,13 +62,13 @@ fn check_extended(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErr
         let fields = ["containerName", "resourceName", "requestName"];
         let said = fields.map(|field| text(mapping, field));
         let [container, resource, request] = said;
-        match containers.get(container) {
+        match requests.get(container) {
             None => {
                 let detail =
                     "must match the name of an entry in spec.initContainers.name or spec.containers.name";
                 errors.invalid(&mapping_at.key("containerName"), container, detail);
             }
-            Some(it) if !requests(it, resource) => {
+            Some(requests) if !requests.contains(resource) => {
                 let detail = "must match the extended resource name of an entry in \
                     spec.initContainers.resources.requests or spec.containers.resources.requests";
                 errors.invalid(&mapping_at.key("resourceName"), resource, detail);
@@ -85,11 +88,6 @@ fn check_extended(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErr
             errors.invalid_each(&at.key("resourceClaimName"), name, name_rules::dns1123_subdomain(name));
         }
     }
-}
-
-fn requests(container: &Map, resource: &str) -> bool {
-    let requests = container.map("resources").and_then(|it| it.map("requests"));
-    requests.is_some_and(|it| it.contains(resource))
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateNodeAllocatableResourceClaimStatus (v1.36.4).

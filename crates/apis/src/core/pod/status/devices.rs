@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use keelson_object::{FieldErrors, Map, Path};
 
+use crate::shared::lookup::Lookup;
+
 const FIELD: &str = "allocatedResourcesStatus";
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateContainerStatusAllocatedResourcesStatus and
@@ -33,19 +35,18 @@ fn check_list<'m>(
     at: &Path<'_>,
     errors: &mut FieldErrors,
 ) {
-    let mut by_name: HashMap<&str, &Map> = HashMap::new();
+    let mut by_name: HashMap<&str, Resources<'m>> = HashMap::new();
     for container in containers {
-        by_name.entry(container.str("name").unwrap_or_default()).or_insert(container);
+        by_name.entry(container.str("name").unwrap_or_default()).or_insert_with(|| Resources::of(container));
     }
     for (position, status) in statuses.enumerate() {
         let container_at = at.index(position);
         let at = container_at.key(FIELD);
-        let container = by_name.get(status.str("name").unwrap_or_default());
-        let has = container.map(|it| Resources::of(it));
+        let has = by_name.get(status.str("name").unwrap_or_default());
         for (position, resource) in status.maps(FIELD).enumerate() {
             let at = at.index(position);
             let name = resource.str("name").unwrap_or_default();
-            if let Some(problem) = has.as_ref().and_then(|has| has.problem(name)) {
+            if let Some(problem) = has.and_then(|has| has.problem(name)) {
                 errors.invalid(&at.key("name"), name, problem);
             }
             check_health(resource, &at.key("resources"), errors);
@@ -55,7 +56,7 @@ fn check_list<'m>(
 
 /// What a container asked for.
 struct Resources<'c> {
-    requests: Option<&'c Map>,
+    requests: Lookup<'c>,
     claims: HashSet<String>,
 }
 
@@ -69,7 +70,8 @@ impl<'c> Resources<'c> {
                 request => format!("claim:{name}/{request}"),
             }
         });
-        Resources { requests: resources.and_then(|it| it.map("requests")), claims: claims.collect() }
+        let requests = Lookup::of(resources.and_then(|it| it.map("requests")));
+        Resources { requests, claims: claims.collect() }
     }
 
     fn problem(&self, name: &str) -> Option<&'static str> {
@@ -79,8 +81,7 @@ impl<'c> Resources<'c> {
                  'claim:<claimName>' if request is empty",
             );
         }
-        let is_requested = self.requests.is_some_and(|it| it.contains(name));
-        (!is_requested).then_some("must match one of the container's resource requests")
+        (!self.requests.contains(name)).then_some("must match one of the container's resource requests")
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn check(spec: &Map, old: Option<&Map>, strictness: Strictness, error
     }
     let of = |text: &str| sloppy(text).map(Family::of);
     let distinct: HashSet<Option<Family>> = texts(spec, "clusterIPs").map(of).collect();
-    if all.len() > 1 && (all.len() > 2 || distinct.len() < 2) {
+    if all.len() > 1 && distinct.len() < 2 {
         errors.invalid(&at, &shown(all), "may specify no more than one IP for each IP family");
     }
     if is_headless(spec) {

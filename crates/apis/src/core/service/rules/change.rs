@@ -25,7 +25,7 @@ pub(crate) fn check(spec: &Map, old: &Map, errors: &mut FieldErrors) {
         let class_at = at.key("loadBalancerClass");
         match spec.str("loadBalancerClass") {
             Some(class) => errors.invalid(&class_at, class, FIXED),
-            None => errors.invalid(&class_at, "null", FIXED),
+            None => errors.invalid(&class_at, (), FIXED),
         }
     }
     check_class(spec, &at, errors);

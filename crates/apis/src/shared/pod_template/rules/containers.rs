@@ -6,6 +6,8 @@ mod mounts;
 mod ports;
 mod restart;
 mod security;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 
@@ -32,7 +34,7 @@ pub(super) fn check(around: &Around<'_>, at: &Path<'_>, errors: &mut FieldErrors
 /// The names that were seen so far.
 type Names<'s> = HashSet<&'s str>;
 
-fn name<'c>(container: &'c Map) -> &'c str {
+fn name(container: &Map) -> &str {
     container.str("name").unwrap_or_default()
 }
 

@@ -8,6 +8,7 @@ use keelson_object::{FieldErrors, Map, Path};
 use std::cmp::Ordering;
 
 use super::{Around, PodRules, visit};
+use crate::shared::lookup::Lookup;
 
 /// What a pod may have as a whole.
 ///
@@ -34,7 +35,8 @@ pub(crate) fn check(
     at: &Path<'_>,
     errors: &mut FieldErrors,
 ) {
-    let lists = Lists { limits: resources.map("limits"), requests: resources.map("requests"), owner };
+    let limits = resources.map("limits");
+    let lists = Lists { limits, limit_of: Lookup::of(limits), requests: resources.map("requests"), owner };
     lists.check(around.rules, at, errors);
     claims::check(resources.list("claims"), &around.claims, &at.key("claims"), errors);
 }
@@ -43,12 +45,14 @@ pub(crate) fn check(
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateOverhead (v1.36.4).
 pub(crate) fn check_overhead(overhead: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
-    let lists = Lists { limits: Some(overhead), requests: None, owner: Owner::Container };
+    let lists =
+        Lists { limits: Some(overhead), limit_of: Lookup::of(None), requests: None, owner: Owner::Container };
     lists.check(rules, at, errors);
 }
 
 struct Lists<'s> {
     limits: Option<&'s Map>,
+    limit_of: Lookup<'s>,
     requests: Option<&'s Map>,
     owner: Owner,
 }
@@ -105,7 +109,7 @@ impl Lists<'_> {
         at: (&Path<'_>, &Path<'_>),
         errors: &mut FieldErrors,
     ) {
-        let limit = self.limits.and_then(|it| it.get(name)).and_then(|it| Quantity::from_value(it).ok());
+        let limit = self.limit_of.get(name).and_then(|it| Quantity::from_value(it).ok());
         let can_promise_more = names::is_native(name) && !names::is_huge_pages(name);
         let (limits_at, requests_at) = at;
         match limit {

@@ -1,6 +1,9 @@
 //! Profiles of seccomp and AppArmor were annotations once: what is still said there must be right, and not say
 //! something else than the fields.
 
+use std::collections::HashSet;
+
+use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, Map, Path};
 
 use super::Annotations;
@@ -27,14 +30,20 @@ pub(super) fn check(annotations: Annotations<'_>, spec: &Map, at: &Path<'_>, err
     for (key, profile) in annotations.iter().filter(|(key, _)| key.starts_with(SECCOMP_OF)) {
         check_seccomp(profile, &at.key(key), errors);
     }
+    let mut names: Option<HashSet<&str>> = None;
     for (key, profile) in annotations.iter() {
         let Some(container) = key.strip_prefix(APP_ARMOR_OF) else { continue };
-        if !visit::containers(spec).any(|it| it.str("name").unwrap_or_default() == container) {
+        let all = || visit::containers(spec).map(|it| it.str("name").unwrap_or_default()).collect();
+        if !names.get_or_insert_with(all).contains(container) {
             errors.invalid(&at.entry(key), container, "container not found");
         }
         let is_known = matches!(profile, "" | "runtime/default" | "unconfined");
         if !is_known && !profile.starts_with(LOCALHOST) {
-            errors.invalid(&at.entry(key), profile, format!("invalid AppArmor profile name: {profile:?}"));
+            errors.invalid(
+                &at.entry(key),
+                profile,
+                format!("invalid AppArmor profile name: {}", quote(profile)),
+            );
         }
     }
 }

@@ -119,7 +119,7 @@ const SIGNALS_OF_WINDOWS: [&str; 2] = ["SIGKILL", "SIGTERM"];
 
 /// The signals of Linux, in order.
 #[rustfmt::skip]
-const SIGNALS: &[&str] = &[
+pub(super) const SIGNALS: &[&str] = &[
     "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
     "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGRTMAX", "SIGRTMAX-1",
     "SIGRTMAX-10", "SIGRTMAX-11", "SIGRTMAX-12", "SIGRTMAX-13", "SIGRTMAX-14", "SIGRTMAX-2", "SIGRTMAX-3",

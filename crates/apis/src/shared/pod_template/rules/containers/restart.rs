@@ -75,13 +75,11 @@ pub(super) fn check_init_policy(container: &Map, at: &Path<'_>, rules: &PodRules
         Some(policy) if !rules.container_restart_rules => {
             errors.not_supported(&at.key("restartPolicy"), policy, &["Always"]);
         }
-        Some("Always") if !rules.restart_all_containers => {
-            if has_rules {
-                let detail =
-                    "restartPolicyRules are not allowed for init containers with restart policy Always";
-                errors.forbidden(&at.key("restartPolicyRules"), detail);
-            }
+        Some("Always") if !rules.restart_all_containers && has_rules => {
+            let detail = "restartPolicyRules are not allowed for init containers with restart policy Always";
+            errors.forbidden(&at.key("restartPolicyRules"), detail);
         }
+        Some("Always") if !rules.restart_all_containers => {}
         Some(_) => check_rules(container, at, rules, errors),
     }
 }

@@ -1,0 +1,154 @@
+//! Admission: policy at the gate. Whoever may do something in principle is asked again, with the object at hand.
+//!
+//! ```text
+//! decoded ──> owners of fields ──> mutate ──> prepare, validate ──> validate ──> commit
+//!                                  plugins     the kind's rules     plugins
+//! ```
+//!
+//! All plugins mutate in the order of the chain, then the kind has its say, then all plugins validate. A write that
+//! loses a race is judged anew, because what it changes is no longer what was judged.
+
+use std::fmt;
+use std::future::ready;
+
+use futures_util::future::BoxFuture;
+use keelson_object::Object;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::live::{Live, Place};
+use crate::options::Part;
+use crate::resource::Resource;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// An object is made, or something is done by a subresource that takes an object.
+    Create,
+    /// An object is changed.
+    Update,
+    /// An object is removed.
+    Delete,
+    /// A stream is opened.
+    Connect,
+}
+
+/// What is judged, beside the object.
+pub struct Request<'r> {
+    /// What is to be done.
+    pub operation: Operation,
+    /// To an object of what.
+    pub resource: &'r Resource,
+    /// To which part of it; empty for the object itself.
+    pub subresource: &'r str,
+    /// To which object. The name of an object that is to be named by us is empty.
+    pub place: &'r Place,
+    /// By whom, and how.
+    pub context: &'r Context,
+    /// The object as it is, where there is one.
+    pub old: Option<&'r Object>,
+}
+
+impl<'r> Request<'r> {
+    /// A request for an object itself.
+    pub fn new(operation: Operation, live: &'r Live, context: &'r Context, place: &'r Place) -> Request<'r> {
+        Request { operation, resource: &live.resource, subresource: "", place, context, old: None }
+    }
+
+    /// Whether it is about objects of this resource, or parts of them.
+    pub fn is_of(&self, group: &str, plural: &str) -> bool {
+        self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// The answer of a plugin that says no.
+    ///
+    /// Upstream: apiserver/pkg/admission/errors.go, NewForbidden and extractResourceName (v1.36.4).
+    pub fn forbidden(&self, object: Option<&Object>, reason: impl Into<String>) -> Error {
+        let meta = object.map(|it| &it.meta);
+        let names = [Some(&self.place.name), meta.map(|it| &it.name), meta.map(|it| &it.generate_name)];
+        let name = names.into_iter().flatten().find(|it| !it.is_empty()).map_or("Unknown", |it| it.as_str());
+        let resource = self.resource.group_resource();
+        Error::Forbidden { resource, name: name.to_owned(), reason: reason.into() }
+    }
+}
+
+/// One policy.
+pub trait Plugin: Send + Sync + 'static {
+    /// The name by which operators switch it: `NamespaceLifecycle`.
+    fn name(&self) -> &'static str;
+
+    /// Whether it has anything to say to such a request.
+    fn handles(&self, request: &Request<'_>) -> bool;
+
+    /// Changes the object, or refuses it. There is none when something is deleted.
+    fn mutate<'p>(
+        &'p self,
+        _request: &'p Request<'_>,
+        _object: Option<&'p mut Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Refuses the object as it would be stored.
+    fn validate<'p>(
+        &'p self,
+        _request: &'p Request<'_>,
+        _object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(ready(Ok(())))
+    }
+}
+
+/// The plugins, in the order in which they are asked.
+#[derive(Default)]
+pub struct Chain(Vec<Box<dyn Plugin>>);
+
+impl Chain {
+    /// A chain of these.
+    pub fn new(plugins: Vec<Box<dyn Plugin>>) -> Chain {
+        Chain(plugins)
+    }
+
+    /// Their names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|it| it.name())
+    }
+
+    fn asked<'c>(&'c self, request: &Request<'_>) -> impl Iterator<Item = &'c dyn Plugin> {
+        self.0.iter().map(Box::as_ref).filter(|it| it.handles(request))
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// Lets every plugin change the object, or refuse it.
+pub async fn mutate(request: &Request<'_>, mut object: Option<&mut Object>) -> Result<()> {
+    let Some(chain) = &request.context.admission else { return Ok(()) };
+    for plugin in chain.asked(request) {
+        plugin.mutate(request, object.as_deref_mut()).await?;
+    }
+    Ok(())
+}
+
+/// Lets every plugin refuse the object.
+pub async fn validate(request: &Request<'_>, object: Option<&Object>) -> Result<()> {
+    let Some(chain) = &request.context.admission else { return Ok(()) };
+    for plugin in chain.asked(request) {
+        plugin.validate(request, object).await?;
+    }
+    Ok(())
+}
+
+/// The subresource by which a part is written.
+pub(crate) fn subresource(part: Part) -> &'static str {
+    match part {
+        Part::Main => "",
+        Part::Status => "status",
+        Part::Scale => "scale",
+        Part::Named(name) => name,
+    }
+}
