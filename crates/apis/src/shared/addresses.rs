@@ -210,13 +210,14 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
     warnings
 }
 
-/// Whether a range is a part of another and smaller than it.
+/// Whether a range is a part of another and smaller than it. A mapped range is compared as what it maps, but for its
+/// length: that is upstream's way.
 pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
     let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
-    let cut = Range { address: inner.network(), length: outer.length, is_strict: true };
-    inner.address.is_ipv4() == outer.address.is_ipv4()
-        && outer.length < inner.length
-        && cut.network() == outer.network()
+    let (network, address) = (plain(outer.network()), plain(inner.network()));
+    let mapped_bits = if network.is_ipv4() && outer.address.is_ipv6() { 96 } else { 0 };
+    let cut = Range { address, length: outer.length - mapped_bits, is_strict: true };
+    network.is_ipv4() == address.is_ipv4() && outer.length < inner.length && cut.network() == network
 }
 
 /// The two sorts of addresses.
@@ -305,7 +306,7 @@ fn is_mapped(address: IpAddr) -> bool {
 mod tests {
     use keelson_object::Path;
 
-    use super::{address_problem, address_warning, interface_problem, range_warnings};
+    use super::{address_problem, address_warning, interface_problem, is_within, range_warnings};
 
     #[test]
     fn an_address_has_one_form() {
@@ -358,6 +359,25 @@ mod tests {
             "2001:DB8::1",
             Some(r#"IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")"#),
         );
+    }
+
+    #[test]
+    fn a_part_of_a_range_is_smaller_than_the_range() {
+        let check = |inner: &str, outer: &str, expected: bool| {
+            assert_eq!(is_within(inner, outer), expected, "{inner} in {outer}");
+        };
+        check("192.0.2.0/28", "192.0.2.0/24", true);
+        check("192.0.2.0/24", "192.0.2.0/24", false);
+        check("192.0.0.0/16", "192.0.2.0/24", false);
+        check("198.51.100.0/28", "192.0.2.0/24", false);
+        check("10.0.0.0/8", "0.0.0.0/0", true);
+        check("2001:db8::/68", "2001:db8::/64", true);
+        check("2001:db8::/64", "192.0.2.0/24", false);
+        check("192.0.2.0/24", "::/0", false);
+        check("::ffff:192.0.2.0/124", "192.0.2.0/24", true);
+        check("::ffff:192.0.2.0/124", "::ffff:192.0.2.0/120", true);
+        check("192.0.2.0/28", "::ffff:192.0.2.0/120", false);
+        check("x", "192.0.2.0/24", false);
     }
 
     #[test]

@@ -1,6 +1,40 @@
 //! Reading trees whose fields may be absent, as validation does it all the time.
 
+use std::collections::HashMap;
+
 use keelson_object::{Map, Value};
+
+/// Up to so many keys are looked through faster than they are hashed.
+const FEW: usize = 32;
+
+/// Labels that are asked for many times: who sends a hundred thousand must not wait for their square.
+pub(crate) enum Labels<'m> {
+    /// Looked through.
+    Few(Option<&'m Map>),
+    /// Hashed.
+    Many(HashMap<&'m str, &'m str>),
+}
+
+impl<'m> Labels<'m> {
+    /// What stands in a tree.
+    pub(crate) fn of(labels: Option<&'m Map>) -> Labels<'m> {
+        match labels {
+            Some(map) if map.len() > FEW => {
+                let pairs = map.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
+                Labels::Many(pairs.collect())
+            }
+            few => Labels::Few(few),
+        }
+    }
+
+    /// The value of a label.
+    pub(crate) fn get(&self, key: &str) -> Option<&'m str> {
+        match self {
+            Labels::Few(map) => map.and_then(|map| map.str(key)),
+            Labels::Many(map) => map.get(key).copied(),
+        }
+    }
+}
 
 /// What stands for a map that is not there.
 pub(crate) static NOTHING: Map = Map::new();
@@ -37,4 +71,23 @@ pub(crate) fn same(a: &Map, b: &Map, key: &str) -> bool {
 /// Go's semantic equality takes an empty list or map for none.
 fn is_empty_holder(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Map(_)) && value.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::Map;
+
+    use super::{FEW, Labels};
+
+    #[test]
+    fn few_labels_and_many_are_found() {
+        for count in [0, 1, FEW, FEW + 1, 1000] {
+            let mut map = Map::new();
+            (0..count).for_each(|i| map.push_new(format!("k{i}"), format!("v{i}")));
+            let labels = Labels::of(Some(&map));
+            assert!((0..count).all(|i| labels.get(&format!("k{i}")) == Some(format!("v{i}").as_str())));
+            assert_eq!(labels.get("other"), None);
+        }
+        assert_eq!(Labels::of(None).get("a"), None);
+    }
 }

@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use crate::shared::edit::part;
 use crate::shared::go_form::as_json;
 use crate::shared::pod_template::{self, Gates, PodRules};
-use crate::shared::read::{NOTHING, given, sub};
+use crate::shared::read::{Labels, NOTHING, given, sub};
 use crate::shared::workload_columns::template_spec;
 
 /// How a kind speaks of its selector.
@@ -63,8 +63,8 @@ pub(crate) fn check_selector(
 /// Pods that are made are selected.
 pub(crate) fn check_selected(template: &Map, selector: &Selector, at: &Path<'_>, errors: &mut FieldErrors) {
     let labels = template.at("metadata.labels").unwrap_or(&Value::Null);
-    let label = |key: &str| labels.as_map().and_then(|map| map.str(key));
-    if !selector.matches(label) {
+    let found = Labels::of(labels.as_map());
+    if !selector.matches(|key| found.get(key)) {
         let at = at.key("metadata.labels");
         errors.invalid_as(&at, as_json(labels), "`selector` does not match template `labels`");
     }

@@ -67,3 +67,26 @@ fn check_rule(rule: &Map, completions: i64, at: &Path<'_>, errors: &mut FieldErr
         errors.invalid(&at, count, detail);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::{FieldErrors, Map, Path};
+
+    use super::{INDEXES_LIMIT, check_rule};
+
+    #[test]
+    fn indexes_have_an_end() {
+        let found = |length: usize| {
+            let mut rule = Map::new();
+            rule.push_new("succeededIndexes", "1".repeat(length));
+            let mut errors = FieldErrors::default();
+            check_rule(&rule, 5, &Path::root("r"), &mut errors);
+            let first = errors.iter().next().map(|error| error.to_string());
+            first
+                .unwrap_or_default()
+                .starts_with("r.succeededIndexes: Too long: may not be more than 65536 bytes")
+        };
+        assert!(!found(INDEXES_LIMIT));
+        assert!(found(INDEXES_LIMIT + 1));
+    }
+}

@@ -42,7 +42,7 @@ pub(super) fn check(object: &Object, old: &Object, mutable: Mutable, errors: &mu
     let template = sub(spec, "template");
     if template != sub(old, "template") {
         let old = tolerated(template, sub(old, "template"), mutable);
-        check_template(template, old, suspended && mutable.resources, errors);
+        check_template(template, &old, suspended && mutable.resources, errors);
     }
     immutable::check(spec, old, "completionMode", &at, errors);
     let failure = |it: &Value| shown_pointer(it.as_map(), &failure_policy::FIELDS);
@@ -127,11 +127,11 @@ fn tolerate_resources(new: &[Value], old: &mut Map, list: &str) {
 }
 
 /// Upstream prints the whole template, in a form of its own; here it is shown as clients write it.
-fn check_template(template: &Map, old: Map, only_spec: bool, errors: &mut FieldErrors) {
+fn check_template(template: &Map, old: &Map, only_spec: bool, errors: &mut FieldErrors) {
     let (at, new, old) = if only_spec {
-        ("spec.template.spec", sub(template, "spec"), sub(&old, "spec"))
+        ("spec.template.spec", sub(template, "spec"), sub(old, "spec"))
     } else {
-        ("spec.template", template, &old)
+        ("spec.template", template, old)
     };
     let fields = || new.iter().chain(old.iter()).map(|(field, _)| field.as_str());
     if !fields().all(|field| same(new, old, field)) {
