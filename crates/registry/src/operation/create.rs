@@ -63,7 +63,7 @@ async fn create_named(live: &Live, context: &Context, mut object: Object) -> Res
 async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc<Frozen>> {
     ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
-    admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&object)).await?;
+    admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&*object)).await?;
     let outcome = commit::apply(live, context, &place, |current| match current {
         Some(current) => Err(Error::AlreadyExists {
             resource: live.resource.group_resource(),
