@@ -145,7 +145,8 @@ async fn follow(call: Call, count: usize) -> Result<(u16, String, Value)> {
     let media_type = stream.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or("");
     let media_type = media_type.to_owned();
     if status != 200 {
-        return Ok((status, media_type, stream.try_event(NEXT_EVENT).await?.unwrap_or_default()));
+        let text = stream.text().await?;
+        return Ok((status, media_type, serde_json::from_str(&text).unwrap_or(Value::from(text))));
     }
     let mut events = Vec::new();
     while events.len() < count {

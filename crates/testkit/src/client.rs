@@ -324,6 +324,16 @@ impl Stream {
         }
     }
 
+    /// All that is left, for an answer that is no stream of lines.
+    pub async fn text(&mut self) -> Result<String> {
+        while let Some(frame) = timeout(PATIENCE, self.body.frame()).await.context("no end")? {
+            if let Ok(data) = frame?.into_data() {
+                self.rest.extend_from_slice(&data);
+            }
+        }
+        Ok(String::from_utf8_lossy(&self.rest.split()).into_owned())
+    }
+
     async fn line(&mut self) -> Result<Option<Bytes>> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {

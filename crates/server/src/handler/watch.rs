@@ -80,7 +80,7 @@ async fn begin(call: &Call<'_>, options: &WatchOptions) -> Result<Beginning> {
 fn by_websocket(call: &Call<'_>, upgrade: OnUpgrade, setup: Frames, encoding: Encoding) -> Response {
     let response = match websocket::shake_hands(&call.parts.headers) {
         Ok(response) => response,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let framing = match encoding {
         Encoding::Json | Encoding::Yaml => Framing::Text,

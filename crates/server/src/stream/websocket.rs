@@ -50,23 +50,23 @@ pub(crate) fn is_asked_for(headers: &HeaderMap) -> bool {
 }
 
 /// The answer to a client that wants a websocket: the head of an agreement, or a refusal.
-pub(crate) fn shake_hands(headers: &HeaderMap) -> Result<Response, Response> {
+pub(crate) fn shake_hands(headers: &HeaderMap) -> Result<Response, Box<Response>> {
     let key = text(headers, header::SEC_WEBSOCKET_KEY);
     if key.is_empty() {
-        return Err(refusal(StatusCode::BAD_REQUEST, "mismatch challenge/response"));
+        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, "mismatch challenge/response")));
     }
     if text(headers, header::SEC_WEBSOCKET_VERSION) != "13" {
         let mut response = refusal(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
         response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        return Err(response);
+        return Err(Box::new(response));
     }
     if !is_url(text(headers, header::ORIGIN)) {
-        return Err(refusal(StatusCode::FORBIDDEN, ""));
+        return Err(Box::new(refusal(StatusCode::FORBIDDEN, "")));
     }
     let protocol = text(headers, header::SEC_WEBSOCKET_PROTOCOL).trim();
     // Nobody is here to choose.
     if protocol.contains(',') {
-        return Err(refusal(StatusCode::BAD_REQUEST, ""));
+        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, "")));
     }
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -318,7 +318,7 @@ mod tests {
         let check = |more: &[(&'static str, &str)], expected: &str| {
             let mut all = headers(&good);
             headers(more).iter().for_each(|(name, value)| drop(all.insert(name, value.clone())));
-            let (Ok(response) | Err(response)) = shake_hands(&all);
+            let response = shake_hands(&all).unwrap_or_else(|refusal| *refusal);
             let said =
                 |name: &str| response.headers().get(name).map_or("", |it| it.to_str().unwrap()).to_owned();
             let line = format!(
@@ -362,7 +362,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_heard(bytes: &[u8], expected: Option<Heard>) {
+    fn check_heard(bytes: &[u8], expected: impl Into<Option<Heard>>) {
+        let expected = expected.into();
         for size in [1, 3, bytes.len()] {
             let mut ear = Ear::default();
             let mut found = None;
