@@ -61,7 +61,10 @@ impl Lists<'_> {
     fn check(&self, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
         let limits_at = at.key("limits");
         for (name, amount) in amounts(self.limits) {
-            self.check_amount(name, &amount, rules, &limits_at.entry(name), errors);
+            let at = limits_at.entry(name);
+            self.check_name(name, &at, errors);
+            check_value(name, &amount, &at, errors);
+            check_pages(name, &amount, rules, &at, errors);
         }
         let requests_at = at.key("requests");
         for (name, amount) in amounts(self.requests) {
@@ -77,19 +80,6 @@ impl Lists<'_> {
         if has(names::is_huge_pages) && !has(|name| matches!(name, "cpu" | "memory")) {
             errors.forbidden(at, "HugePages require cpu or memory");
         }
-    }
-
-    fn check_amount(
-        &self,
-        name: &str,
-        amount: &Quantity,
-        rules: &PodRules,
-        at: &Path<'_>,
-        errors: &mut FieldErrors,
-    ) {
-        self.check_name(name, at, errors);
-        check_value(name, amount, at, errors);
-        check_pages(name, amount, rules, at, errors);
     }
 
     fn check_name(&self, name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
