@@ -188,7 +188,13 @@ fn normalized(mut value: Value, names: &Names) -> Value {
 }
 
 /// What was saved has its name, and revisions are like any other.
-fn message(text: String, names: &Names) -> String {
+fn message(mut text: String, names: &Names) -> String {
+    // Whole objects are repeated, with all that differs.
+    if let (Some(start), Some(end)) = (text.find("Invalid value: \"{"), text.rfind("\": "))
+        && start < end
+    {
+        text.replace_range(start + "Invalid value: \"{".len()..end, "*");
+    }
     if text.to_lowercase().contains("resource version: ") {
         let mut out = String::new();
         for letter in text.chars() {

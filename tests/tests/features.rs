@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use keelson_testkit::{Client, Options, RunningServer};
 use keelson_tests::upstream::{EVERYTHING, Upstream};
+use serde_json::Value;
 
 /// A server that serves every version of every kind.
 async fn everything() -> RunningServer {
@@ -25,24 +26,25 @@ async fn samples(client: &Client, name: &str) -> BTreeSet<String> {
 /// Asks for the objects of every resource, and gives back what each is warned of.
 async fn ask_for_everything(client: &Client) -> BTreeSet<String> {
     let groups = client.get("/apis").await.expect(200);
+    let versions = items(&groups["groups"]).iter().flat_map(|it| items(&it["versions"]));
     let mut roots = vec![String::from("/api/v1")];
-    for version in
-        groups["groups"].as_array().unwrap().iter().flat_map(|it| it["versions"].as_array().unwrap())
-    {
-        roots.push(format!("/apis/{}", version["groupVersion"].as_str().unwrap()));
-    }
+    roots.extend(versions.map(|it| format!("/apis/{}", it["groupVersion"].as_str().unwrap_or_default())));
     let mut warned = BTreeSet::new();
     for root in roots {
         let list = client.get(&root).await.expect(200);
-        for resource in list["resources"].as_array().unwrap() {
-            if resource["verbs"].as_array().unwrap().iter().any(|it| it == "list") {
-                let path = format!("{root}/{}", resource["name"].as_str().unwrap());
+        for resource in items(&list["resources"]) {
+            if items(&resource["verbs"]).iter().any(|it| it == "list") {
+                let path = format!("{root}/{}", resource["name"].as_str().unwrap_or_default());
                 let warning = client.get(&format!("{path}?limit=1")).await.header("warning").to_owned();
                 warned.insert(format!("{path}: {warning}"));
             }
         }
     }
     warned
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 #[tokio::test]

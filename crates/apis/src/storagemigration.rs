@@ -5,6 +5,7 @@ use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, Group, Resource, Strategy, Version};
 
+use crate::shared::strings::check_joined;
 use crate::shared::{cells, conditions, status};
 
 pub(crate) fn group() -> Group {
@@ -61,11 +62,11 @@ impl Strategy for Migration {
         let at = Path::root("spec.resource");
         match named(object, "resource") {
             "" => errors.required(&at.key("resource"), "resource is required to be set"),
-            name => check_joined(name, name_rules::dns1035_label(name), &at.key("resource"), errors),
+            name => check_joined(name, &name_rules::dns1035_label(name), &at.key("resource"), errors),
         }
         match named(object, "group") {
             "" => {}
-            name => check_joined(name, name_rules::dns1123_subdomain(name), &at.key("group"), errors),
+            name => check_joined(name, &name_rules::dns1123_subdomain(name), &at.key("group"), errors),
         }
     }
 
@@ -115,13 +116,6 @@ impl Strategy for Migration {
 fn named<'o>(object: &'o Object, field: &str) -> &'o str {
     let resource = object.fields.map("spec").and_then(|it| it.map("resource"));
     resource.and_then(|it| it.str(field)).unwrap_or_default()
-}
-
-/// All that is wrong with a name, in one message.
-fn check_joined(name: &str, problems: Vec<String>, at: &Path<'_>, errors: &mut FieldErrors) {
-    if !problems.is_empty() {
-        errors.invalid(at, name, problems.join(","));
-    }
 }
 
 /// Upstream: apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (v1.36.4).

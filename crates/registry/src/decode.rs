@@ -44,11 +44,21 @@ pub fn object(
     context: &Context,
     resource: &Resource,
     version: &Version,
-    draft: Draft,
+    mut draft: Draft,
     validation: FieldValidation,
 ) -> Result<Object> {
-    check_kind(resource, version, &draft.value)?;
     let shape = Shape { kind: &resource.kind, version: &version.name, schema: version.schema.as_ref() };
+    match draft.origin {
+        Origin::Body => check_kind(resource, version, &draft.value)?,
+        Origin::Patch => {
+            if let Some(problem) = misnamed(resource, version, &draft.value)? {
+                return Err(shape.wrong(Some(&echo(&draft.value)), &problem));
+            }
+            if let Value::Map(map) = &mut draft.value {
+                map.set("apiVersion", version.api_version.clone());
+            }
+        }
+    }
     let mut object = shape.read(context, draft, validation)?;
     object.kind = resource.kind.clone();
     object.api_version = version.api_version.clone();
@@ -127,6 +137,60 @@ fn keep_reset_of_managers(value: &mut Value) {
     {
         entries.push(Value::Map(keelson_object::Map::new()));
     }
+}
+
+/// Why what a patch made cannot be an object of `resource`: it says that it is something else.
+///
+/// Upstream decodes what a patch gives as what it says it is (v1.36.4).
+fn misnamed(resource: &Resource, version: &Version, value: &Value) -> Result<Option<String>> {
+    const HEAD: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let unread = |found: &Value, place: &str| {
+        let found = found.json_type();
+        Ok(Some(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go {place}"
+        )))
+    };
+    let Value::Map(map) = value else { return unread(value, &format!("value of type {HEAD}")) };
+    for key in ["apiVersion", "kind"] {
+        if let Some(found) = map.get(key).filter(|it| !it.is_null() && it.as_str().is_none()) {
+            return unread(found, &format!("struct field .{key} of type string"));
+        }
+    }
+    let text = |key| map.str(key).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let kind = if kind.is_empty() { &*resource.kind } else { kind };
+    if api_version.is_empty() {
+        let name = map.map("metadata").and_then(|it| it.str("name")).unwrap_or_default();
+        return if name.is_empty() {
+            Ok(None)
+        } else {
+            Err(Error::BadRequest(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )))
+        };
+    }
+    let (group, number) = api_version.split_once('/').unwrap_or(("", api_version));
+    if number.contains('/') {
+        return Ok(Some(format!("unexpected GroupVersion string: {api_version}")));
+    }
+    let is_own_group = group == resource.group;
+    if kind == resource.kind && (api_version == version.api_version || is_own_group) {
+        let is_served = resource.versions.iter().any(|it| it.api_version == api_version);
+        if is_served {
+            return Ok(None);
+        }
+    }
+    let single = kind.strip_suffix("List").unwrap_or(kind);
+    if Schema::builtin(group, number, kind).or_else(|| Schema::builtin(group, number, single)).is_none() {
+        return Ok(Some(format!(
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            quote(kind),
+            quote(api_version)
+        )));
+    }
+    let inside =
+        if resource.group.is_empty() { "core" } else { resource.group.split('.').next().unwrap_or_default() };
+    Ok(Some(format!("converting ({number}.{kind}) to ({inside}.{}): unknown conversion", resource.kind)))
 }
 
 /// The beginning of a tree as JSON.

@@ -36,6 +36,9 @@ pub enum Error {
     /// The body has a media type that cannot be read.
     #[error("unsupported media type: {0}")]
     UnsupportedMediaType(String),
+    /// The body is of a media type that is no patch.
+    #[error("the media type is no patch")]
+    NoSuchPatch,
     /// The body is larger than allowed.
     #[error("the body is over the limit of {limit} bytes")]
     BodyTooLarge {

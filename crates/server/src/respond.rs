@@ -91,6 +91,11 @@ fn failure(error: Error) -> (Failure, Extra) {
         Error::UnsupportedMediaType(message) => {
             status(with_reason(415, Reason::UnsupportedMediaType, message))
         }
+        Error::NoSuchPatch => {
+            let message = "415: Unsupported Media Type";
+            let response = ServerResponse { code: 415, message, ..ServerResponse::default() };
+            status(Status::generic_server_response(&response))
+        }
         Error::BodyTooLarge { limit } => {
             status(Status::request_entity_too_large(&format!("limit is {limit}")))
         }

@@ -9,6 +9,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use super::{expressions, matching, rules};
 use crate::shared::edit::{is_set, part};
+use crate::shared::strings::check_joined;
 use crate::shared::{conditions, spec_and_status, status};
 
 pub(crate) enum Policy {
@@ -191,11 +192,6 @@ fn audit_form(annotation: &Map) -> Value {
 /// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateParamKind (v1.36.4).
 fn check_param_kind(param: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let version_at = at.key("apiVersion");
-    let joined = |text: &str, problems: &[String], errors: &mut FieldErrors| {
-        if !problems.is_empty() {
-            errors.invalid(&version_at, text, problems.join(","));
-        }
-    };
     match param.str("apiVersion").unwrap_or_default() {
         "" => errors.required(&version_at, ""),
         text if text.matches('/').count() > 1 => {
@@ -204,11 +200,11 @@ fn check_param_kind(param: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         text => {
             let (group, version) = text.split_once('/').unwrap_or(("", text));
             if !group.is_empty() {
-                joined(group, &name_rules::dns1123_subdomain(group), errors);
+                check_joined(group, &name_rules::dns1123_subdomain(group), &version_at, errors);
             }
             match version {
                 "" => errors.invalid(&version_at, text, "version must be specified"),
-                _ => joined(version, &name_rules::dns1035_label(version), errors),
+                _ => check_joined(version, &name_rules::dns1035_label(version), &version_at, errors),
             }
         }
     }

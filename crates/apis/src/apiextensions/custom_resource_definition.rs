@@ -6,10 +6,12 @@ mod definition;
 mod names;
 mod schema;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod version_form;
 mod versions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use keelson_object::scalar::quote;
 use keelson_object::view::strings;
@@ -79,7 +81,8 @@ impl Strategy for CustomResourceDefinition {
     /// WarningsOnUpdate (v1.36.4).
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let before = old.map(Definition::of);
-        let known: Vec<&str> = before.iter().flat_map(|it| it.schemas()).flat_map(formats::unknown).collect();
+        let known: HashSet<&str> =
+            before.iter().flat_map(|it| it.schemas()).flat_map(formats::unknown).collect();
         let unknown = Definition::of(object);
         let unknown = unknown.schemas().flat_map(formats::unknown).filter(|it| !known.contains(it));
         unknown.map(|format| format!("unrecognized format {}", quote(format))).collect()
@@ -165,60 +168,5 @@ fn add_stored_version(object: &mut Object) {
     if !versions.contains(&stored) {
         versions.push(stored);
         status.set("storedVersions", versions);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::CustomResourceDefinition;
-    use crate::shared::testing::{changed, decoded, text, tree};
-
-    const KIND: &str = "apiextensions.k8s.io/v1 CustomResourceDefinition";
-
-    /// A definition whose stored version is `stored`.
-    fn definition(stored: &str, more: &str) -> String {
-        let version = |name: &str| format!(r#"{{"name": "{name}", "storage": {}}}"#, name == stored);
-        format!(
-            r#"{{"metadata": {{"name": "a"}}, "spec": {{"names": {{"kind": "CronTab", "plural": "crontabs"}}, "versions": [{}, {}]{more}}}}}"#,
-            version("v1"),
-            version("v2")
-        )
-    }
-
-    #[test]
-    fn names_and_conversion_are_filled_in() {
-        let object = decoded(&CustomResourceDefinition, KIND, &definition("v1", ""));
-        let at = |path: &str, expected: &str| {
-            let found = object.fields.at(path).cloned().unwrap_or_default();
-            assert_eq!(found, tree(expected), "{path} is {}", text(&found));
-        };
-        at(
-            "spec.names",
-            r#"{"plural": "crontabs", "kind": "CronTab", "singular": "crontab", "listKind": "CronTabList"}"#,
-        );
-        at("spec.conversion", r#"{"strategy": "None"}"#);
-        at("status.storedVersions", r#"["v1"]"#);
-    }
-
-    #[test]
-    fn the_service_of_a_conversion_has_a_port() {
-        let conversion =
-            r#", "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {}}}}"#;
-        let object = decoded(&CustomResourceDefinition, KIND, &definition("v1", conversion));
-        let port = object.fields.at("spec.conversion.webhook.clientConfig.service.port").cloned();
-        assert_eq!(port, Some(tree("443")));
-    }
-
-    #[test]
-    fn versions_that_were_stored_are_remembered() {
-        let check = |new: &str, generation: i64, expected: &str| {
-            let old = definition("v1", "");
-            let object = changed(&CustomResourceDefinition, KIND, &old, &definition(new, ""));
-            let found = object.fields.get("status").cloned().unwrap_or_default();
-            assert_eq!(found, tree(&format!("{{\"storedVersions\": {expected}}}")), "{}", text(&found));
-            assert_eq!(object.meta.generation, generation);
-        };
-        check("v1", 1, r#"["v1"]"#);
-        check("v2", 2, r#"["v1", "v2"]"#);
     }
 }

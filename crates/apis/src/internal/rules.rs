@@ -8,7 +8,7 @@ use keelson_object::selector::name_rules;
 use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-use crate::shared::strings::is_listed;
+use crate::shared::strings::{check_joined, is_listed};
 
 /// Upstream: pkg/apis/apiserverinternal/validation/validation.go, ValidateStorageVersionName (v1.36.4).
 pub(super) fn name_problems(name: &str) -> Vec<String> {
@@ -115,10 +115,7 @@ fn check_conditions(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 }
 
 fn check_api_version(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
-    let problems = api_version_problems(text);
-    if !problems.is_empty() {
-        errors.invalid(at, text, problems.join(","));
-    }
+    check_joined(text, &api_version_problems(text), at, errors);
 }
 
 /// Upstream: pkg/apis/apiserverinternal/validation/validation.go, isValidAPIVersion (v1.36.4).

@@ -1,9 +1,12 @@
 //! What must hold for claims of volumes, wherever their spec stands.
 
+use std::cmp::Ordering;
+
 use keelson_object::scalar::Quantity;
 use keelson_object::selector::{name_rules, validate_label_selector, validate_label_selector_keys};
 use keelson_object::{FieldErrors, Map, Path, Value};
-use std::cmp::Ordering;
+
+use crate::shared::template_meta;
 
 /// How many may write a volume from where.
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -22,6 +25,9 @@ pub(crate) struct Kept {
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimTemplate (v1.36.4).
 pub(crate) fn check_template(template: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let empty = Map::new();
+    if let Some(meta) = template.map("metadata") {
+        template_meta::check(meta, &at.key("metadata"), errors);
+    }
     check_spec(template.map("spec").unwrap_or(&empty), Kept::default(), &at.key("spec"), errors);
 }
 

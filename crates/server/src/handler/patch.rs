@@ -30,7 +30,7 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
         return apply(call, part, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
-    let patch = Patch::read(form, &body)?;
+    let patch = Patch::read(form, &body, params.validation)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let place = call.place();
     let edit = |old: &Object| patch.apply(call, &context, params.validation, old);
@@ -148,14 +148,8 @@ impl Form {
             Offered::Yes => &FORMS[..],
             Offered::No => &FORMS[..FORMS.len() - 1],
         };
-        let form = offered.iter().find(|(media_type, _)| media_type.eq_ignore_ascii_case(name));
-        form.map(|(_, form)| *form).ok_or_else(|| {
-            let accepted: Vec<&str> = offered.iter().map(|(media_type, _)| *media_type).collect();
-            Error::UnsupportedMediaType(format!(
-                "the body of the request was in an unknown format - accepted media types include: {}",
-                accepted.join(", ")
-            ))
-        })
+        let form = offered.iter().find(|(media_type, _)| *media_type == name);
+        form.map(|(_, form)| *form).ok_or(Error::NoSuchPatch)
     }
 }
 
@@ -168,8 +162,17 @@ pub(super) enum Patch {
 }
 
 impl Patch {
-    pub(super) fn read(form: Form, body: &Bytes) -> Result<Patch> {
-        let document = json::read(body).map_err(|error| Error::BadRequest(error.to_string()))?;
+    pub(super) fn read(form: Form, body: &Bytes, validation: FieldValidation) -> Result<Patch> {
+        // Whoever wants to hear of mistakes has the patch read twice, the first time for them.
+        let is_strict = validation != FieldValidation::Ignore && form != Form::Strategic;
+        let refuse = |problem: &dyn std::fmt::Display| {
+            let before = if is_strict { "error decoding patch: " } else { "" };
+            Error::BadRequest(format!("{before}{problem}"))
+        };
+        let document = json::read(body).map_err(|error| refuse(&error))?;
+        if let (true, Some(problem)) = (is_strict, misfit(form, &document.value)) {
+            return Err(refuse(&format!("json: cannot unmarshal {problem}")));
+        }
         Ok(match form {
             Form::Json => {
                 let complaints = json_patch_complaints(&document);
@@ -213,10 +216,48 @@ impl Patch {
             }
             Patch::Strategic(patch) => {
                 let missing = || RegistryError::BadRequest("the kind has no schema to merge by".to_owned());
+                let was = IDENTITY.map(|key| value.as_map().and_then(|map| map.get(key)).cloned());
                 strategic::merge(value, patch.value.clone(), schema.ok_or_else(missing)?).map_err(refusal)?;
+                keep_identity(value, was);
                 Ok(duplicates(patch))
             }
         }
+    }
+}
+
+/// What an object is.
+const IDENTITY: [&str; 2] = ["kind", "apiVersion"];
+
+/// A strategic patch is about the fields of an object: whatever else it says it is, it stays what it was.
+fn keep_identity(value: &mut Value, was: [Option<Value>; 2]) {
+    let Value::Map(map) = value else { return };
+    for (key, was) in IDENTITY.into_iter().zip(was) {
+        let is_text = map.get(key).is_none_or(|it| it.is_null() || it.as_str().is_some());
+        if let (true, Some(was)) = (is_text, was) {
+            map.set(key, was);
+        }
+    }
+}
+
+/// Why a document is not what a patch of this form is made of, in Go's words.
+fn misfit(form: Form, value: &Value) -> Option<String> {
+    match (form, value) {
+        (Form::Merge, Value::Map(_) | Value::Null) | (Form::Json, Value::Null) => None,
+        (Form::Merge, other) => {
+            Some(format!("{} into Go value of type map[string]interface {{}}", other.json_type()))
+        }
+        (Form::Json, Value::List(operations)) => operations.iter().find_map(|operation| match operation {
+            Value::Null => None,
+            Value::Map(map) => ["op", "path", "from"].into_iter().find_map(|key| {
+                let value = map.get(key).filter(|it| !it.is_null() && it.as_str().is_none())?;
+                Some(format!("{} into Go struct field jsonPatchOp.{key} of type string", value.json_type()))
+            }),
+            other => Some(format!("{} into Go value of type handlers.jsonPatchOp", other.json_type())),
+        }),
+        (Form::Json, other) => {
+            Some(format!("{} into Go value of type []handlers.jsonPatchOp", other.json_type()))
+        }
+        (Form::Strategic | Form::Apply(_), _) => None,
     }
 }
 

@@ -3,22 +3,25 @@
 use bytes::Bytes;
 use http::StatusCode;
 use keelson_codec::json;
-use keelson_object::{Frozen, Object};
-use keelson_registry::decode::{Draft, Origin, Shape};
+use keelson_object::scalar::Time;
+use keelson_object::{Frozen, Map, Object, Value};
+use keelson_registry::column::human_age;
+use keelson_registry::decode::{self, Draft, Origin};
 use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::resource::Scale;
 use keelson_registry::{Context, operation, scale};
 use keelson_schema::Schema;
 
-use super::Call;
 use super::get::freshness;
 use super::patch::{self, Form, Language, Patch};
+use super::{Call, now};
 use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
-use crate::error::Result;
-use crate::negotiate::Output;
+use crate::error::{Error, Result};
+use crate::negotiate::{MetaVersion, Output, Shape};
+use crate::params::table::{self, IncludeObject};
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -47,7 +50,7 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
         return apply(call, at, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
-    let patch = Patch::read(form, &body)?;
+    let patch = Patch::read(form, &body, params.validation)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let schema = schema();
     let edit = |old: &Object| {
@@ -96,8 +99,75 @@ async fn write_back(
 
 fn answer(call: &Call<'_>, frozen: &Frozen, at: &Scale, output: Output) -> Result<Response> {
     let object = call.found.live.thaw(frozen)?;
-    let compact = json::to_bytes(&scale::of(&object, at).into_value());
+    let scale = scale::of(&object, at);
+    let compact = json::to_bytes(&match output.shape {
+        Shape::Object => scale.into_value(),
+        Shape::Table(version) => {
+            let include = table::include_object(call.query)?;
+            as_table(scale, version, include, now(call.facts))
+        }
+        Shape::Metadata(version) => as_metadata(&scale, version),
+        Shape::MetadataList(_) => {
+            return Err(Error::NotAcceptable(
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*autoscaling.Scale)"
+                    .to_owned(),
+            ));
+        }
+    });
     Ok(encode::pieces(StatusCode::OK, std::iter::once(compact), output, Gzip::of(&call.parts.headers)))
+}
+
+/// Upstream: pkg/printers/internalversion/printers.go, scaleColumnDefinitions and printScale (v1.36.4).
+fn as_table(scale: Object, version: MetaVersion, include: IncludeObject, now: Time) -> Value {
+    let number = |path: &str| scale.fields.at(path).and_then(Value::as_int).unwrap_or_default();
+    let cells = vec![
+        Value::from(scale.meta.name.clone()),
+        Value::from(number("spec.replicas")),
+        Value::from(number("status.replicas")),
+        Value::from(human_age(scale.meta.creation_timestamp, now).as_str()),
+    ];
+    let mut meta = Map::new();
+    meta.push_new("resourceVersion", scale.meta.resource_version.clone());
+    let object = match include {
+        IncludeObject::None => Value::Null,
+        IncludeObject::Metadata => as_metadata(&scale, version),
+        IncludeObject::Object => scale.into_value(),
+    };
+    let mut row = Map::new();
+    row.push_new("cells", cells);
+    row.push_new("object", object);
+    let mut map = Map::new();
+    map.push_new("kind", "Table");
+    map.push_new("apiVersion", version.api_version());
+    map.push_new("metadata", meta);
+    map.push_new("columnDefinitions", COLUMNS.map(column).to_vec());
+    map.push_new("rows", vec![Value::Map(row)]);
+    Value::Map(map)
+}
+
+const COLUMNS: [(&str, &str, &str); 4] = [
+    ("Name", "string", "The name of the object that is scaled."),
+    ("Desired", "integer", "How many replicas are wanted."),
+    ("Available", "integer", "How many replicas there are."),
+    ("Age", "string", "How long ago the object was created."),
+];
+
+fn column((name, kind, description): (&str, &str, &str)) -> Value {
+    let mut map = Map::new();
+    for (key, text) in [("name", name), ("type", kind), ("format", ""), ("description", description)] {
+        map.push_new(key, text);
+    }
+    map.push_new("priority", 0);
+    Value::Map(map)
+}
+
+fn as_metadata(scale: &Object, version: MetaVersion) -> Value {
+    let whole = scale.clone().into_value();
+    let mut map = Map::new();
+    map.push_new("kind", "PartialObjectMetadata");
+    map.push_new("apiVersion", version.api_version());
+    map.push_new("metadata", whole.as_map().and_then(|it| it.get("metadata")).cloned().unwrap_or_default());
+    Value::Map(map)
 }
 
 fn schema() -> Option<Schema> {
@@ -107,6 +177,6 @@ fn schema() -> Option<Schema> {
 /// A scale that a client sent.
 fn read(context: &Context, draft: Draft, validation: FieldValidation) -> keelson_registry::Result<Object> {
     let schema = schema();
-    let shape = Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref() };
+    let shape = decode::Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref() };
     shape.read(context, draft, validation)
 }

@@ -73,8 +73,11 @@ impl Strictness {
 
 fn has_same_conditions(object: &Object, old: &Object) -> bool {
     let (new, old) = (object.fields.list("webhooks"), old.fields.list("webhooks"));
-    let conditions = |it: &Value| it.as_map().map(|it| it.list("matchConditions").to_vec());
-    new.len() == old.len() && new.iter().zip(old).all(|(new, old)| conditions(new) == conditions(old))
+    let is_same = |(new, old): (&Value, &Value)| {
+        let conditions = |it| Value::as_map(it).map(|it| it.list("matchConditions"));
+        conditions(new) == conditions(old)
+    };
+    new.len() == old.len() && new.iter().zip(old).all(is_same)
 }
 
 fn has_bad_selector(webhook: &Map) -> bool {

@@ -1,17 +1,29 @@
 //! How objects get from one version to another.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use keelson_object::{FieldErrors, Map, Path, Value};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::definition::Definition;
-use crate::shared::webhook_client;
+use crate::shared::{pem, webhook_client};
 
 /// The versions of reviews that servers understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
 
+/// What a conversion replaces.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Before<'o> {
+    /// The conversion, if there was one.
+    pub conversion: Option<&'o Map>,
+    /// Whether objects are served: then whoever is trusted must be somebody.
+    pub is_served: bool,
+}
+
 /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go, validateCustomResourceConversion
 /// (v1.36.4).
-pub(super) fn check(definition: &Definition<'_>, old: Option<&Map>, errors: &mut FieldErrors) {
+pub(super) fn check(definition: &Definition<'_>, before: Before<'_>, errors: &mut FieldErrors) {
     let Some(conversion) = definition.spec.map("conversion") else { return };
     let at = Path::root("spec.conversion");
     let strategy = conversion.str("strategy").unwrap_or_default();
@@ -39,10 +51,13 @@ pub(super) fn check(definition: &Definition<'_>, old: Option<&Map>, errors: &mut
         return;
     }
     match client {
-        Some(client) => webhook_client::check(client, &client_at, errors),
+        Some(client) => {
+            webhook_client::check(client, &client_at, errors);
+            check_bundle(client, before, &client_at, errors);
+        }
         None => errors.required(&client_at, "required when strategy is set to Webhook"),
     }
-    check_versions(versions, old, &versions_at, errors);
+    check_versions(versions, before.conversion, &versions_at, errors);
 }
 
 fn check_versions(versions: &[Value], old: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -58,4 +73,34 @@ fn check_versions(versions: &[Value], old: Option<&Map>, at: &Path<'_>, errors: 
         let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
         errors.invalid(at, &Value::List(versions.to_vec()), detail);
     }
+}
+
+/// Upstream: apiserver/pkg/util/webhook/validation.go, ValidateCABundle (v1.36.4). A bundle that was wrong may stay so.
+fn check_bundle(client: &Map, before: Before<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+    let old = before.conversion.and_then(|it| it.map("webhook")).and_then(|it| it.map("clientConfig"));
+    if !before.is_served || old.is_some_and(|old| bundle_problem(old).is_some()) {
+        return;
+    }
+    if let Some(problem) = bundle_problem(client) {
+        let bundle = client.str("caBundle").unwrap_or_default();
+        errors.invalid(&at.key("caBundle"), bundle, format!("unable to load root certificates: {problem}"));
+    }
+}
+
+fn bundle_problem(client: &Map) -> Option<&'static str> {
+    let bundle = client.str("caBundle").filter(|it| !it.is_empty())?;
+    let bytes = STANDARD.decode(bundle).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let mut problem = "unable to parse bytes as PEM block";
+    for block in pem::blocks(&text) {
+        if block.label != "CERTIFICATE" || block.has_headers {
+            problem = "no valid certificate authority data seen";
+            continue;
+        }
+        match X509Certificate::from_der(&block.bytes) {
+            Ok(_) => return None,
+            Err(_) => return Some("failed to parse certificate: x509: malformed certificate"),
+        }
+    }
+    Some(problem)
 }

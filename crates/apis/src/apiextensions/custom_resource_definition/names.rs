@@ -4,6 +4,8 @@ use keelson_object::selector::name_rules::dns1035_label;
 use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path};
 
+use crate::shared::strings::check_joined;
+
 /// Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 /// ValidateCustomResourceDefinitionNames (v1.36.4).
 pub(super) fn check(names: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -29,20 +31,13 @@ pub(super) fn check(names: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 fn check_labels(names: &Map, list: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let at = at.key(list);
     for (index, name) in strings(names, list).enumerate() {
-        check_joined(name, dns1035_label(name), &at.index(index), errors);
+        check_joined(name, &dns1035_label(name), &at.index(index), errors);
     }
 }
 
 /// A label, if it is there.
 fn check_label(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     if !name.is_empty() {
-        check_joined(name, dns1035_label(name), at, errors);
-    }
-}
-
-/// All that is wrong with a name, in one message.
-pub(super) fn check_joined(name: &str, problems: Vec<String>, at: &Path<'_>, errors: &mut FieldErrors) {
-    if !problems.is_empty() {
-        errors.invalid(at, name, problems.join(","));
+        check_joined(name, &dns1035_label(name), at, errors);
     }
 }

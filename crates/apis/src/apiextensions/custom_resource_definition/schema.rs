@@ -11,6 +11,8 @@ pub(super) mod pattern;
 pub(super) mod structural;
 pub(super) mod value;
 
+use std::collections::HashMap;
+
 use keelson_object::{Map, Value};
 
 static NOTHING: Map = Map::new();
@@ -85,6 +87,11 @@ impl<'s> Schema<'s> {
 
     pub(super) fn property(self, name: &str) -> Option<Schema<'s>> {
         self.0.map("properties")?.map(name).map(Schema)
+    }
+
+    /// The properties by name: for whoever looks up many.
+    pub(super) fn index(self) -> HashMap<&'s str, Schema<'s>> {
+        self.properties().collect()
     }
 
     pub(super) fn has_properties(self) -> bool {

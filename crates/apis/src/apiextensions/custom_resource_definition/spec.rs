@@ -8,11 +8,13 @@ use std::collections::HashSet;
 use keelson_object::selector::name_rules::{dns1035_label, dns1123_subdomain};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
+use super::conversion::{self, Before};
 use super::definition::{Definition, has_status, is_established, schema_of};
-use super::names::{self, check_joined};
+use super::names;
 use super::schema::open_api::{Strictness, Surroundings, has_unknown_type};
 use super::schema::{Schema, defaults, extensions, form, open_api, structural};
-use super::{conversion, version_form, versions};
+use super::{version_form, versions};
+use crate::shared::strings::check_joined;
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -27,8 +29,11 @@ pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErr
     check.all_versions(&at, errors);
     check.names(&at.key("names"), errors);
     check.common(&at, errors);
-    let old_conversion = before.as_ref().and_then(|it| it.spec.map("conversion"));
-    conversion::check(&definition, old_conversion, errors);
+    let replaced = Before {
+        conversion: before.as_ref().and_then(|it| it.spec.map("conversion")),
+        is_served: old.is_some_and(is_established),
+    };
+    conversion::check(&definition, replaced, errors);
     if let (Some(old), Some(before)) = (old, &before) {
         check_unchanged(definition.spec, before.spec, is_established(old), errors);
     }
@@ -77,7 +82,7 @@ impl Check<'_, '_> {
         if group.is_empty() {
             errors.required(&group_at, "");
         } else if !problems.is_empty() {
-            check_joined(group, problems, &group_at, errors);
+            check_joined(group, &problems, &group_at, errors);
         } else if !group.contains('.') {
             errors.invalid(&group_at, group, "should be a domain with at least one dot");
         }
@@ -112,7 +117,7 @@ impl Check<'_, '_> {
         for (index, version) in self.definition.versions.iter().enumerate() {
             let at = versions_at.index(index);
             let name = version.str("name").unwrap_or_default();
-            check_joined(name, dns1035_label(name), &at.key("name"), errors);
+            check_joined(name, &dns1035_label(name), &at.key("name"), errors);
             versions::check_deprecation(version, &at, errors);
             if !above.schema {
                 self.schema(version, has_status(version), &at.key("schema"), errors);
@@ -155,7 +160,7 @@ impl Check<'_, '_> {
         }
         let first = versions.first().and_then(|it| it.str("name")).unwrap_or_default();
         if !first.is_empty() {
-            check_joined(first, dns1035_label(first), &at.key("version"), errors);
+            check_joined(first, &dns1035_label(first), &at.key("version"), errors);
         }
     }
 

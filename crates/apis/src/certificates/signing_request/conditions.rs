@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 
+use super::validation::Written;
 use crate::shared::edit::{part, parts};
 
 fn all(object: &Object) -> impl Iterator<Item = &Map> {
@@ -124,7 +125,7 @@ impl Forgiven {
 /// Decisions stay, and only approvers make them.
 ///
 /// Upstream: pkg/apis/certificates/validation/validation.go, validateCertificateSigningRequestUpdate (v1.36.4).
-pub(super) fn check_change(object: &Object, old: &Object, approves: bool, errors: &mut FieldErrors) {
+pub(super) fn check_change(object: &Object, old: &Object, written: Written, errors: &mut FieldErrors) {
     let at = Path::root("status.conditions");
     let of_kind = |object, kind| all(object).filter(|it| is_of(it, kind)).count();
     for kind in DECISIONS {
@@ -132,7 +133,7 @@ pub(super) fn check_change(object: &Object, old: &Object, approves: bool, errors
             errors.forbidden(&at, format!("updates may not remove a condition of type {kind:?}"));
         }
     }
-    if approves {
+    if written == Written::Approval {
         return;
     }
     // Decisions that are as many as before have been put back: there is nothing to compare.

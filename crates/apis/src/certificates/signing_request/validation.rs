@@ -78,7 +78,7 @@ pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErr
 /// Upstream: pkg/apis/certificates/validation/validation.go, validateCertificateSigningRequestUpdate (v1.36.4).
 pub(super) fn check_change(object: &Object, old: &Object, written: Written, errors: &mut FieldErrors) {
     check(object, Some(old), errors);
-    conditions::check_change(object, old, written == Written::Approval, errors);
+    conditions::check_change(object, old, written, errors);
     if certificate_of(object) != certificate_of(old) {
         let at = Path::root("status.certificate");
         if written != Written::Status {

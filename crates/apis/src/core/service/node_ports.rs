@@ -48,7 +48,7 @@ impl NodePorts {
     }
 
     /// The ports as they are.
-    pub(super) async fn look(&self) -> Result<PortSet> {
+    pub async fn look(&self) -> Result<PortSet> {
         self.ports(self.store.get(&self.key).await?.as_ref())
     }
 

@@ -2,6 +2,9 @@
 //!
 //! Upstream: pkg/registry/core/service/storage/{storage,alloc}.go (v1.36.4).
 
+#[cfg(test)]
+mod tests;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 

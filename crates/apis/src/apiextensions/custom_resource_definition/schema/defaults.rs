@@ -29,20 +29,23 @@ pub(crate) fn check(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors)
 /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go, prune (v1.36.4).
 fn has_unknown(value: &Value, schema: Schema<'_>) -> bool {
     match value {
-        Value::Map(map) => map.iter().any(|(name, value)| {
-            let is_meta = matches!(name.as_str(), "metadata" | "kind" | "apiVersion");
-            if schema.is_embedded() && is_meta {
-                return false;
-            }
-            match (schema.property(name), schema.additional()) {
-                (Some(property), _) => has_unknown(value, property),
-                (None, Some(_)) => match schema.additional_schema() {
-                    Some(additional) => has_unknown(value, additional),
-                    None => has_fields(value),
-                },
-                (None, None) => !schema.keeps_unknown_fields(),
-            }
-        }),
+        Value::Map(map) => {
+            let properties = schema.index();
+            map.iter().any(|(name, value)| {
+                let is_meta = matches!(name.as_str(), "metadata" | "kind" | "apiVersion");
+                if schema.is_embedded() && is_meta {
+                    return false;
+                }
+                match (properties.get(name.as_str()), schema.additional()) {
+                    (Some(property), _) => has_unknown(value, *property),
+                    (None, Some(_)) => match schema.additional_schema() {
+                        Some(additional) => has_unknown(value, additional),
+                        None => has_fields(value),
+                    },
+                    (None, None) => !schema.keeps_unknown_fields(),
+                }
+            })
+        }
         Value::List(items) => match schema.items() {
             Some(schema) => items.iter().any(|item| has_unknown(item, schema)),
             None => !schema.keeps_unknown_fields() && items.iter().any(has_fields),

@@ -136,8 +136,9 @@ fn check_keys(
     let shown = || Value::List(schema.list(LIST_KEYS).to_vec());
     let properties_at = items_at.key("properties");
     let mut seen = HashSet::new();
+    let properties = items.index();
     for key in strings(schema, LIST_KEYS) {
-        match items.property(key) {
+        match properties.get(key) {
             Some(property) if matches!(property.kind(), "array" | "object") => {
                 let at = properties_at.entry(key);
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
@@ -168,8 +169,9 @@ pub(crate) fn check_keys_are_there(schema: Schema<'_>, at: &Path<'_>, errors: &m
     }
     let required: HashSet<&str> = strings(items.0, "required").collect();
     let properties_at = items_at.key("properties");
+    let properties = items.index();
     for key in strings(schema.0, LIST_KEYS) {
-        let Some(property) = items.property(key) else { continue };
+        let Some(property) = properties.get(key) else { continue };
         let at = properties_at.entry(key);
         if !required.contains(key) && property.default().is_none() {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";

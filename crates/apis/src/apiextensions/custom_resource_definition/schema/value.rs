@@ -2,6 +2,8 @@
 //!
 //! Upstream: kube-openapi/pkg/validation/validate (v1.36.4).
 
+use std::collections::HashSet;
+
 use keelson_object::field_error::{FieldErrorKind, Shown};
 use keelson_object::{FieldError, Map, Path, Value};
 use regex::Regex;
@@ -33,12 +35,14 @@ struct Problem {
 #[derive(Default)]
 struct Outcome {
     problems: Vec<Problem>,
+    /// The texts of the problems.
+    told: HashSet<String>,
     matches: usize,
 }
 
 impl Outcome {
     fn add(&mut self, problem: Problem) {
-        if !self.problems.iter().any(|it| it.text == problem.text) {
+        if self.told.insert(problem.text.clone()) {
             self.problems.push(problem);
         }
     }
@@ -310,7 +314,8 @@ fn check_map(map: &Map, schema: Schema<'_>, path: &str, outcome: &mut Outcome) {
     if let Some(max) = schema.0.int("maxProperties").filter(|max| found > *max) {
         too_many(path, "properties", (found, max), outcome);
     }
-    let others = || map.iter().filter(|(key, _)| schema.property(key).is_none());
+    let properties = schema.index();
+    let others = || map.iter().filter(|(key, _)| !properties.contains_key(key.as_str()));
     match schema.additional() {
         Some(Additional::Forbidden) => {
             for (key, _) in others() {
@@ -324,14 +329,15 @@ fn check_map(map: &Map, schema: Schema<'_>, path: &str, outcome: &mut Outcome) {
         }
         Some(Additional::Allowed) | None => {}
     }
-    for (name, nested) in schema.properties() {
-        if let Some(value) = map.get(name) {
-            let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-            outcome.merge(check(value, nested, &path));
+    for (name, value) in map.iter() {
+        if let Some(nested) = properties.get(name.as_str()) {
+            let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+            outcome.merge(check(value, *nested, &path));
         }
     }
+    let there: HashSet<&str> = map.iter().map(|(name, _)| name.as_str()).collect();
     for name in schema.0.list("required").iter().filter_map(Value::as_str) {
-        if !map.contains(name) {
+        if !there.contains(name) {
             let path = format!("{path}.{name}");
             outcome.say(FieldErrorKind::Required, &path, String::new(), "is required");
         }
