@@ -1,5 +1,7 @@
 //! Fields that stay as they are.
 
+use std::cmp::Ordering;
+
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::go_form::as_json;
@@ -34,16 +36,38 @@ pub(crate) fn check_shown(
 /// Upstream: apimachinery/pkg/api/equality/semantic.go, Semantic (v1.36.4).
 pub(crate) fn is_same(new: Option<&Value>, old: Option<&Value>) -> bool {
     match (new, old) {
-        (Some(Value::Map(new)), Some(Value::Map(old))) => {
-            new.iter().all(|(key, value)| is_same(Some(value), old.get(key)))
-                && old.iter().all(|(key, value)| new.contains(key) || is_same(None, Some(value)))
-        }
+        (Some(Value::Map(new)), Some(Value::Map(old))) => is_same_map(new, old),
         (Some(Value::List(new)), Some(Value::List(old))) => {
             new.len() == old.len() && new.iter().zip(old).all(|(new, old)| is_same(Some(new), Some(old)))
         }
         (Some(new), Some(old)) if !new.is_null() && !old.is_null() => new == old,
         (one, other) => one.or(other).is_none_or(Value::is_empty) && other.is_none_or(Value::is_empty),
     }
+}
+
+/// Both are walked side by side in the order of their keys: large maps cost no more than their size.
+fn is_same_map(new: &Map, old: &Map) -> bool {
+    let (new, old) = (sorted(new), sorted(old));
+    let (mut news, mut olds) = (new.iter().peekable(), old.iter().peekable());
+    loop {
+        let order = match (news.peek(), olds.peek()) {
+            (None, None) => return true,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((new, _)), Some((old, _))) => new.cmp(old),
+        };
+        let new = if order.is_le() { news.next().map(|(_, value)| *value) } else { None };
+        let old = if order.is_ge() { olds.next().map(|(_, value)| *value) } else { None };
+        if !is_same(new, old) {
+            return false;
+        }
+    }
+}
+
+fn sorted(map: &Map) -> Vec<(&str, &Value)> {
+    let mut pairs: Vec<(&str, &Value)> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    pairs.sort_unstable_by_key(|(key, _)| *key);
+    pairs
 }
 
 /// Checks that the text at `key` has not changed.

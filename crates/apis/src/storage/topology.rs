@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
+/// Nobody reads more mistakes than this: every term is at odds with every other.
+const MANY: usize = 1000;
+
 /// What a term says, whatever the order in which it says it.
 type Said<'t> = BTreeMap<&'t str, BTreeSet<&'t str>>;
 
@@ -19,7 +22,7 @@ pub(super) fn check(class: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         let at = at.key("matchLabelExpressions");
         let said = check_term(term, &at, errors);
         let count = seen.entry(said).or_default();
-        for _ in 0..*count {
+        for _ in 0..(*count).min(MANY.saturating_sub(errors.iter().len())) {
             errors.duplicate(&at, "");
         }
         *count += 1;

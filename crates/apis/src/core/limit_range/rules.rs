@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use keelson_object::scalar::{Format, Quantity};
 use keelson_object::selector::name_rules;
-use keelson_object::{FieldErrors, Map, Path};
+use keelson_object::{FieldErrors, Map, Path, SmolStr};
 
-use crate::shared::{amounts, resource_names};
+use crate::shared::{amounts, resource_list, resource_names};
 
 /// What limits are for.
 const TYPES: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
@@ -70,20 +70,18 @@ fn check_names(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) 
 }
 
 fn check_amounts(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
-    let names: BTreeSet<&str> =
-        LISTS.iter().flat_map(|list| amounts::of(item, list)).map(|it| it.0).collect();
+    let counts = |list: &str| kind != "Pod" || !list.starts_with("default");
+    let lists = LISTS.map(|list| resource_list::read(item.map(list).filter(|_| counts(list))));
+    let names: BTreeSet<&str> = lists.iter().flat_map(|list| list.keys()).map(SmolStr::as_str).collect();
+    let [max, min, default, request, ratio] = &lists;
     for name in names {
-        let amount = |list: &str| {
-            let counts = kind != "Pod" || !list.starts_with("default");
-            amounts::one(item, list, name).filter(|_| counts)
-        };
         let limits = Limits {
             name,
-            min: amount("min"),
-            max: amount("max"),
-            default: amount("default"),
-            request: amount("defaultRequest"),
-            ratio: amount("maxLimitRequestRatio"),
+            min: min.get(name),
+            max: max.get(name),
+            default: default.get(name),
+            request: request.get(name),
+            ratio: ratio.get(name),
         };
         limits.check(at, errors);
     }
@@ -92,26 +90,26 @@ fn check_amounts(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors
 /// All that an item says of one resource.
 struct Limits<'i> {
     name: &'i str,
-    min: Option<Quantity>,
-    max: Option<Quantity>,
-    default: Option<Quantity>,
-    request: Option<Quantity>,
-    ratio: Option<Quantity>,
+    min: Option<&'i Quantity>,
+    max: Option<&'i Quantity>,
+    default: Option<&'i Quantity>,
+    request: Option<&'i Quantity>,
+    ratio: Option<&'i Quantity>,
 }
 
 impl Limits<'_> {
     fn check(&self, at: &Path<'_>, errors: &mut FieldErrors) {
-        let (min, max) = (("min value", &self.min), ("max value", &self.max));
-        let (request, default) = (("default request value", &self.request), ("default value", &self.default));
-        let default_limit = ("default limit value", &self.default);
+        let (min, max) = (("min value", self.min), ("max value", self.max));
+        let (request, default) = (("default request value", self.request), ("default value", self.default));
+        let default_limit = ("default limit value", self.default);
         // Which is not to be greater than which, and whose fault it is; the last two blame the wrong one, as upstream.
         let pairs = [
-            ("min", min, max, &self.min),
-            ("defaultRequest", min, request, &self.request),
-            ("defaultRequest", request, max, &self.request),
-            ("defaultRequest", request, default_limit, &self.request),
-            ("default", min, default, &self.min),
-            ("default", default, max, &self.max),
+            ("min", min, max, self.min),
+            ("defaultRequest", min, request, self.request),
+            ("defaultRequest", request, max, self.request),
+            ("defaultRequest", request, default_limit, self.request),
+            ("default", min, default, self.min),
+            ("default", default, max, self.max),
         ];
         for (list, (less_name, less), (more_name, more), shown) in pairs {
             if let (Some(less), Some(more), Some(shown)) = (less, more, shown)
@@ -122,7 +120,7 @@ impl Limits<'_> {
             }
         }
         self.check_ratio(at, errors);
-        if let (Some(default), Some(request)) = (&self.default, &self.request)
+        if let (Some(default), Some(request)) = (self.default, self.request)
             && default != request
             && !resource_names::may_be_overcommitted(self.name)
         {
@@ -136,13 +134,13 @@ impl Limits<'_> {
     }
 
     fn check_ratio(&self, at: &Path<'_>, errors: &mut FieldErrors) {
-        let Some(ratio) = &self.ratio else { return };
+        let Some(ratio) = self.ratio else { return };
         let at = at.key("maxLimitRequestRatio");
         let at = at.entry(self.name);
         if *ratio < Quantity::from_int(1, Format::DecimalSi) {
             errors.invalid(&at, format!("{ratio}").as_str(), format!("ratio {ratio} is less than 1"));
         }
-        let (Some(min), Some(max)) = (&self.min, &self.max) else { return };
+        let (Some(min), Some(max)) = (self.min, self.max) else { return };
         let is_small = |it: &Quantity| it.value() < MAX_MILLI_VALUE;
         let (value, limit) = if is_small(ratio) && is_small(min) && is_small(max) {
             (ratio.milli_value() as f64 / 1000.0, max.milli_value() as f64 / min.milli_value() as f64)

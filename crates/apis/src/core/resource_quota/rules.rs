@@ -1,6 +1,6 @@
 //! What must hold for quotas: names and amounts of what they limit, and the scopes in which they limit it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 
@@ -19,6 +19,9 @@ const SCOPES: [&str; 7] = [
     "VolumeAttributesClass",
     "CrossNamespacePodAffinity",
 ];
+
+/// Nobody reads more mistakes than this: every scope is at odds with every resource.
+const MANY: usize = 1000;
 
 /// Nothing is in both scopes of a pair.
 const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
@@ -74,11 +77,13 @@ fn check_scopes(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
     let at = Path::root("spec.scopes");
     let Some(all) = spec.get("scopes") else { return };
     let scopes: BTreeSet<&str> = spec.list("scopes").iter().filter_map(Value::as_str).collect();
+    let mut misplaced = HashMap::new();
     for scope in spec.list("scopes").iter().filter_map(Value::as_str) {
         if !SCOPES.contains(&scope) {
             errors.invalid(&at, all, "unsupported scope");
         }
-        for _ in misplaced(scope, hard) {
+        let count = *misplaced.entry(scope).or_insert_with(|| count_misplaced(scope, hard));
+        for _ in 0..count.min(MANY.saturating_sub(errors.iter().len())) {
             errors.invalid(&at, all, "unsupported scope applied to resource");
         }
     }
@@ -87,10 +92,10 @@ fn check_scopes(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
     }
 }
 
-/// What is limited although it has no such scope.
+/// How much is limited although it has no such scope.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsResourceQuotaScopeValidForResource (v1.36.4).
-fn misplaced<'h>(scope: &str, hard: &'h BTreeSet<&str>) -> impl Iterator<Item = &'h str> {
+fn count_misplaced(scope: &str, hard: &BTreeSet<&str>) -> usize {
     let fits: fn(&str) -> bool = match scope {
         "Terminating"
         | "NotTerminating"
@@ -101,20 +106,21 @@ fn misplaced<'h>(scope: &str, hard: &'h BTreeSet<&str>) -> impl Iterator<Item = 
         "VolumeAttributesClass" => |name| matches!(name, "persistentvolumeclaims" | "requests.storage"),
         _ => |_| true,
     };
-    hard.iter().copied().filter(move |name| resource_names::is_quota(name) && !fits(name))
+    hard.iter().filter(|name| resource_names::is_quota(name) && !fits(name)).count()
 }
 
 /// Upstream: pkg/apis/core/validation/validation.go, validateScopedResourceSelectorRequirement (v1.36.4).
 fn check_selector(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
     let Some(selector) = spec.map("scopeSelector") else { return };
     let at = Path::root("spec.scopeSelector.matchExpressions");
-    let mut scopes = BTreeSet::new();
+    let (mut scopes, mut misplaced) = (BTreeSet::new(), HashMap::new());
     for expression in selector.maps("matchExpressions") {
         let scope = expression.str("scopeName").unwrap_or_default();
         if !SCOPES.contains(&scope) {
             errors.invalid(&at.key("scopeName"), scope, "unsupported scope");
         }
-        for _ in misplaced(scope, hard) {
+        let count = *misplaced.entry(scope).or_insert_with(|| count_misplaced(scope, hard));
+        for _ in 0..count.min(MANY.saturating_sub(errors.iter().len())) {
             errors.invalid(&at, Shape(selector, &SELECTOR), "unsupported scope applied to resource");
         }
         check_expression(expression, scope, &at, errors);
