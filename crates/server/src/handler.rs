@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{StatusCode, header};
 use keelson_authn::User;
@@ -97,14 +98,18 @@ impl Call<'_> {
     }
 
     /// Runs a write, and passes on what it warns of, whether it works or not.
-    async fn run<T>(
-        &self,
-        context: &Context,
-        work: impl Future<Output = keelson_registry::Result<T>>,
-    ) -> Result<T> {
-        let done = self.facts.server.clock.timeout(WRITE_TIME, work).await;
-        self.facts.warnings.extend(context.take_warnings());
-        Ok(done.unwrap_or(Err(RegistryError::Timeout))?)
+    ///
+    /// Boxed, because a write keeps whole objects while it waits, and everybody around it would grow by that.
+    fn run<'r, T>(
+        &'r self,
+        context: &'r Context,
+        work: impl Future<Output = keelson_registry::Result<T>> + Send + 'r,
+    ) -> BoxFuture<'r, Result<T>> {
+        Box::pin(async move {
+            let done = self.facts.server.clock.timeout(WRITE_TIME, work).await;
+            self.facts.warnings.extend(context.take_warnings());
+            Ok(done.unwrap_or(Err(RegistryError::Timeout))?)
+        })
     }
 
     /// A body as a tree.

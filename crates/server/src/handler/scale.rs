@@ -89,7 +89,7 @@ async fn write_back(
     context: &Context,
     at: &Scale,
     output: Output,
-    edit: impl FnMut(&Object) -> keelson_registry::Result<Object>,
+    edit: impl FnMut(&Object) -> keelson_registry::Result<Object> + Send,
 ) -> Result<Response> {
     let place = call.place();
     let work = operation::patch(&call.found.live, context, &place, Part::Scale, edit);
