@@ -14,7 +14,7 @@
 //! compared, without what differs from server to server, unless `compare` names the parts (JSON pointers); an empty
 //! list needs a `because`. A body that is not JSON is compared as text. With `watch` the body is the list of the first
 //! events, so many; `the end` comes last if there are no more. `ours` is the status that we answer where we differ,
-//! and needs a `because` as well; then bodies are not compared. Files may be JSON as well.
+//! and needs a `because` as well; then bodies are not compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -220,6 +220,7 @@ fn managers(entries: Vec<Value>, names: &Names) -> Value {
 
 fn load(root: &Path, path: &PathBuf) -> Result<Scenario> {
     let shown = path.strip_prefix(root).unwrap_or(path).with_extension("").display().to_string();
+    ensure!(path.extension().is_some_and(|it| it == "yaml"), "{}: scenarios are YAML", path.display());
     let text = fs::read_to_string(path).with_context(|| shown.clone())?;
     let document = yaml::read(text.as_bytes()).with_context(|| shown.clone())?;
     let file: Value = serde_json::from_slice(&json::to_bytes(&document.value))?;
