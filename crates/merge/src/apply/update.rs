@@ -15,6 +15,7 @@ use super::merge::merge;
 use super::named::{reconcile, with_named};
 use super::place::Place;
 use super::remove::remove;
+use super::tree::Tree;
 use super::validate::{Duplicates, validate};
 use super::values::same;
 use super::{ConvertError, Force, Refusal, Tracker, Types};
@@ -37,8 +38,8 @@ impl Tracker<'_> {
     /// The fields that are not the same in `live` and `new` belong to `id` from now on. Gives whether there are any.
     pub(super) fn track(
         &self,
-        live: &Value,
-        new: &Value,
+        live: Tree<'_>,
+        new: Tree<'_>,
         managers: &mut Managers,
         id: Id,
     ) -> Result<(), Refusal> {
@@ -74,7 +75,7 @@ impl Tracker<'_> {
         by: (&Id, Force),
     ) -> Result<Option<Value>, Refusal> {
         let (id, force) = by;
-        self.reconcile(live, managers)?;
+        self.reconcile(Tree::Whole(live), managers)?;
         let place = self.place(self.api_version)?;
         let merged = merge(place, live, patch);
         let fields = self.filtered(self.api_version, field_set(place, patch));
@@ -86,7 +87,7 @@ impl Tracker<'_> {
             Some(last) => self.prune(merged, managers, id, last)?,
             None => merged,
         };
-        self.settle((live, &new), managers, Some(id), force)?;
+        self.settle((Tree::Whole(live), Tree::Whole(&new)), managers, Some(id), force)?;
         if let Some(managed) = managers.get_mut(id) {
             managed.fields = managed.fields.difference(super::unowned());
             match last {
@@ -106,7 +107,7 @@ impl Tracker<'_> {
     /// Takes from every manager but `me` what the write from `objects.0` to `objects.1` changed or removed.
     fn settle(
         &self,
-        objects: (&Value, &Value),
+        objects: (Tree<'_>, Tree<'_>),
         managers: &mut Managers,
         me: Option<&Id>,
         force: Force,
@@ -152,7 +153,7 @@ impl Tracker<'_> {
         &self,
         changes: &mut Vec<Change>,
         version: &SmolStr,
-        objects: (&Value, &Value),
+        objects: (Tree<'_>, Tree<'_>),
     ) -> Result<Option<usize>, Refusal> {
         if let Some(at) = changes.iter().position(|it| it.version == *version) {
             return Ok(Some(at));
@@ -164,11 +165,11 @@ impl Tracker<'_> {
         let Some(new) = self.converted(&new, version, "failed to convert new object")? else {
             return Ok(None);
         };
-        changes.push(self.change(version, &old.value, &new.value)?);
+        changes.push(self.change(version, Tree::Whole(&old.value), Tree::Whole(&new.value))?);
         Ok(Some(changes.len() - 1))
     }
 
-    fn change(&self, version: &str, old: &Value, new: &Value) -> Result<Change, Refusal> {
+    fn change(&self, version: &str, old: Tree<'_>, new: Tree<'_>) -> Result<Change, Refusal> {
         let Comparison { removed, modified, added } = compare(self.place(version)?, old, new);
         let comparison = Comparison {
             removed: self.filtered(version, removed),
@@ -187,13 +188,16 @@ impl Tracker<'_> {
     }
 
     /// Forgets managers of versions that are no longer there, and follows changes of the schema.
-    fn reconcile(&self, live: &Value, managers: &mut Managers) -> Result<(), Refusal> {
+    fn reconcile(&self, live: Tree<'_>, managers: &mut Managers) -> Result<(), Refusal> {
         let mut is_gone = Vec::new();
-        let live = self.versioned(live);
+        let mut versioned = None;
         for managed in &mut managers.0 {
-            let there = self.converted(&live, &managed.api_version, "failed to convert live object")?;
-            is_gone.push(there.is_none());
-            if there.is_some() {
+            let is_there = managed.api_version == self.api_version || {
+                let live = versioned.get_or_insert_with(|| self.versioned(live));
+                self.converted(live, &managed.api_version, "failed to convert live object")?.is_some()
+            };
+            is_gone.push(!is_there);
+            if is_there {
                 reconcile(self.place(&managed.api_version)?, &mut managed.fields);
             }
         }
@@ -282,8 +286,8 @@ impl Tracker<'_> {
         Ok(Versioned { value, version: merged.version.clone() })
     }
 
-    fn versioned<'v>(&self, value: &'v Value) -> Versioned<'v> {
-        Versioned { value: Cow::Borrowed(value), version: self.api_version.into() }
+    fn versioned<'v>(&self, object: impl Into<Tree<'v>>) -> Versioned<'v> {
+        Versioned { value: object.into().whole(), version: self.api_version.into() }
     }
 
     /// The object in another version; `None` if there is no such version.
