@@ -24,6 +24,7 @@ mod merge;
 mod named;
 mod place;
 mod remove;
+mod rest;
 mod scale;
 mod tree;
 mod update;

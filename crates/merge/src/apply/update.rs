@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use keelson_object::{SmolStr, Value};
 
-use super::collect::field_set;
+use super::collect::{field_set, named_field_set};
 use super::compare::{Comparison, compare};
 use super::conflict::{Conflict, Conflicts};
 use super::field_set::FieldSet;
@@ -14,7 +14,8 @@ use super::managers::{Id, Managed, Managers, Operation};
 use super::merge::merge;
 use super::named::{reconcile, with_named};
 use super::place::Place;
-use super::remove::remove;
+use super::remove::{remove, take_out};
+use super::rest::named_rest;
 use super::tree::Tree;
 use super::validate::{Duplicates, validate};
 use super::values::same;
@@ -214,6 +215,11 @@ impl Tracker<'_> {
         if last.fields.is_empty() || is_superset {
             return Ok(merged);
         }
+        if managers.0.iter().chain([last]).all(|it| it.api_version == self.api_version) {
+            let place = self.place(self.api_version)?;
+            let gone = unwanted(place, &merged, &with_named(place, &last.fields), managers);
+            return Ok(take_out(place, merged, &gone));
+        }
         let version = &last.api_version;
         let what = "failed to prune fields: failed to convert merged object to last applied version";
         let result = {
@@ -258,8 +264,8 @@ impl Tracker<'_> {
             let Some(there) = self.converted(merged, version, &what)? else { continue };
             let Some(rest) = self.converted(&pruned, version, &what)? else { continue };
             let place = self.place(version)?;
-            let all = with_named(place, &field_set(place, &there.value));
-            let kept = with_named(place, &field_set(place, &rest.value)).union(&with_named(place, &fields));
+            let all = named_field_set(place, &there.value);
+            let kept = named_field_set(place, &rest.value).union(&with_named(place, &fields));
             let value = Cow::Owned(remove(place, &there.value, &all.difference(&kept)));
             pruned = Versioned { value, version: version.clone() };
         }
@@ -279,8 +285,8 @@ impl Tracker<'_> {
             return Ok(merged.borrowed());
         };
         let place = self.place(&merged.version)?;
-        let rest = with_named(place, &field_set(place, &pruned.value));
-        let all = with_named(place, &field_set(place, &merged.value));
+        let rest = named_field_set(place, &pruned.value);
+        let all = named_field_set(place, &merged.value);
         let gone = all.difference(&rest).intersection(last);
         let value = Cow::Owned(remove(place, &merged.value, &gone));
         Ok(Versioned { value, version: merged.version.clone() })
@@ -319,6 +325,17 @@ impl Tracker<'_> {
             None => Err(Refusal::Internal(format!("no corresponding type for {}", self.gvk(version)))),
         }
     }
+}
+
+/// What [`Tracker::prune`] removes from `merged` where there is one version only: nothing is converted, and no field is
+/// taken out only to see which are left.
+fn unwanted(place: Place<'_>, merged: &Value, last: &FieldSet, managers: &Managers) -> FieldSet {
+    let all = named_field_set(place, merged);
+    let owned = managers.0.iter().fold(FieldSet::new(), |owned, it| owned.union(&it.fields));
+    let kept = named_rest(place, merged, &all, last).union(&with_named(place, &owned));
+    let left = named_rest(place, merged, &all, &all.difference(&kept));
+    // What the manager had not applied the last time is not its to remove.
+    all.difference(&left).intersection(last)
 }
 
 impl Versioned<'_> {
