@@ -24,7 +24,9 @@ mod merge;
 mod named;
 mod place;
 mod remove;
+mod rest;
 mod scale;
+mod tree;
 mod update;
 mod upgrade;
 mod validate;
@@ -37,6 +39,7 @@ pub use filter::Filter;
 pub use managers::{Id, Managed, Managers, Operation, differ_in_times_only};
 pub use remove::extract;
 pub use scale::{ReplicasPaths, managers_of_scale, managers_of_scaled};
+pub use tree::{Tree, Written};
 pub(crate) use values::{go_plain, go_type};
 
 use std::sync::LazyLock;
@@ -157,19 +160,45 @@ impl Tracker<'_> {
     /// Upstream: apimachinery/pkg/util/managedfields/internal/fieldmanager.go, FieldManager.Update (v1.36.4).
     pub fn update(&self, live: Option<Value>, new: &mut Value, manager: &str) -> Result<(), Refusal> {
         let mut live = live.unwrap_or_else(|| self.empty());
-        let (there, given) = (take_managed_fields(&mut live), take_managed_fields(new));
-        let mut managers = self.managers_of_update(there, given);
-        let is_created = uid(&live).is_empty();
-        if managers.is_empty() && !is_created {
+        let there = entries(take_managed_fields(&mut live));
+        let given = match take_managed_fields(new) {
+            Some(Value::List(entries)) => Some(entries),
+            _ => None,
+        };
+        let live = Written { object: Tree::Whole(&live), entries: &there };
+        let followed = self.follow(Some(live), Tree::Whole(new), given, manager)?;
+        put_managed_fields(new, followed);
+        Ok(())
+    }
+
+    /// The same for trees without `managedFields`: gives the entries of `new`, for which the client sent those in
+    /// `given`.
+    pub fn follow(
+        &self,
+        live: Option<Written<'_>>,
+        new: Tree<'_>,
+        given: Option<Vec<Value>>,
+        manager: &str,
+    ) -> Result<Vec<Value>, Refusal> {
+        let empty;
+        let live = match live {
+            Some(live) => live,
+            None => {
+                empty = self.empty();
+                Written { object: Tree::Whole(&empty), entries: &[] }
+            }
+        };
+        let mut managers = self.managers_of_update(live.entries, given);
+        if managers.is_empty() && !live.object.uid().is_empty() {
             // Nothing was ever applied, and nobody followed from the start: that begins with the first apply.
-            return Ok(());
+            return Ok(Vec::new());
         }
         self.check(new, Duplicates::Allowed, "failed to convert new object", "to smd typed")?;
-        self.check(&live, Duplicates::Allowed, "failed to convert live object", "to smd typed")?;
-        self.track(&live, new, &mut managers, Id::updater(manager, self.api_version, self.subresource))?;
+        self.check(live.object, Duplicates::Allowed, "failed to convert live object", "to smd typed")?;
+        let id = Id::updater(manager, self.api_version, self.subresource);
+        self.track(live.object, new, &mut managers, id)?;
         managers.cap();
-        put_managed_fields(new, managers.into_entries());
-        Ok(())
+        Ok(managers.into_entries())
     }
 
     /// Applies `patch` to `live`, `None` if there is no object yet. Gives the object with its `managedFields`; it may
@@ -221,16 +250,16 @@ impl Tracker<'_> {
         let (manager, force) = by;
         if managers.is_empty() {
             let id = Id::updater(BEFORE_FIRST_APPLY, self.api_version, self.subresource);
-            self.track(&self.empty(), live, &mut managers, id).map_err(|error| {
-                Refusal::Internal(format!("failed to create manager for existing fields: {error}"))
-            })?;
+            self.track(Tree::Whole(&self.empty()), Tree::Whole(live), &mut managers, id).map_err(
+                |error| Refusal::Internal(format!("failed to create manager for existing fields: {error}")),
+            )?;
         }
         let metadata = patch.as_map().and_then(|it| it.map("metadata"));
         if metadata.is_some_and(|it| matches!(it.get("managedFields"), Some(Value::List(_)))) {
             return Err(Refusal::BadRequest("metadata.managedFields must be nil".to_owned()));
         }
-        self.check(patch, Duplicates::Refused, "failed to create typed patch object", "")?;
-        self.check(live, Duplicates::Allowed, "failed to create typed live object", "")?;
+        self.check(Tree::Whole(patch), Duplicates::Refused, "failed to create typed patch object", "")?;
+        self.check(Tree::Whole(live), Duplicates::Allowed, "failed to create typed live object", "")?;
         let id = Id::applier(manager, self.subresource);
         let object = self.merge_patch(live, patch, &mut managers, (&id, force))?;
         if object.is_some()
@@ -244,17 +273,19 @@ impl Tracker<'_> {
     /// The managers that a write starts from. A client may set them; one that does not know them loses nothing.
     ///
     /// Upstream: apimachinery/pkg/util/managedfields/internal/fieldmanager.go, decodeLiveOrNew (v1.36.4).
-    fn managers_of_update(&self, live: Option<Value>, new: Option<Value>) -> Managers {
-        let of_live = |live| Managers::from_entries(entries(live)).unwrap_or_default();
-        if !self.subresource.is_empty() {
-            return of_live(live);
-        }
-        if is_reset(new.as_ref()) {
-            return Managers::default();
-        }
-        match Managers::from_entries(entries(new)) {
-            Ok(managers) if !managers.is_empty() => managers,
-            _ => of_live(live),
+    fn managers_of_update(&self, live: &[Value], new: Option<Vec<Value>>) -> Managers {
+        let of_live = || Managers::from_entries(live.to_vec()).unwrap_or_default();
+        match new {
+            Some(new) if self.subresource.is_empty() => {
+                if is_reset(&new) {
+                    return Managers::default();
+                }
+                match Managers::from_entries(new) {
+                    Ok(managers) if !managers.is_empty() => managers,
+                    _ => of_live(),
+                }
+            }
+            _ => of_live(),
         }
     }
 
@@ -268,10 +299,11 @@ impl Tracker<'_> {
         value
     }
 
-    fn check(&self, value: &Value, duplicates: Duplicates, what: &str, to: &str) -> Result<(), Refusal> {
+    fn check(&self, object: Tree<'_>, duplicates: Duplicates, what: &str, to: &str) -> Result<(), Refusal> {
         let space = if to.is_empty() { "" } else { " " };
-        validate(self.place(self.api_version)?, value, duplicates)
-            .map_err(|error| Refusal::Internal(format!("{what} ({}){space}{to}: {error}", shown(value))))
+        validate(self.place(self.api_version)?, object, duplicates).map_err(|error| {
+            Refusal::Internal(format!("{what} ({}){space}{to}: {error}", shown(&object.whole())))
+        })
     }
 
     /// `apps/v1, Kind=Deployment`.
@@ -325,24 +357,16 @@ fn unowned() -> &'static FieldSet {
 }
 
 /// Whether a client asks to forget all managers: an empty list, or a list of one empty entry.
-fn is_reset(entries: Option<&Value>) -> bool {
+fn is_reset(entries: &[Value]) -> bool {
     match entries {
-        Some(Value::List(items)) => match &items[..] {
-            [] => true,
-            [Value::Map(only)] => only.iter().all(|(_, value)| value.is_empty()),
-            _ => false,
-        },
+        [] => true,
+        [Value::Map(only)] => only.iter().all(|(_, value)| value.is_empty()),
         _ => false,
     }
 }
 
 fn entries(managed_fields: Option<Value>) -> Vec<Value> {
     if let Some(Value::List(entries)) = managed_fields { entries } else { Vec::new() }
-}
-
-fn uid(object: &Value) -> &str {
-    let metadata = object.as_map().and_then(|it| it.map("metadata"));
-    metadata.and_then(|it| it.str("uid")).unwrap_or_default()
 }
 
 /// `default/web; apps/v1, Kind=Deployment`.

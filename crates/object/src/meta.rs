@@ -85,7 +85,16 @@ impl ObjectMeta {
 
     /// Writes `metadata` as a tree, empty fields left out.
     pub fn to_map(&self) -> Map {
-        let mut map = Map::with_capacity(8);
+        let mut map = self.to_map_without_managers();
+        if !self.managed_fields.is_empty() {
+            map.push_new(SmolStr::new_static("managedFields"), Value::List(self.managed_fields.clone()));
+        }
+        map
+    }
+
+    /// The tree of everything but `managedFields`, which is often larger than the rest together.
+    pub fn to_map_without_managers(&self) -> Map {
+        let mut map = Map::with_capacity(9);
         let mut put = |key: &'static str, value: Value| map.push_new(SmolStr::new_static(key), value);
         for (key, text) in [
             ("name", &self.name),
@@ -124,9 +133,6 @@ impl ObjectMeta {
         }
         if !self.finalizers.is_empty() {
             put("finalizers", Value::List(self.finalizers.iter().cloned().map(Value::String).collect()));
-        }
-        if !self.managed_fields.is_empty() {
-            put("managedFields", Value::List(self.managed_fields.clone()));
         }
         map
     }

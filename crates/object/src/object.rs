@@ -69,7 +69,11 @@ impl Object {
         let mut map = Map::with_capacity(self.fields.len() + 3);
         map.push_new("kind", self.kind);
         map.push_new("apiVersion", self.api_version);
-        map.push_new("metadata", self.meta.to_map());
+        let mut metadata = self.meta.to_map_without_managers();
+        if !self.meta.managed_fields.is_empty() {
+            metadata.push_new("managedFields", self.meta.managed_fields);
+        }
+        map.push_new("metadata", metadata);
         for (key, value) in self.fields {
             map.push_new(key, value);
         }

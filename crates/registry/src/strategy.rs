@@ -62,6 +62,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// owns what. Runs on a copy from which nothing but the owners is taken.
     fn fill_owned(&self, _object: &mut Object) {}
 
+    /// Whether `fill_owned` does anything: it needs a copy of the object, and most kinds can do without.
+    fn fills_owned(&self) -> bool {
+        false
+    }
+
     /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
     /// the usual: the object does not write its status, the status not the spec.
     fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {

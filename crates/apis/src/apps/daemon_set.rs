@@ -58,6 +58,10 @@ impl Strategy for DaemonSet {
     }
 
     /// Whoever writes a set owns the count, too: it is there as soon as a set is spoken of in this version.
+    fn fills_owned(&self) -> bool {
+        true
+    }
+
     fn fill_owned(&self, object: &mut Object) {
         set_template_generation(object, template_generation(object));
     }

@@ -79,6 +79,10 @@ impl Strategy for Job {
         default_pods(spec);
     }
 
+    fn fills_owned(&self) -> bool {
+        true
+    }
+
     fn fill_owned(&self, object: &mut Object) {
         inherit_labels(object);
     }

@@ -9,6 +9,7 @@ use keelson_object::{Map, SmolStr, Value};
 use super::element::Element;
 use super::field_set::{FieldSet, Node};
 use super::place::{Face, Fields, List, Place};
+use super::tree::Tree;
 use super::values::same;
 
 /// What has become of the fields of an object. No path is in two of the sets.
@@ -26,13 +27,33 @@ impl Comparison {
 }
 
 /// Compares two objects of one type.
-pub(super) fn compare(place: Place<'_>, old: &Value, new: &Value) -> Comparison {
-    let inside = inside(place, Some(old), Some(new)).0;
+pub(super) fn compare<'v>(
+    place: Place<'_>,
+    old: impl Into<Tree<'v>>,
+    new: impl Into<Tree<'v>>,
+) -> Comparison {
+    let inside = match (old.into(), new.into(), place.face(None)) {
+        (Tree::Whole(old), Tree::Whole(new), _) => inside(place, Some(old), Some(new)).0,
+        (old, new, Face::Map(fields)) => parts(fields, old, new),
+        _ => Level::default(),
+    };
     Comparison {
         removed: FieldSet::of(inside.removed),
         modified: FieldSet::of(inside.modified),
         added: FieldSet::of(inside.added),
     }
+}
+
+/// An object has few fields: there is no need for a better way to find them.
+fn parts(fields: Fields<'_>, old: Tree<'_>, new: Tree<'_>) -> Level {
+    let mut level = Level::default();
+    for (key, value) in old.iter() {
+        level.child(fields.field(key), Some(value), new.get(key), || Element::Field(key.clone()));
+    }
+    for (key, value) in new.iter().filter(|(key, _)| old.get(key).is_none()) {
+        level.child(fields.field(key), None, Some(value), || Element::Field(key.clone()));
+    }
+    level
 }
 
 /// The differences among the children of one value.

@@ -131,6 +131,9 @@ impl FieldSet {
         if self.is_empty() || other.is_empty() {
             return if self.is_empty() { other.clone() } else { self.clone() };
         }
+        if self.is_shared_with(other) {
+            return self.clone();
+        }
         self.join(other, |pair| {
             Some(match pair {
                 Pair::Left(node) | Pair::Right(node) => node.clone(),
@@ -148,6 +151,9 @@ impl FieldSet {
         if self.is_empty() || other.is_empty() {
             return FieldSet::new();
         }
+        if self.is_shared_with(other) {
+            return self.clone();
+        }
         self.join(other, |pair| match pair {
             Pair::Left(_) | Pair::Right(_) => None,
             Pair::Both(a, b) => node(a, a.is_member && b.is_member, a.below.intersection(&b.below)),
@@ -158,6 +164,9 @@ impl FieldSet {
     pub fn difference(&self, other: &FieldSet) -> FieldSet {
         if self.is_empty() || other.is_empty() {
             return self.clone();
+        }
+        if self.is_shared_with(other) {
+            return FieldSet::new();
         }
         self.join(other, |pair| match pair {
             Pair::Left(node) => Some(node.clone()),
@@ -278,7 +287,7 @@ impl FieldSet {
 
 impl PartialEq for FieldSet {
     fn eq(&self, other: &FieldSet) -> bool {
-        self.nodes() == other.nodes()
+        self.is_shared_with(other) || self.nodes() == other.nodes()
     }
 }
 

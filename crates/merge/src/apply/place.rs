@@ -11,6 +11,7 @@ use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::{Field, ListType, Schema, Shape, Struct, Type};
 
 use super::element::Element;
+use super::field_set::FieldSet;
 use super::values::same;
 
 /// What may be at a path.
@@ -181,6 +182,11 @@ impl<'s> List<'s> {
             (Items::Keys(_), _) => "associative list with keys may not have non-map elements",
         };
         Err(problem.to_owned())
+    }
+
+    /// Whether an item without `fields` is known by the same keys.
+    pub(super) fn keeps_keys(self, fields: &FieldSet) -> bool {
+        matches!(self.items, Items::Keys(keys) if keys.iter().all(|key| fields.field(key).is_none()))
     }
 
     /// Whether two items, which have a step, have the same.

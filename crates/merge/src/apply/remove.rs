@@ -9,26 +9,34 @@ use super::place::{Face, Place};
 
 /// `value` without `fields`. What has nothing left is null.
 pub(super) fn remove(place: Place<'_>, value: &Value, fields: &FieldSet) -> Value {
-    match (place.face(Some(value)), value) {
-        (Face::Scalar(_), value) => value.clone(),
+    take_out(place, value.clone(), fields)
+}
+
+/// The same for a value that nobody needs any more.
+pub(super) fn take_out(place: Place<'_>, value: Value, fields: &FieldSet) -> Value {
+    match (place.face(Some(&value)), value) {
+        (Face::Scalar(_), value) => value,
         (Face::List(list), Value::List(items)) if !list.is_atomic() => {
             let mut rest = Vec::with_capacity(items.len());
             for item in items {
-                match list.element(item).ok().and_then(|element| fields.node(&element)) {
+                match list.element(&item).ok().and_then(|element| fields.node(&element)) {
                     Some(node) if node.is_member => {}
-                    Some(node) => rest.push(remove(list.item(), item, &node.below)),
-                    None => rest.push(item.clone()),
+                    Some(node) => rest.push(take_out(list.item(), item, &node.below)),
+                    None => rest.push(item),
                 }
             }
             if rest.is_empty() { Value::Null } else { Value::List(rest) }
         }
         (Face::Map(of), Value::Map(map)) if !of.is_atomic => {
             let mut rest = Map::with_capacity(map.len());
-            for (key, value) in map.iter() {
-                match fields.field(key) {
+            for (key, value) in map {
+                match fields.field(&key) {
                     Some(node) if node.is_member => {}
-                    Some(node) => rest.push_new(key.clone(), remove(of.field(key), value, &node.below)),
-                    None => rest.push_new(key.clone(), value.clone()),
+                    Some(node) => {
+                        let value = take_out(of.field(&key), value, &node.below);
+                        rest.push_new(key, value);
+                    }
+                    None => rest.push_new(key, value),
                 }
             }
             if rest.is_empty() { Value::Null } else { Value::Map(rest) }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use keelson_object::{SmolStr, Value};
 
-use super::collect::field_set;
+use super::collect::{field_set, named_field_set};
 use super::compare::{Comparison, compare};
 use super::conflict::{Conflict, Conflicts};
 use super::field_set::FieldSet;
@@ -14,7 +14,9 @@ use super::managers::{Id, Managed, Managers, Operation};
 use super::merge::merge;
 use super::named::{reconcile, with_named};
 use super::place::Place;
-use super::remove::remove;
+use super::remove::{remove, take_out};
+use super::rest::named_rest;
+use super::tree::Tree;
 use super::validate::{Duplicates, validate};
 use super::values::same;
 use super::{ConvertError, Force, Refusal, Tracker, Types};
@@ -37,8 +39,8 @@ impl Tracker<'_> {
     /// The fields that are not the same in `live` and `new` belong to `id` from now on. Gives whether there are any.
     pub(super) fn track(
         &self,
-        live: &Value,
-        new: &Value,
+        live: Tree<'_>,
+        new: Tree<'_>,
         managers: &mut Managers,
         id: Id,
     ) -> Result<(), Refusal> {
@@ -74,7 +76,7 @@ impl Tracker<'_> {
         by: (&Id, Force),
     ) -> Result<Option<Value>, Refusal> {
         let (id, force) = by;
-        self.reconcile(live, managers)?;
+        self.reconcile(Tree::Whole(live), managers)?;
         let place = self.place(self.api_version)?;
         let merged = merge(place, live, patch);
         let fields = self.filtered(self.api_version, field_set(place, patch));
@@ -86,7 +88,7 @@ impl Tracker<'_> {
             Some(last) => self.prune(merged, managers, id, last)?,
             None => merged,
         };
-        self.settle((live, &new), managers, Some(id), force)?;
+        self.settle((Tree::Whole(live), Tree::Whole(&new)), managers, Some(id), force)?;
         if let Some(managed) = managers.get_mut(id) {
             managed.fields = managed.fields.difference(super::unowned());
             match last {
@@ -106,7 +108,7 @@ impl Tracker<'_> {
     /// Takes from every manager but `me` what the write from `objects.0` to `objects.1` changed or removed.
     fn settle(
         &self,
-        objects: (&Value, &Value),
+        objects: (Tree<'_>, Tree<'_>),
         managers: &mut Managers,
         me: Option<&Id>,
         force: Force,
@@ -152,7 +154,7 @@ impl Tracker<'_> {
         &self,
         changes: &mut Vec<Change>,
         version: &SmolStr,
-        objects: (&Value, &Value),
+        objects: (Tree<'_>, Tree<'_>),
     ) -> Result<Option<usize>, Refusal> {
         if let Some(at) = changes.iter().position(|it| it.version == *version) {
             return Ok(Some(at));
@@ -164,11 +166,11 @@ impl Tracker<'_> {
         let Some(new) = self.converted(&new, version, "failed to convert new object")? else {
             return Ok(None);
         };
-        changes.push(self.change(version, &old.value, &new.value)?);
+        changes.push(self.change(version, Tree::Whole(&old.value), Tree::Whole(&new.value))?);
         Ok(Some(changes.len() - 1))
     }
 
-    fn change(&self, version: &str, old: &Value, new: &Value) -> Result<Change, Refusal> {
+    fn change(&self, version: &str, old: Tree<'_>, new: Tree<'_>) -> Result<Change, Refusal> {
         let Comparison { removed, modified, added } = compare(self.place(version)?, old, new);
         let comparison = Comparison {
             removed: self.filtered(version, removed),
@@ -187,13 +189,16 @@ impl Tracker<'_> {
     }
 
     /// Forgets managers of versions that are no longer there, and follows changes of the schema.
-    fn reconcile(&self, live: &Value, managers: &mut Managers) -> Result<(), Refusal> {
+    fn reconcile(&self, live: Tree<'_>, managers: &mut Managers) -> Result<(), Refusal> {
         let mut is_gone = Vec::new();
-        let live = self.versioned(live);
+        let mut versioned = None;
         for managed in &mut managers.0 {
-            let there = self.converted(&live, &managed.api_version, "failed to convert live object")?;
-            is_gone.push(there.is_none());
-            if there.is_some() {
+            let is_there = managed.api_version == self.api_version || {
+                let live = versioned.get_or_insert_with(|| self.versioned(live));
+                self.converted(live, &managed.api_version, "failed to convert live object")?.is_some()
+            };
+            is_gone.push(!is_there);
+            if is_there {
                 reconcile(self.place(&managed.api_version)?, &mut managed.fields);
             }
         }
@@ -209,6 +214,11 @@ impl Tracker<'_> {
             last.api_version == self.api_version && applied.is_some_and(|it| last.fields.is_subset(it));
         if last.fields.is_empty() || is_superset {
             return Ok(merged);
+        }
+        if managers.0.iter().chain([last]).all(|it| it.api_version == self.api_version) {
+            let place = self.place(self.api_version)?;
+            let gone = unwanted(place, &merged, &with_named(place, &last.fields), managers);
+            return Ok(take_out(place, merged, &gone));
         }
         let version = &last.api_version;
         let what = "failed to prune fields: failed to convert merged object to last applied version";
@@ -254,8 +264,8 @@ impl Tracker<'_> {
             let Some(there) = self.converted(merged, version, &what)? else { continue };
             let Some(rest) = self.converted(&pruned, version, &what)? else { continue };
             let place = self.place(version)?;
-            let all = with_named(place, &field_set(place, &there.value));
-            let kept = with_named(place, &field_set(place, &rest.value)).union(&with_named(place, &fields));
+            let all = named_field_set(place, &there.value);
+            let kept = named_field_set(place, &rest.value).union(&with_named(place, &fields));
             let value = Cow::Owned(remove(place, &there.value, &all.difference(&kept)));
             pruned = Versioned { value, version: version.clone() };
         }
@@ -275,15 +285,15 @@ impl Tracker<'_> {
             return Ok(merged.borrowed());
         };
         let place = self.place(&merged.version)?;
-        let rest = with_named(place, &field_set(place, &pruned.value));
-        let all = with_named(place, &field_set(place, &merged.value));
+        let rest = named_field_set(place, &pruned.value);
+        let all = named_field_set(place, &merged.value);
         let gone = all.difference(&rest).intersection(last);
         let value = Cow::Owned(remove(place, &merged.value, &gone));
         Ok(Versioned { value, version: merged.version.clone() })
     }
 
-    fn versioned<'v>(&self, value: &'v Value) -> Versioned<'v> {
-        Versioned { value: Cow::Borrowed(value), version: self.api_version.into() }
+    fn versioned<'v>(&self, object: impl Into<Tree<'v>>) -> Versioned<'v> {
+        Versioned { value: object.into().whole(), version: self.api_version.into() }
     }
 
     /// The object in another version; `None` if there is no such version.
@@ -315,6 +325,17 @@ impl Tracker<'_> {
             None => Err(Refusal::Internal(format!("no corresponding type for {}", self.gvk(version)))),
         }
     }
+}
+
+/// What [`Tracker::prune`] removes from `merged` where there is one version only: nothing is converted, and no field is
+/// taken out only to see which are left.
+fn unwanted(place: Place<'_>, merged: &Value, last: &FieldSet, managers: &Managers) -> FieldSet {
+    let all = named_field_set(place, merged);
+    let owned = managers.0.iter().fold(FieldSet::new(), |owned, it| owned.union(&it.fields));
+    let kept = named_rest(place, merged, &all, last).union(&with_named(place, &owned));
+    let left = named_rest(place, merged, &all, &all.difference(&kept));
+    // What the manager had not applied the last time is not its to remove.
+    all.difference(&left).intersection(last)
 }
 
 impl Versioned<'_> {

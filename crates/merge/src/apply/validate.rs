@@ -6,6 +6,7 @@ use keelson_object::{Map, Value};
 
 use super::element::Element;
 use super::place::{Face, Fields, List, Place, Scalar};
+use super::tree::Tree;
 use super::values::{go_plain, go_source, go_type};
 
 /// Whether the same item may be twice in a set or a list with keys.
@@ -16,9 +17,20 @@ pub(super) enum Duplicates {
 }
 
 /// Checks `value`; the text of the error names every problem.
-pub(super) fn validate<'v>(place: Place<'v>, value: &'v Value, duplicates: Duplicates) -> Result<(), String> {
+pub(super) fn validate<'v>(
+    place: Place<'v>,
+    object: impl Into<Tree<'v>>,
+    duplicates: Duplicates,
+) -> Result<(), String> {
     let mut walk = Walk { duplicates, path: Vec::new(), problems: Vec::new() };
-    walk.value(place, value);
+    match (object.into(), place.face(None)) {
+        (Tree::Whole(value), _) => walk.value(place, value),
+        (Tree::Parts(head, rest), Face::Map(fields)) if !matches!(place, Place::Deduced | Place::Whole) => {
+            walk.fields(fields, head);
+            walk.fields(fields, rest);
+        }
+        (Tree::Parts(..), _) => {}
+    }
     match &walk.problems[..] {
         [] => Ok(()),
         [one] => Err(one.clone()),

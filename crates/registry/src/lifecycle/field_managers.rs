@@ -3,12 +3,14 @@
 //! Objects are in the stored version here; ownership is told in the version in which the client speaks, so that both
 //! go through that version for a moment. Where all versions have one shape, that is another head.
 
+use std::borrow::Cow;
+
 use keelson_codec::json;
 use keelson_merge::apply::{
-    ConvertError, FieldSet, Filter, Force, Json, OneVersion, Refusal, Tracker, Types, Versions,
-    differ_in_times_only, managers_of_scale, managers_of_scaled,
+    ConvertError, FieldSet, Filter, Force, Json, OneVersion, Refusal, Tracker, Tree, Types, Versions,
+    Written, differ_in_times_only, managers_of_scale, managers_of_scaled,
 };
-use keelson_object::{Object, SmolStr, Value};
+use keelson_object::{Map, Object, SmolStr, Value};
 use keelson_schema::Schema;
 use keelson_status::{Cause, Status};
 use tracing::debug;
@@ -46,14 +48,11 @@ pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Ob
         });
         return;
     }
-    let before = old.map(|old| kind.spoken(old));
-    let mut filled = object.clone();
-    live.resource.strategy.fill_owned(&mut filled);
-    let mut after = kind.spoken(&filled);
-    if let Err(error) = kind.tracker(context).update(before, &mut after, &context.field_manager) {
+    let given = std::mem::take(&mut object.meta.managed_fields);
+    object.meta.managed_fields = kind.follow(context, object, given, old).unwrap_or_else(|error| {
         debug!(%error, "managed fields are dropped");
-    }
-    object.meta.managed_fields = managed_fields(&mut after);
+        Vec::new()
+    });
 }
 
 /// `old` with what `apply` wants, in the version of the client; `None` is an object that is not there yet.
@@ -237,9 +236,41 @@ impl<'l> Kind<'l> {
         }
     }
 
-    /// A stored object in the version of the request.
+    /// The managers after a write; the client named the managers in `given`.
+    fn follow(
+        &self,
+        context: &Context,
+        object: &Object,
+        given: Vec<Value>,
+        old: Option<&Object>,
+    ) -> std::result::Result<Vec<Value>, Refusal> {
+        let mut new = Cow::Borrowed(object);
+        if self.live.resource.strategy.fills_owned() {
+            self.live.resource.strategy.fill_owned(new.to_mut());
+        }
+        let new = self.shown(new);
+        let old = old.map(|old| (self.shown(Cow::Borrowed(old)), &old.meta.managed_fields[..]));
+        let (new_head, old_head) = (head(&new), old.as_ref().map(|(old, _)| head(old)));
+        let live = old
+            .as_ref()
+            .zip(old_head.as_ref())
+            .map(|((old, entries), head)| Written { object: Tree::Parts(head, &old.fields), entries });
+        let new = Tree::Parts(&new_head, &new.fields);
+        let given = (!given.is_empty()).then_some(given);
+        self.tracker(context).follow(live, new, given, &context.field_manager)
+    }
+
+    /// A stored object in the version of the request; mostly that is as it is stored.
+    fn shown<'o>(&self, object: Cow<'o, Object>) -> Cow<'o, Object> {
+        if object.api_version == self.version.api_version {
+            return object;
+        }
+        Cow::Owned(self.live.in_version(self.version, object.into_owned()))
+    }
+
+    /// A stored object in the version of the request, as one tree.
     fn spoken(&self, object: &Object) -> Value {
-        self.live.in_version(self.version, object.clone()).into_value()
+        self.shown(Cow::Borrowed(object)).into_owned().into_value()
     }
 }
 
@@ -259,6 +290,15 @@ impl Versions for Kind<'_> {
         convert::to_stored(resource, from, &mut object);
         Ok(self.live.in_version(to, object).into_value())
     }
+}
+
+/// What every kind has, without managers.
+fn head(object: &Object) -> Map {
+    let mut head = Map::with_capacity(3);
+    head.push_new("kind", object.kind.clone());
+    head.push_new("apiVersion", object.api_version.clone());
+    head.push_new("metadata", object.meta.to_map_without_managers());
+    head
 }
 
 /// By version, the fields that a part of the object does not write.
