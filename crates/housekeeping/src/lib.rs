@@ -5,6 +5,7 @@
 pub mod default_service_cidr;
 pub mod kubernetes_service;
 pub mod namespace_emptier;
+pub mod priority_classes;
 pub mod repair_addresses;
 pub mod repair_node_ports;
 pub mod services;

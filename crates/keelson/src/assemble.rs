@@ -1,5 +1,6 @@
 //! The one place where everything meets: from a config to a server that answers until it is told to stop.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use futures_util::future::BoxFuture;
 use keelson_apis::services::{Family, NodePorts};
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
-use keelson_housekeeping::{namespace_emptier, system_namespaces};
+use keelson_housekeeping::{namespace_emptier, priority_classes, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -76,7 +77,7 @@ impl Assembly {
             .catalog(catalog)
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
-            .admission(config.admission.chain())
+            .admission(config.admission.chain(&admission_settings(config)))
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
@@ -84,6 +85,7 @@ impl Assembly {
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
+            .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
@@ -156,10 +158,17 @@ fn features(config: &Config) -> Computed {
 const SERVER_FEATURES: [&str; 4] =
     ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
 
+fn features_on(config: &Config) -> BTreeSet<String> {
+    config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn admission_settings(config: &Config) -> keelson_kube_admission::Settings {
+    keelson_kube_admission::Settings { features: features_on(config), ..config.plugins.clone() }
+}
+
 /// The built-in groups, as far as the operator wants them.
 fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Result<Vec<Group>, Error> {
-    let features =
-        config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect();
+    let features = features_on(config);
     let settings = keelson_apis::Settings {
         event_ttl: config.event_ttl,
         features,
@@ -178,7 +187,11 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
     let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
     enablement.apply(&mut groups, |feature| settings.is_on(feature));
     let asked = settings.asked();
-    let is_idle = |name: &&str| !asked.contains(*name) && !SERVER_FEATURES.contains(name);
+    let is_idle = |name: &&str| {
+        !asked.contains(*name)
+            && !SERVER_FEATURES.contains(name)
+            && !keelson_kube_admission::FEATURES.contains(name)
+    };
     for name in config.feature_gates.named().filter(is_idle) {
         warn!("feature gate {name} is accepted but switches nothing yet");
     }
@@ -192,14 +205,22 @@ fn start_housekeeping(
     loops: &Tasks,
     booted: &Booted,
 ) {
+    let classes = (catalog.clone(), clock.clone(), booted.clone());
     let (handle, time, booted) = (catalog.clone(), clock.clone(), booted.clone());
     loops.spawn("system namespaces", async move {
         system_namespaces::run(&handle, &time, || booted.0.namespaces.store(true, Ordering::Release)).await;
+    });
+    loops.spawn("system priority classes", async move {
+        priority_classes::run(&classes.0, &classes.1).await;
+        classes.2.0.priority_classes.store(true, Ordering::Release);
     });
     if config.empty_namespaces {
         loops.spawn("namespace emptier", namespace_emptier::run(catalog.clone(), clock.clone()));
     }
 }
+
+/// What is ready when the classes of the system are there.
+const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
 /// What has been done for the first time since the start.
 #[derive(Clone, Default)]
@@ -211,6 +232,7 @@ struct Done {
     service_range: AtomicBool,
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
+    priority_classes: AtomicBool,
 }
 
 impl Booted {

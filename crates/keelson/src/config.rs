@@ -16,7 +16,7 @@ pub use service_range::ServiceRanges;
 
 use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
-use keelson_kube_admission::Selection;
+use keelson_kube_admission::{Selection, Settings as Plugins};
 
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value};
@@ -56,6 +56,8 @@ pub struct Config {
     pub empty_namespaces: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
+    /// What plugins are made with, but for the features.
+    pub plugins: Plugins,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -259,6 +261,7 @@ impl Config {
             empty_namespaces: flags.is_on("empty-namespaces"),
             allow_privileged: allow_privileged(flags),
             admission: admission(flags),
+            plugins: plugins(flags),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -416,6 +419,14 @@ fn admission(flags: &Flags) -> Selection {
         only: list("admission-control"),
         enabled: list("enable-admission-plugins"),
         disabled: list("disable-admission-plugins"),
+    }
+}
+
+fn plugins(flags: &Flags) -> Plugins {
+    Plugins {
+        not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
+        unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
+        ..Plugins::default()
     }
 }
 

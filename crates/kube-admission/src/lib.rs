@@ -1,7 +1,32 @@
 //! The admission plugins of Kubernetes: one file per plugin, and the list that says in which order they are asked.
 #![warn(missing_docs)]
 
+mod aggregate;
+mod always;
+mod always_pull_images;
+mod certificate_subject_restriction;
+mod claims;
+mod default_class;
+mod default_ingress_class;
+mod default_storage_class;
+mod default_toleration_seconds;
+mod deny_service_external_ips;
+mod extended_resource_toleration;
+mod limit_pod_hard_anti_affinity_topology;
+mod limit_ranger;
+mod namespace_auto_provision;
+mod namespace_exists;
 mod namespace_lifecycle;
+mod persistent_volume_claim_resize;
 mod plugins;
+mod pod_group_workload_exists;
+mod pod_topology_labels;
+mod pods;
+mod priority;
+mod protection;
+mod runtime_class;
+mod taint_nodes_by_condition;
+#[cfg(test)]
+mod testing;
 
-pub use plugins::{Selection, is_known};
+pub use plugins::{FEATURES, Selection, Settings, is_known};

@@ -1,14 +1,70 @@
 //! Which plugins there are, in which order, and which are on unless an operator says otherwise.
 
+use std::collections::BTreeSet;
+
 use keelson_registry::admission::{Chain, Plugin};
 
+use crate::always::{AlwaysAdmit, AlwaysDeny};
+use crate::always_pull_images::AlwaysPullImages;
+use crate::certificate_subject_restriction::CertificateSubjectRestriction;
+use crate::default_ingress_class::DefaultIngressClass;
+use crate::default_storage_class::DefaultStorageClass;
+use crate::default_toleration_seconds::DefaultTolerationSeconds;
+use crate::deny_service_external_ips::DenyServiceExternalIps;
+use crate::extended_resource_toleration::ExtendedResourceToleration;
+use crate::limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
+use crate::limit_ranger::LimitRanger;
+use crate::namespace_auto_provision::NamespaceAutoProvision;
+use crate::namespace_exists::NamespaceExists;
 use crate::namespace_lifecycle::NamespaceLifecycle;
+use crate::persistent_volume_claim_resize::PersistentVolumeClaimResize;
+use crate::pod_group_workload_exists::PodGroupWorkloadExists;
+use crate::pod_topology_labels::PodTopologyLabels;
+use crate::priority::Priority;
+use crate::protection::Protection;
+use crate::runtime_class::RuntimeClass;
+use crate::taint_nodes_by_condition::TaintNodesByCondition;
+
+/// Features that plugins ask for.
+pub const FEATURES: [&str; 4] =
+    ["GenericWorkload", "PodLevelResources", "PodTopologyLabelsAdmission", "WorkloadAwarePreemption"];
+
+/// What plugins are made with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which features are on.
+    pub features: BTreeSet<String>,
+    /// How long a pod stays on a node that is not ready.
+    pub not_ready_toleration_seconds: i64,
+    /// How long a pod stays on a node that cannot be reached.
+    pub unreachable_toleration_seconds: i64,
+}
+
+impl std::default::Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            features: BTreeSet::new(),
+            not_ready_toleration_seconds: 300,
+            unreachable_toleration_seconds: 300,
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a feature is on.
+    pub(crate) fn is_on(&self, feature: &str) -> bool {
+        debug_assert!(FEATURES.contains(&feature), "{feature} is not in the list of what is asked for");
+        self.features.contains(feature)
+    }
+}
+
+type Make = fn(&Settings) -> Box<dyn Plugin>;
 
 struct Entry {
     name: &'static str,
     default: Default,
     /// `None` while it is not written yet.
-    make: Option<fn() -> Box<dyn Plugin>>,
+    make: Option<Make>,
 }
 
 #[derive(PartialEq)]
@@ -26,45 +82,45 @@ const fn off(name: &'static str) -> Entry {
 }
 
 impl Entry {
-    const fn by(self, make: fn() -> Box<dyn Plugin>) -> Entry {
+    const fn by(self, make: Make) -> Entry {
         Entry { make: Some(make), ..self }
     }
 }
 
 /// Upstream: pkg/kubeapiserver/options/plugins.go, AllOrderedPlugins and DefaultOffAdmissionPlugins (v1.36.4).
 const PLUGINS: &[Entry] = &[
-    off("AlwaysAdmit"),
-    off("NamespaceAutoProvision"),
-    on("NamespaceLifecycle").by(|| Box::new(NamespaceLifecycle)),
-    off("NamespaceExists"),
-    off("LimitPodHardAntiAffinityTopology"),
-    on("LimitRanger"),
+    off("AlwaysAdmit").by(|_| Box::new(AlwaysAdmit)),
+    off("NamespaceAutoProvision").by(|_| Box::new(NamespaceAutoProvision)),
+    on("NamespaceLifecycle").by(|_| Box::new(NamespaceLifecycle)),
+    off("NamespaceExists").by(|_| Box::new(NamespaceExists)),
+    off("LimitPodHardAntiAffinityTopology").by(|_| Box::new(LimitPodHardAntiAffinityTopology)),
+    on("LimitRanger").by(|it| Box::new(LimitRanger::new(it))),
     on("ServiceAccount"),
     off("NodeRestriction"),
-    on("TaintNodesByCondition"),
-    off("AlwaysPullImages"),
+    on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
+    off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook"),
     on("PodSecurity"),
     off("PodNodeSelector"),
-    on("Priority"),
-    on("DefaultTolerationSeconds"),
+    on("Priority").by(|it| Box::new(Priority::new(it))),
+    on("DefaultTolerationSeconds").by(|it| Box::new(DefaultTolerationSeconds::new(it))),
     off("PodTolerationRestriction"),
     off("EventRateLimit"),
-    off("ExtendedResourceToleration"),
-    on("DefaultStorageClass"),
-    on("StorageObjectInUseProtection"),
-    on("PodGroupProtection"),
+    off("ExtendedResourceToleration").by(|_| Box::new(ExtendedResourceToleration)),
+    on("DefaultStorageClass").by(|_| Box::new(DefaultStorageClass)),
+    on("StorageObjectInUseProtection").by(|_| Box::new(Protection::storage_objects())),
+    on("PodGroupProtection").by(|it| Box::new(Protection::pod_groups(it))),
     off("OwnerReferencesPermissionEnforcement"),
-    on("PersistentVolumeClaimResize"),
-    on("RuntimeClass"),
+    on("PersistentVolumeClaimResize").by(|_| Box::new(PersistentVolumeClaimResize)),
+    on("RuntimeClass").by(|_| Box::new(RuntimeClass)),
     on("CertificateApproval"),
     on("CertificateSigning"),
     on("ClusterTrustBundleAttest"),
-    on("CertificateSubjectRestriction"),
-    on("DefaultIngressClass"),
-    off("DenyServiceExternalIPs"),
-    on("PodTopologyLabels"),
-    on("PodGroupWorkloadExists"),
+    on("CertificateSubjectRestriction").by(|_| Box::new(CertificateSubjectRestriction)),
+    on("DefaultIngressClass").by(|_| Box::new(DefaultIngressClass)),
+    off("DenyServiceExternalIPs").by(|_| Box::new(DenyServiceExternalIps)),
+    on("PodTopologyLabels").by(|it| Box::new(PodTopologyLabels::new(it))),
+    on("PodGroupWorkloadExists").by(|it| Box::new(PodGroupWorkloadExists::new(it))),
     on("NodeDeclaredFeatureValidator"),
     on("JobValidation"),
     on("PodResizeValidator"),
@@ -73,7 +129,7 @@ const PLUGINS: &[Entry] = &[
     on("ValidatingAdmissionPolicy"),
     on("ValidatingAdmissionWebhook"),
     on("ResourceQuota"),
-    off("AlwaysDeny"),
+    off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
 
 /// Whether there is a plugin of this name in v1.36.
@@ -94,8 +150,8 @@ pub struct Selection {
 
 impl Selection {
     /// The plugins that are on, in order.
-    pub fn chain(&self) -> Chain {
-        Chain::new(self.wanted().filter_map(|it| it.make).map(|make| make()).collect())
+    pub fn chain(&self, settings: &Settings) -> Chain {
+        Chain::new(self.wanted().filter_map(|it| it.make).map(|make| make(settings)).collect())
     }
 
     /// The plugins that the operator names and that are not there yet.

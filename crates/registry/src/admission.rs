@@ -60,6 +60,16 @@ impl<'r> Request<'r> {
         self.resource.group == group && self.resource.plural == plural
     }
 
+    /// Whether it is about objects of this resource themselves.
+    pub fn is_object_of(&self, group: &str, plural: &str) -> bool {
+        self.subresource.is_empty() && self.is_of(group, plural)
+    }
+
+    /// Whether something is made or changed.
+    pub fn is_write(&self) -> bool {
+        matches!(self.operation, Operation::Create | Operation::Update)
+    }
+
     /// The answer of a plugin that says no.
     ///
     /// Upstream: apiserver/pkg/admission/errors.go, NewForbidden and extractResourceName (v1.36.4).

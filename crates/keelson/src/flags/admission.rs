@@ -18,13 +18,13 @@ pub(super) const SECTION: Section = Section {
             "",
             "file that configures admission plugins",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "default-not-ready-toleration-seconds",
             Kind::Int,
             "300",
             "how long a pod stays on a node that is not ready, unless it says otherwise",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "default-unreachable-toleration-seconds",
             Kind::Int,
             "300",

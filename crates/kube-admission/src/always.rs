@@ -1,0 +1,44 @@
+//! AlwaysAdmit and AlwaysDeny: for those who try out what a chain does.
+
+use std::future::ready;
+
+use futures_util::future::BoxFuture;
+use keelson_object::Object;
+use keelson_registry::Result;
+use keelson_registry::admission::{Plugin, Request};
+
+/// Has nothing against anything.
+pub(crate) struct AlwaysAdmit;
+
+impl Plugin for AlwaysAdmit {
+    fn name(&self) -> &'static str {
+        "AlwaysAdmit"
+    }
+
+    fn handles(&self, _request: &Request<'_>) -> bool {
+        false
+    }
+}
+
+/// Refuses everything.
+pub(crate) struct AlwaysDeny;
+
+impl Plugin for AlwaysDeny {
+    fn name(&self) -> &'static str {
+        "AlwaysDeny"
+    }
+
+    fn handles(&self, _request: &Request<'_>) -> bool {
+        true
+    }
+
+    /// Upstream: plugin/pkg/admission/deny/admission.go, Admit (v1.36.4).
+    fn mutate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p mut Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        let reason = "admission control is denying all modifications";
+        Box::pin(ready(Err(request.forbidden(object.as_deref(), reason))))
+    }
+}

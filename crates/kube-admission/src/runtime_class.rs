@@ -1,0 +1,184 @@
+//! RuntimeClass: what a runtime costs, and on which nodes it is.
+
+use futures_util::future::BoxFuture;
+use keelson_object::scalar::{Quantity, quote};
+use keelson_object::{Map, Object, Value};
+use keelson_registry::Result;
+use keelson_registry::admission::{Operation, Plugin, Request};
+
+use crate::pods::Toleration;
+
+/// The plugin.
+pub(crate) struct RuntimeClass;
+
+impl Plugin for RuntimeClass {
+    fn name(&self) -> &'static str {
+        "RuntimeClass"
+    }
+
+    fn handles(&self, request: &Request<'_>) -> bool {
+        request.operation == Operation::Create && request.is_object_of("", "pods")
+    }
+
+    /// Upstream: plugin/pkg/admission/runtimeclass/admission.go, Admit (v1.36.4).
+    fn mutate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p mut Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(async move {
+            let Some(pod) = object else { return Ok(()) };
+            let Some(class) = class_of(request, pod).await? else { return Ok(()) };
+            let spec = pod.fields.map_mut("spec");
+            let told = set_overhead(spec, &class.fields).or_else(|| set_scheduling(spec, &class.fields));
+            told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)))
+        })
+    }
+
+    /// Upstream: plugin/pkg/admission/runtimeclass/admission.go, Validate (v1.36.4).
+    fn validate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(async move {
+            let Some(pod) = object else { return Ok(()) };
+            let class = class_of(request, pod).await?;
+            let wanted = class.as_ref().and_then(|it| it.fields.map("overhead"));
+            let has = pod.fields.at("spec.overhead").filter(|it| !it.is_null());
+            let reason = match wanted {
+                Some(wanted) if !is_same(wanted.map("podFixed"), has.and_then(Value::as_map)) => MISMATCH,
+                None if has.is_some() => {
+                    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+                }
+                _ => return Ok(()),
+            };
+            Err(request.forbidden(object, reason))
+        })
+    }
+}
+
+const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+async fn class_of(request: &Request<'_>, pod: &Object) -> Result<Option<Object>> {
+    let Some(name) = pod.text_at("spec.runtimeClassName") else { return Ok(None) };
+    let classes = request.context.reach("node.k8s.io", "runtimeclasses")?;
+    let snapshot = classes.cache()?.fresh().await?;
+    match snapshot.get("", name) {
+        Some(class) => Ok(Some(classes.thaw(class)?)),
+        None => {
+            let reason = format!("pod rejected: RuntimeClass {} not found", quote(name));
+            Err(request.forbidden(Some(pod), reason))
+        }
+    }
+}
+
+fn set_overhead(spec: &mut Map, class: &Map) -> Option<String> {
+    let fixed = class.map("overhead")?.map("podFixed");
+    let has = spec.map("overhead").filter(|it| !it.is_empty());
+    if has.is_some() && !is_same(fixed, has) {
+        return Some(MISMATCH.to_owned());
+    }
+    match fixed {
+        Some(fixed) => spec.set("overhead", fixed.clone()),
+        None => drop(spec.remove("overhead")),
+    }
+    None
+}
+
+/// Whether two lists of resources say the same; `1` is `1000m`, and nothing is an empty list.
+fn is_same(one: Option<&Map>, other: Option<&Map>) -> bool {
+    let amount = |value: &Value| Quantity::from_value(value).unwrap_or_default();
+    let (one, other) = (one.cloned().unwrap_or_default(), other.cloned().unwrap_or_default());
+    one.len() == other.len()
+        && one.iter().all(|(key, value)| other.get(key).is_some_and(|it| amount(it) == amount(value)))
+}
+
+fn set_scheduling(spec: &mut Map, class: &Map) -> Option<String> {
+    let scheduling = class.map("scheduling")?;
+    if let Some(wanted) = scheduling.map("nodeSelector") {
+        let has = spec.map("nodeSelector");
+        let differs = |key: &str, value: &Value| has.and_then(|it| it.get(key)).filter(|it| *it != value);
+        if let Some((key, ours, theirs)) =
+            wanted.iter().find_map(|(key, value)| Some((key, value, differs(key, value)?)))
+        {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            return Some(format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                text(ours),
+                text(theirs)
+            ));
+        }
+        let selector = spec.map_mut("nodeSelector");
+        for (key, value) in wanted.iter() {
+            selector.set(key.clone(), value.clone());
+        }
+    }
+    let merged = merge(spec.list("tolerations"), scheduling.list("tolerations"));
+    if merged.is_empty() {
+        spec.remove("tolerations");
+    } else {
+        spec.set("tolerations", merged);
+    }
+    None
+}
+
+/// All tolerations but those that others cover; of equal ones the first.
+///
+/// Upstream: pkg/util/tolerations/tolerations.go, MergeTolerations (v1.36.4).
+fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
+    let all: Vec<&Value> = first.iter().chain(second).collect();
+    let read: Vec<Toleration<'_>> = all.iter().copied().map(Toleration::read).collect();
+    let mut kept: Vec<usize> = Vec::new();
+    for (index, toleration) in read.iter().enumerate() {
+        let by_earlier = kept.iter().any(|it| read[*it].covers(toleration));
+        let by_later = || read[index + 1..].iter().any(|it| it != toleration && it.covers(toleration));
+        if !by_earlier && !by_later() {
+            kept.push(index);
+        }
+    }
+    kept.into_iter().map(|it| all[it].clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{set_overhead, set_scheduling};
+    use crate::testing::map;
+
+    #[track_caller]
+    fn check(class: &str, before: &str, expected: Result<&str, &str>) {
+        let (class, mut spec) = (map(class), map(before));
+        let told = set_overhead(&mut spec, &class).or_else(|| set_scheduling(&mut spec, &class));
+        match (told, expected) {
+            (None, Ok(after)) => assert_eq!(spec, map(after)),
+            (told, wanted) => assert_eq!(told.as_deref(), wanted.err()),
+        }
+    }
+
+    #[test]
+    fn a_runtime_costs_something() {
+        let class = r#"{"overhead":{"podFixed":{"cpu":"1"}}}"#;
+        check(class, "{}", Ok(r#"{"overhead":{"cpu":"1"}}"#));
+        check(class, r#"{"overhead":{"cpu":"1000m"}}"#, Ok(r#"{"overhead":{"cpu":"1"}}"#));
+        check(class, r#"{"overhead":{"cpu":"2"}}"#, Err(super::MISMATCH));
+        check("{}", r#"{"overhead":{"cpu":"2"}}"#, Ok(r#"{"overhead":{"cpu":"2"}}"#));
+    }
+
+    #[test]
+    fn a_runtime_is_on_some_nodes() {
+        let class =
+            r#"{"scheduling":{"nodeSelector":{"a":"1"},"tolerations":[{"key":"x","operator":"Exists"}]}}"#;
+        check(
+            class,
+            r#"{"nodeSelector":{"b":"2"},"tolerations":[{"key":"x","operator":"Equal","value":"y"},{"key":"z"}]}"#,
+            Ok(
+                r#"{"nodeSelector":{"b":"2","a":"1"},"tolerations":[{"key":"z"},{"key":"x","operator":"Exists"}]}"#,
+            ),
+        );
+        check(
+            class,
+            r#"{"nodeSelector":{"a":"2"}}"#,
+            Err("conflict: runtimeClass.scheduling.nodeSelector[a] = 1; pod.spec.nodeSelector[a] = 2"),
+        );
+    }
+}
