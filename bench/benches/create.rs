@@ -1,4 +1,4 @@
-//! A pod from the body of a request to what is kept: read, complete, check, freeze.
+//! An object from the body of a request to what is kept: read, complete, check, freeze.
 
 use std::hint::black_box;
 
@@ -15,17 +15,17 @@ use keelson_registry::options::FieldValidation;
 use keelson_registry::{Context, Resource};
 use keelson_stdx::clock::Clock;
 
-struct Pods {
+struct Kind {
     resource: Resource,
     context: Context,
 }
 
-impl Pods {
-    fn new() -> Pods {
+impl Kind {
+    fn new(kind: &str) -> Kind {
         let groups = keelson_apis::groups(&Settings::default());
         let mut resources = groups.into_iter().flat_map(|group| group.resources);
-        let resource = resources.find(|it| it.kind == "Pod").expect("pods are built in");
-        Pods { resource, context: Context::new(User::new("bench", &[]), Clock::real()) }
+        let resource = resources.find(|it| it.kind == kind).expect("it is built in");
+        Kind { resource, context: Context::new(User::new("bench", &[]), Clock::real()) }
     }
 
     fn read(&self, body: &[u8]) -> Object {
@@ -33,7 +33,7 @@ impl Pods {
         let draft = Draft { value, ..Draft::default() };
         let version = &self.resource.versions[0];
         decode::object(&self.context, &self.resource, version, draft, FieldValidation::Strict)
-            .expect("it is a pod")
+            .expect("it is of its kind")
     }
 
     fn prepare(&self, object: &mut Object) {
@@ -79,7 +79,7 @@ fn body(containers: usize) -> Bytes {
 }
 
 fn steps(criterion: &mut Criterion) {
-    let (pods, body) = (Pods::new(), body(0));
+    let (pods, body) = (Kind::new("Pod"), body(0));
     let mut object = pods.read(&body);
     pods.prepare(&mut object);
     println!("a pod of {} bytes", body.len());
@@ -94,7 +94,7 @@ fn steps(criterion: &mut Criterion) {
 
 /// Three times the containers take three times as long, not nine times.
 fn many_containers(criterion: &mut Criterion) {
-    let pods = Pods::new();
+    let pods = Kind::new("Pod");
     let mut group = criterion.benchmark_group("containers");
     for count in [100, 300] {
         let body = body(count);
@@ -110,5 +110,33 @@ fn many_containers(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, steps, many_containers);
+fn role(rules: usize) -> Bytes {
+    let rule = |number: usize| {
+        format!(
+            r#"{{"apiGroups":["apps"],"resources":["deployments","deployments/status"],"resourceNames":["web-{number}"],"verbs":["get","patch"]}}"#
+        )
+    };
+    let rules: Vec<String> = (0..rules).map(rule).collect();
+    Bytes::from(format!(r#"{{"metadata":{{"name":"many"}},"rules":[{}]}}"#, rules.join(",")))
+}
+
+/// Ten times the rules take ten times as long.
+fn many_rules(criterion: &mut Criterion) {
+    let roles = Kind::new("Role");
+    let mut group = criterion.benchmark_group("rules of a role");
+    for count in [500, 5000] {
+        let body = role(count);
+        let mut object = roles.read(&body);
+        roles.prepare(&mut object);
+        group.bench_function(BenchmarkId::new("check", count), |bencher| {
+            bencher.iter(|| roles.check(black_box(&object)));
+        });
+        group.bench_function(BenchmarkId::new("create", count), |bencher| {
+            bencher.iter(|| roles.create(black_box(&body)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, steps, many_containers, many_rules);
 criterion_main!(benches);

@@ -13,8 +13,8 @@
 //! ask. `body` is JSON, `text` any text; `headers` are added. `status` is what both must answer. The whole bodies are
 //! compared, without what differs from server to server, unless `compare` names the parts (JSON pointers); an empty
 //! list needs a `because`. A body that is not JSON is compared as text. With `watch` the body is the list of the first
-//! events, so many; `the end` comes last if there are no more. `ours` is the status that we answer where we differ,
-//! and needs a `because` as well; then bodies are not compared. Files may be JSON as well.
+//! events, so many; `the end` comes last if there are no more. Warnings are compared in any order. `ours` is the status that we answer where we differ,
+//! and needs a `because` as well; then bodies are not compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use keelson_codec::{json, yaml};
 use keelson_testkit::{Answer, Call, Client, fixture};
 use serde_json::Value;
@@ -62,6 +63,8 @@ pub struct Seen {
     pub status: u16,
     /// The media type.
     pub media_type: String,
+    /// What the server warns of, sorted.
+    pub warnings: Vec<String>,
     /// The body, or the parts that are compared.
     pub body: Value,
 }
@@ -106,23 +109,27 @@ impl Step {
         for (name, value) in &self.headers {
             call = call.header(name, &filled(value, names));
         }
-        let (status, media_type, body) = match self.watch {
+        let mut seen = match self.watch {
             Some(count) => follow(call, count).await?,
             None => whole(&call.try_send().await?),
         };
+        let body = seen.body.take();
         for (name, part) in &self.save {
             let found = body.pointer(part).with_context(|| format!("nothing at {part} of {body}"))?;
             let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
             names.insert(name.clone(), text);
         }
         let body = normalized(body, names);
-        let body = match &self.compare {
+        seen.body = match &self.compare {
             None => body,
             Some(parts) => {
                 parts.iter().map(|part| body.pointer(part).cloned().unwrap_or(Value::Null)).collect()
             }
         };
-        Ok(Seen { status, media_type, body })
+        for warning in &mut seen.warnings {
+            *warning = message(std::mem::take(warning), names);
+        }
+        Ok(seen)
     }
 }
 
@@ -133,20 +140,35 @@ fn filled(text: &str, names: &Names) -> String {
     pairs.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
 }
 
-fn whole(answer: &Answer) -> (u16, String, Value) {
+fn whole(answer: &Answer) -> Seen {
+    let seen = Seen::of(answer.status, &answer.headers);
     let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| Value::from(answer.text()));
-    (answer.status.as_u16(), answer.header("content-type").to_owned(), body)
+    Seen { body, ..seen }
+}
+
+impl Seen {
+    /// What comes before the body.
+    fn of(status: StatusCode, headers: &HeaderMap) -> Seen {
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        // What only we say.
+        let is_ours = |text: &String| {
+            ["stored without effect: ", "the body is no JSON at "].iter().any(|ours| text.contains(ours))
+        };
+        let mut warnings: Vec<String> =
+            headers.get_all("warning").iter().map(text).filter(|it| !is_ours(it)).collect();
+        warnings.sort();
+        let media_type = headers.get("content-type").map(text).unwrap_or_default();
+        Seen { status: status.as_u16(), media_type, warnings, body: Value::Null }
+    }
 }
 
 /// The first `count` events of a watch, or the refusal.
-async fn follow(call: Call, count: usize) -> Result<(u16, String, Value)> {
+async fn follow(call: Call, count: usize) -> Result<Seen> {
     let mut stream = call.stream().await;
-    let status = stream.status.as_u16();
-    let media_type = stream.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or("");
-    let media_type = media_type.to_owned();
-    if status != 200 {
+    let seen = Seen::of(stream.status, &stream.headers);
+    if seen.status != 200 {
         let text = stream.text().await?;
-        return Ok((status, media_type, serde_json::from_str(&text).unwrap_or(Value::from(text))));
+        return Ok(Seen { body: serde_json::from_str(&text).unwrap_or(Value::from(text)), ..seen });
     }
     let mut events = Vec::new();
     while events.len() < count {
@@ -158,7 +180,7 @@ async fn follow(call: Call, count: usize) -> Result<(u16, String, Value)> {
             }
         }
     }
-    Ok((status, media_type, Value::from(events)))
+    Ok(Seen { body: Value::from(events), ..seen })
 }
 
 /// Without what differs from one server to the next.
@@ -220,6 +242,7 @@ fn managers(entries: Vec<Value>, names: &Names) -> Value {
 
 fn load(root: &Path, path: &PathBuf) -> Result<Scenario> {
     let shown = path.strip_prefix(root).unwrap_or(path).with_extension("").display().to_string();
+    ensure!(path.extension().is_some_and(|it| it == "yaml"), "{}: scenarios are YAML", path.display());
     let text = fs::read_to_string(path).with_context(|| shown.clone())?;
     let document = yaml::read(text.as_bytes()).with_context(|| shown.clone())?;
     let file: Value = serde_json::from_slice(&json::to_bytes(&document.value))?;

@@ -80,6 +80,6 @@ async fn every_scenario_is_answered_as_upstream_does() {
 }
 
 fn difference(at: &str, theirs: &Seen, ours: &Seen) -> String {
-    let line = |seen: &Seen| format!("{} {} {}", seen.status, seen.media_type, seen.body);
+    let line = |seen: &Seen| format!("{} {} {:?} {}", seen.status, seen.media_type, seen.warnings, seen.body);
     format!("{at}\n  upstream {}\n  ours     {}", line(theirs), line(ours))
 }

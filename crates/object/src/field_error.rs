@@ -1,5 +1,6 @@
 //! What is wrong with a field, in upstream's words; validation collects these and never stops at the first.
 
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
 use crate::path::Path;
@@ -207,12 +208,9 @@ impl FieldErrors {
     ///
     /// Upstream: apimachinery/pkg/util/validation/field/errors.go, ToAggregate (v1.36.4).
     pub fn aggregate(&self) -> String {
-        let mut messages: Vec<String> = Vec::with_capacity(self.0.len());
-        for message in self.0.iter().map(FieldError::to_string) {
-            if !messages.contains(&message) {
-                messages.push(message);
-            }
-        }
+        let mut seen = HashSet::with_capacity(self.0.len());
+        let mut messages: Vec<String> = self.0.iter().map(FieldError::to_string).collect();
+        messages.retain(|message| seen.insert(message.clone()));
         if messages.len() == 1 { messages.remove(0) } else { format!("[{}]", messages.join(", ")) }
     }
 
@@ -312,8 +310,22 @@ impl FieldErrors {
     }
 
     fn add(&mut self, kind: FieldErrorKind, at: &Path<'_>, shown: String, detail: String) {
+        let shown = cut(shown);
         self.0.push(FieldError { kind, field: at.to_string(), shown, detail });
     }
+}
+
+/// Values are repeated up to this many bytes.
+const MAX_SHOWN: usize = 64 * 1024;
+
+/// A value that a client made huge does not come back several times as large.
+fn cut(mut shown: String) -> String {
+    if shown.len() > MAX_SHOWN {
+        let end = (0..=MAX_SHOWN).rev().find(|at| shown.is_char_boundary(*at)).unwrap_or_default();
+        shown.truncate(end);
+        shown.push('…');
+    }
+    shown
 }
 
 impl<'e> IntoIterator for &'e FieldErrors {
@@ -329,6 +341,26 @@ impl<'e> IntoIterator for &'e FieldErrors {
 mod tests {
     use super::FieldErrors;
     use crate::path::Path;
+
+    #[test]
+    fn a_huge_value_is_not_repeated_whole() {
+        let mut errors = FieldErrors::default();
+        errors.invalid(&Path::root("a"), "ä".repeat(1 << 20).as_str(), "too much");
+        let text = errors.to_text();
+        assert!(text.len() < 66_000, "{}", text.len());
+        assert!(text.ends_with("ä…: too much"), "{}", &text[text.len() - 40..]);
+    }
+
+    #[test]
+    fn the_same_message_is_told_once() {
+        let mut errors = FieldErrors::default();
+        for _ in 0..3 {
+            errors.required(&Path::root("a"), "");
+        }
+        assert_eq!(errors.aggregate(), "a: Required value");
+        errors.required(&Path::root("b"), "");
+        assert_eq!(errors.aggregate(), "[a: Required value, b: Required value]");
+    }
 
     #[test]
     fn messages_read_as_upstream_writes_them() {

@@ -1,10 +1,13 @@
 //! From a decoded document to an object of a kind: strictness, shape, defaults.
 
+mod identity;
+
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
 
+pub use self::identity::Identity;
 use crate::context::Context;
 use crate::convert;
 use crate::error::{Error, Result};
@@ -48,16 +51,15 @@ pub fn object(
     validation: FieldValidation,
 ) -> Result<Object> {
     let shape = Shape { kind: &resource.kind, version: &version.name, schema: version.schema.as_ref() };
-    match draft.origin {
-        Origin::Body => check_kind(resource, version, &draft.value)?,
-        Origin::Patch => {
-            if let Some(problem) = misnamed(resource, version, &draft.value)? {
-                return Err(shape.wrong(Some(&echo(&draft.value)), &problem));
-            }
-            if let Value::Map(map) = &mut draft.value {
-                map.set("apiVersion", version.api_version.clone());
-            }
-        }
+    let identity = Identity {
+        kind: &resource.kind,
+        group: &resource.group,
+        api_version: &version.api_version,
+        served: &resource.versions,
+    };
+    identity.check(&draft)?;
+    if let (Origin::Patch, Value::Map(map)) = (draft.origin, &mut draft.value) {
+        map.set("apiVersion", version.api_version.clone());
     }
     let mut object = shape.read(context, draft, validation)?;
     object.kind = resource.kind.clone();
@@ -102,10 +104,7 @@ impl Shape<'_> {
     /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatchToCurrentObject, for what patches give (v1.36.4).
     fn wrong(&self, patched: Option<&str>, error: &dyn std::fmt::Display) -> Error {
         if let Some(patched) = patched {
-            let mut errors = FieldErrors::default();
-            errors.invalid(&Path::root("patch"), patched, error.to_string());
-            let kind = GroupKind { group: SmolStr::default(), kind: SmolStr::default() };
-            return Error::Invalid { kind, name: String::new(), errors };
+            return wrong_patch(patched, error);
         }
         let kind = self.kind;
         Error::BadRequest(format!(
@@ -139,58 +138,11 @@ fn keep_reset_of_managers(value: &mut Value) {
     }
 }
 
-/// Why what a patch made cannot be an object of `resource`: it says that it is something else.
-///
-/// Upstream decodes what a patch gives as what it says it is (v1.36.4).
-fn misnamed(resource: &Resource, version: &Version, value: &Value) -> Result<Option<String>> {
-    const HEAD: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-    let unread = |found: &Value, place: &str| {
-        let found = found.json_type();
-        Ok(Some(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go {place}"
-        )))
-    };
-    let Value::Map(map) = value else { return unread(value, &format!("value of type {HEAD}")) };
-    for key in ["apiVersion", "kind"] {
-        if let Some(found) = map.get(key).filter(|it| !it.is_null() && it.as_str().is_none()) {
-            return unread(found, &format!("struct field .{key} of type string"));
-        }
-    }
-    let text = |key| map.str(key).unwrap_or_default();
-    let (kind, api_version) = (text("kind"), text("apiVersion"));
-    let kind = if kind.is_empty() { &*resource.kind } else { kind };
-    if api_version.is_empty() {
-        let name = map.map("metadata").and_then(|it| it.str("name")).unwrap_or_default();
-        return if name.is_empty() {
-            Ok(None)
-        } else {
-            Err(Error::BadRequest(format!(
-                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-            )))
-        };
-    }
-    let (group, number) = api_version.split_once('/').unwrap_or(("", api_version));
-    if number.contains('/') {
-        return Ok(Some(format!("unexpected GroupVersion string: {api_version}")));
-    }
-    let is_own_group = group == resource.group;
-    if kind == resource.kind && (api_version == version.api_version || is_own_group) {
-        let is_served = resource.versions.iter().any(|it| it.api_version == api_version);
-        if is_served {
-            return Ok(None);
-        }
-    }
-    let single = kind.strip_suffix("List").unwrap_or(kind);
-    if Schema::builtin(group, number, kind).or_else(|| Schema::builtin(group, number, single)).is_none() {
-        return Ok(Some(format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            quote(kind),
-            quote(api_version)
-        )));
-    }
-    let inside =
-        if resource.group.is_empty() { "core" } else { resource.group.split('.').next().unwrap_or_default() };
-    Ok(Some(format!("converting ({number}.{kind}) to ({inside}.{}): unknown conversion", resource.kind)))
+fn wrong_patch(patched: &str, error: &dyn std::fmt::Display) -> Error {
+    let mut errors = FieldErrors::default();
+    errors.invalid(&Path::root("patch"), patched, error.to_string());
+    let kind = GroupKind { group: SmolStr::default(), kind: SmolStr::default() };
+    Error::Invalid { kind, name: String::new(), errors }
 }
 
 /// The beginning of a tree as JSON.
@@ -201,32 +153,4 @@ fn echo(value: &Value) -> String {
         text.truncate(end);
     }
     text
-}
-
-fn check_kind(resource: &Resource, version: &Version, value: &Value) -> Result<()> {
-    let text = |key| value.as_map().and_then(|map| map.str(key)).unwrap_or_default();
-    let (kind, api_version) = (text("kind"), text("apiVersion"));
-    if kind.is_empty() && api_version.is_empty() {
-        return Ok(());
-    }
-    if kind == resource.kind && api_version == version.api_version {
-        return Ok(());
-    }
-    let fits = (kind.is_empty() || kind == resource.kind)
-        && (api_version.is_empty() || api_version == version.api_version);
-    if fits {
-        return Ok(());
-    }
-    if api_version != version.api_version && !api_version.is_empty() && kind == resource.kind {
-        return Err(Error::BadRequest(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            version.api_version
-        )));
-    }
-    Err(Error::BadRequest(format!(
-        "{kind} in version {:?} cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
-        api_version.rsplit('/').next().unwrap_or_default(),
-        resource.kind,
-        resource.kind,
-    )))
 }

@@ -3,6 +3,7 @@
 pub mod field_managers;
 pub mod finalizers;
 pub mod generation;
+pub mod manager_rules;
 pub mod meta_rules;
 pub mod naming;
 pub mod owners;

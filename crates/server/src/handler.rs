@@ -24,6 +24,7 @@ use keelson_codec::{cbor, json, protobuf, yaml};
 use keelson_object::Frozen;
 use keelson_object::scalar::Time;
 use keelson_registry::decode::Draft;
+use keelson_registry::scale::KIND as SCALE;
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
 use keelson_schema::Schema;
 
@@ -115,7 +116,10 @@ impl Call<'_> {
     /// A body as a tree.
     fn draft(&self, input: Input, body: &Bytes) -> Result<Draft> {
         let unreadable = |error: &dyn std::fmt::Display| {
-            let kind = &self.found.live.resource.kind;
+            let kind = match &*self.info.subresource {
+                "scale" => SCALE,
+                _ => &self.found.live.resource.kind,
+            };
             let shown = summary(body);
             Error::BadRequest(format!(
                 "the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
@@ -130,6 +134,10 @@ impl Call<'_> {
                     self.facts.warnings.extend([place]);
                     unreadable(&format!("couldn't get version/kind; json parse error: {error}"))
                 })?;
+                let said = document.value.as_map().and_then(|map| map.str("apiVersion")).unwrap_or_default();
+                if said.matches('/').count() > 1 {
+                    return Err(unreadable(&format!("unexpected GroupVersion string: {said}")));
+                }
                 Ok(Draft { value: document.value, duplicates: document.duplicates, ..Draft::default() })
             }
             Input::Yaml => {

@@ -69,15 +69,27 @@ impl Place {
 
     async fn judge(&self, client: &Client, case: &Case, at: &str) -> Result<Outcome> {
         for given in &case.given {
-            let mut object = current(client, at).await?;
-            edit::apply(&mut object, &given.set)?;
-            let done = send(client, "PUT", &part(at, &given.part), &object).await?;
+            let done = put(client, at, &part(at, &given.part), &given.set).await?;
             ensure!(done.status.is_success(), "cannot be brought about: {}", done.text());
         }
         let change = case.update.as_ref().context("a change")?;
+        outcome(&put(client, at, &format!("{}?dryRun=All", part(at, &change.part)), &change.set).await?)
+    }
+}
+
+/// Puts the object at `at` with changes to `to`. Upstream's own loops write some kinds, too: who loses tries again.
+async fn put(client: &Client, at: &str, to: &str, changes: &Map) -> Result<Answer> {
+    const ATTEMPTS: usize = 10;
+    let mut attempt = 1;
+    loop {
         let mut object = current(client, at).await?;
-        edit::apply(&mut object, &change.set)?;
-        outcome(&send(client, "PUT", &format!("{}?dryRun=All", part(at, &change.part)), &object).await?)
+        edit::apply(&mut object, changes)?;
+        let answer = send(client, "PUT", to, &object).await?;
+        let has_lost = answer.status == 409 && answer.text().contains("the object has been modified");
+        if !has_lost || attempt == ATTEMPTS {
+            return Ok(answer);
+        }
+        attempt += 1;
     }
 }
 

@@ -12,7 +12,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
     &["status", "schema", "views", "store"],
     &["codec", "merge", "cel", "store-mvcc", "store-etcd", "watch-cache", "webhook-client"],
-    &["authn", "authz", "flow-control", "audit", "admission"],
+    &["authn", "authz", "flow-control", "audit"],
     &["registry"],
     &["server"],
     &["apis", "kube-admission", "extensions", "aggregator", "node-proxy", "delegated-auth"],

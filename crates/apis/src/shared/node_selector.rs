@@ -3,6 +3,22 @@
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
+use crate::shared::go_form::{Field, Form};
+
+/// A term as Go prints it.
+///
+/// Upstream: pkg/apis/core/types.go, NodeSelectorTerm (v1.36.4).
+pub(crate) const TERM: [Field; 2] = [
+    Field("MatchExpressions", "matchExpressions", Form::Many(&REQUIREMENT)),
+    Field("MatchFields", "matchFields", Form::Many(&REQUIREMENT)),
+];
+
+const REQUIREMENT: [Field; 3] = [
+    Field("Key", "key", Form::Text),
+    Field("Operator", "operator", Form::Text),
+    Field("Values", "values", Form::AsIs),
+];
+
 /// Which values a requirement may compare labels with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Values {

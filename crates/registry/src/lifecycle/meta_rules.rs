@@ -4,6 +4,7 @@ use keelson_object::selector::name_rules as rules;
 use keelson_object::{FieldErrors, ObjectMeta, Path, Value};
 
 use super::finalizers::{FOREGROUND, ORPHAN};
+use super::manager_rules;
 use crate::resource::Scope;
 use crate::strategy::NameRule;
 
@@ -33,6 +34,7 @@ pub fn check(meta: &ObjectMeta, scope: Scope, rule: NameRule, errors: &mut Field
     check_annotations(meta, &at.key("annotations"), errors);
     check_owners(meta, &at.key("ownerReferences"), errors);
     check_finalizers(meta, &at.key("finalizers"), errors);
+    manager_rules::check(meta, &at.key("managedFields"), errors);
 }
 
 /// Checks what an update may not change.

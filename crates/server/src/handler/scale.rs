@@ -6,7 +6,7 @@ use keelson_codec::json;
 use keelson_object::scalar::Time;
 use keelson_object::{Frozen, Map, Object, Value};
 use keelson_registry::column::human_age;
-use keelson_registry::decode::{self, Draft, Origin};
+use keelson_registry::decode::{self, Draft, Identity, Origin};
 use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::resource::Scale;
@@ -176,6 +176,14 @@ fn schema() -> Option<Schema> {
 
 /// A scale that a client sent.
 fn read(context: &Context, draft: Draft, validation: FieldValidation) -> keelson_registry::Result<Object> {
+    let identity = Identity {
+        kind: scale::KIND,
+        group: "autoscaling",
+        api_version: scale::API_VERSION,
+        // The scale has one version, whatever those of the object are.
+        served: &[],
+    };
+    identity.check(&draft)?;
     let schema = schema();
     let shape = decode::Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref() };
     shape.read(context, draft, validation)

@@ -5,6 +5,7 @@
 use keelson_merge::apply::{Force, manager_of_user_agent};
 use keelson_object::{FieldErrors, Path, SmolStr, Value};
 use keelson_registry::DryRun;
+use keelson_registry::lifecycle::manager_rules::check_manager;
 use keelson_registry::options::FieldValidation;
 
 use super::refuse_if_any;
@@ -47,9 +48,6 @@ impl Writing {
     }
 }
 
-/// A field manager longer than this is refused.
-const FIELD_MANAGER_BYTES: usize = 128;
-
 /// Reads and judges the options of a write.
 pub(crate) fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
     let field_manager = query.get("fieldManager").unwrap_or_default();
@@ -64,7 +62,7 @@ pub(crate) fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> 
         }
         _ => {}
     }
-    check_field_manager(field_manager, &mut errors);
+    check_manager(field_manager, &Path::root("fieldManager"), &mut errors);
     let dry_run = dry_run(query.all("dryRun"), &mut errors);
     let validation = validation(query.get("fieldValidation").unwrap_or_default(), &mut errors);
     refuse_if_any(writing.kind(), errors)?;
@@ -98,32 +96,6 @@ fn validation(text: &str, errors: &mut FieldErrors) -> FieldValidation {
             FieldValidation::Warn
         }
     }
-}
-
-fn check_field_manager(name: &str, errors: &mut FieldErrors) {
-    let at = Path::root("fieldManager");
-    if name.len() > FIELD_MANAGER_BYTES {
-        errors.too_long(&at, FIELD_MANAGER_BYTES);
-    }
-    for (position, character) in name.char_indices().filter(|(_, it)| !is_printable(*it)) {
-        let shown = if character.is_control() { String::new() } else { format!(" '{character}'") };
-        let number = u32::from(character);
-        let detail = format!("invalid character U+{number:04X}{shown} (at position {position})");
-        errors.invalid(&at, name, detail);
-    }
-}
-
-/// What Go's `unicode.IsPrint` says: letters, marks, numbers, punctuation, symbols and the blank.
-fn is_printable(character: char) -> bool {
-    character == ' ' || !(character.is_control() || character.is_whitespace() || is_unassigned(character))
-}
-
-/// Formats, surrogates, private use and what will never be a character.
-fn is_unassigned(character: char) -> bool {
-    matches!(u32::from(character),
-        0xAD | 0x600..=0x605 | 0x61C | 0x6DD | 0x70F | 0x180E | 0x200B..=0x200F | 0x202A..=0x202E
-        | 0x2060..=0x206F | 0xE000..=0xF8FF | 0xFEFF | 0xFFF0..=0xFFFB | 0xFFFE..=0xFFFF
-        | 0xE0000..=0xE0FFF | 0xF0000..=0x10FFFF)
 }
 
 #[cfg(test)]

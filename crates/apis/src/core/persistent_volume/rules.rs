@@ -361,15 +361,5 @@ fn is_renamed(new: &Value, old: &Value) -> bool {
 /// Upstream: pkg/apis/core/types.go, VolumeNodeAffinity (v1.36.4).
 const AFFINITY: [Field; 1] = [Field("Required", "required", Form::Maybe(&SELECTOR))];
 
-const SELECTOR: [Field; 1] = [Field("NodeSelectorTerms", "nodeSelectorTerms", Form::Many(&TERM))];
-
-const TERM: [Field; 2] = [
-    Field("MatchExpressions", "matchExpressions", Form::Many(&REQUIREMENT)),
-    Field("MatchFields", "matchFields", Form::Many(&REQUIREMENT)),
-];
-
-const REQUIREMENT: [Field; 3] = [
-    Field("Key", "key", Form::Text),
-    Field("Operator", "operator", Form::Text),
-    Field("Values", "values", Form::AsIs),
-];
+const SELECTOR: [Field; 1] =
+    [Field("NodeSelectorTerms", "nodeSelectorTerms", Form::Many(&node_selector::TERM))];

@@ -6,8 +6,9 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::difference::{difference, fields};
 use super::same::{same, same_but};
-use crate::shared::go_form::{self, Field, Form};
+use crate::shared::go_form;
 use crate::shared::lookup::Lookup;
+use crate::shared::node_selector::TERM;
 use crate::shared::pod_template::rules::{PodRules, check_image_of_pod, tolerations};
 
 /// What is told of a change that is not allowed; what it is follows.
@@ -157,18 +158,6 @@ fn only_adds(new: &Map, was: &Map) -> bool {
     }
     LISTS.iter().all(|list| new.list(list).starts_with(was.list(list)))
 }
-
-/// Upstream: pkg/apis/core/types.go, NodeSelectorTerm (v1.36.4).
-const TERM: [Field; 2] = [
-    Field("MatchExpressions", "matchExpressions", Form::Many(&REQUIREMENT)),
-    Field("MatchFields", "matchFields", Form::Many(&REQUIREMENT)),
-];
-
-const REQUIREMENT: [Field; 3] = [
-    Field("Key", "key", Form::Text),
-    Field("Operator", "operator", Form::Text),
-    Field("Values", "values", Form::AsIs),
-];
 
 fn shown_terms(terms: &[Value]) -> String {
     if terms.is_empty() {
