@@ -53,6 +53,8 @@ pub struct Plan {
     pub watchers: usize,
     /// How many updates they see.
     pub watched_updates: usize,
+    /// How many of them are sent per second; zero is as many as possible.
+    pub watched_rate: usize,
 }
 
 /// A plan, a server and the namespace in which everything happens.

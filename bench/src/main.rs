@@ -82,6 +82,7 @@ fn load_command() -> Command {
         .arg(number("seconds", "10").help("How long get, list and update go on"))
         .arg(number("watchers", "200").help("How many watch; 0 leaves the phase out"))
         .arg(number("watched-updates", "500").help("Updates that all watchers see"))
+        .arg(number("watched-rate", "0").help("Such updates per second; 0 is as many as possible"))
         .arg(
             Arg::new("pid")
                 .long("pid")
@@ -138,6 +139,7 @@ async fn load(matches: &ArgMatches) -> Result<()> {
         time: seconds(matches),
         watchers: count(matches, "watchers"),
         watched_updates: count(matches, "watched-updates"),
+        watched_rate: count(matches, "watched-rate"),
     };
     let port = server.rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
     let pid = matches.get_one::<u32>("pid").copied().or_else(|| memory::listener(port?));

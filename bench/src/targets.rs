@@ -53,6 +53,7 @@ pub async fn run(settings: &Settings) -> Result<Report> {
         time: settings.time,
         watchers: 100,
         watched_updates: 500,
+        watched_rate: 0,
     };
     let mut load = Load::prepare(target, plan.clone(), Some(server.pid())).await?;
     creates(settings, &mut load, &mut report).await?;

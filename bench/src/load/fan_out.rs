@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -21,6 +21,8 @@ use crate::measure::{Phase, Tally};
 
 /// Writers that are enough to keep the watchers busy.
 const WRITERS: usize = 4;
+/// What a revision comes after.
+const VERSION: &[u8] = br#""resourceVersion":""#;
 /// Between two events of one watcher.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -62,20 +64,24 @@ async fn revision(load: &mut Load) -> Result<String> {
 }
 
 async fn write(load: &mut Load) -> Result<Tally> {
-    let next = Arc::new(AtomicU64::new(0));
+    let (next, begun) = (Arc::new(AtomicU64::new(0)), load.clock.monotonic());
     let count = load.plan.watched_updates as u64;
     let idle = load.lanes.split_off(WRITERS.min(load.lanes.len()));
     let mut writers = Vec::new();
     for mut lane in std::mem::take(&mut load.lanes) {
         let (next, template, clock) = (Arc::clone(&next), load.template.clone(), load.clock.clone());
         let (target, collection) = (load.target.clone(), load.collection());
-        let objects = load.plan.objects;
+        let (objects, rate) = (load.plan.objects, load.plan.watched_rate);
         writers.push(task::spawn("writer", async move {
             let mut tally = Tally::default();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= count {
                     return Ok::<(Lane, Tally), anyhow::Error>((lane, tally));
+                }
+                if rate > 0 {
+                    let due = begun + Duration::from_nanos(number * 1_000_000_000 / rate as u64);
+                    clock.sleep(due.saturating_sub(clock.monotonic())).await;
                 }
                 let object = usize::try_from(number)? % objects;
                 let uri = target.uri(&format!("{collection}/{}", name(object)))?;
@@ -105,6 +111,7 @@ async fn watch(mut events: Incoming, clock: Clock, expected: usize) -> Tally {
     let annotation = Finder::new(MARK);
     let mut tally = Tally::default();
     let mut rest = BytesMut::new();
+    let mut last = 0;
     while tally.done < expected as u64 {
         let data = match timeout(PATIENCE, events.frame()).await {
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
@@ -116,13 +123,23 @@ async fn watch(mut events: Incoming, clock: Clock, expected: usize) -> Tally {
         while let Some(end) = memchr::memchr(b'\n', &rest) {
             let line = rest.split_to(end + 1);
             let sent = annotation.find(&line).and_then(|at| sent_at(&mark, &line[at..]));
+            let before = std::mem::replace(&mut last, version_of(&line).unwrap_or_default());
             match sent {
+                Some(_) if last <= before => {
+                    return failed(tally, || format!("revision {last} came after {before}"));
+                }
                 Some(sent) => tally.success(line.len() as u64, clock.monotonic().saturating_sub(sent)),
                 None => tally.failure(|| String::from_utf8_lossy(&line).chars().take(300).collect()),
             }
         }
     }
     tally
+}
+
+/// The revision of the object in an event.
+fn version_of(line: &[u8]) -> Option<u64> {
+    let digits = &line[memmem::find(line, VERSION)? + VERSION.len()..];
+    std::str::from_utf8(&digits[..memchr::memchr(b'"', digits)?]).ok()?.parse().ok()
 }
 
 fn failed(mut tally: Tally, complaint: impl FnOnce() -> String) -> Tally {
@@ -141,6 +158,17 @@ fn sent_at(mark: &Finder<'_>, line: &[u8]) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_has_the_revision_of_its_object() {
+        for (line, expected) in [
+            (r#"{"metadata":{"uid":"u","resourceVersion":"17","x":"18"}}"#, Some(17)),
+            (r#"{"metadata":{"resourceVersion":"x"}}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(version_of(line.as_bytes()), expected, "{line}");
+        }
+    }
 
     #[test]
     fn the_time_of_an_update_travels_in_the_event() {

@@ -71,6 +71,7 @@ mod tests {
                 time: Duration::ZERO,
                 watchers: 0,
                 watched_updates: 0,
+                watched_rate: 0,
             };
             let body = Template::new(&plan).unwrap().fill("a", "b");
             let object: Value = serde_json::from_slice(&body).unwrap();

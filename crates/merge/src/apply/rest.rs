@@ -99,3 +99,65 @@ fn of_value(place: Place<'_>, value: &Value) -> Rest {
     let (is_member, below) = collect(place, value, Members::Named);
     Rest { is_null: value.is_null(), is_member, below }
 }
+
+#[cfg(test)]
+mod tests {
+    use keelson_codec::json;
+    use keelson_object::Value;
+    use keelson_schema::Schema;
+
+    use super::named_rest;
+    use crate::apply::collect::{field_set, named_field_set};
+    use crate::apply::element::Element;
+    use crate::apply::field_set::FieldSet;
+    use crate::apply::named::with_named;
+    use crate::apply::place::Place;
+    use crate::apply::remove::remove;
+
+    const POD: &str = r#"{"apiVersion":"v1","kind":"Pod",
+        "metadata":{"name":"web","labels":{"app":"web","tier":"a"},"finalizers":["a","b"],"annotations":{}},
+        "spec":{"containers":[
+            {"name":"a","image":"a:1","env":[{"name":"X","value":"1"},{"name":"Y"}],"args":["x"],
+             "ports":[{"containerPort":80,"protocol":"TCP"},{"containerPort":81}],
+             "resources":{"limits":{"cpu":"1"}}},
+            {"name":"b"}],
+          "tolerations":[{"key":"k"}],"volumes":[],"nodeSelector":{"zone":"a"},
+          "hostAliases":[{"ip":"1","hostnames":["x"]},{"ip":"1"}],"securityContext":null}}"#;
+
+    fn value() -> Value {
+        json::read(POD.as_bytes()).unwrap().value
+    }
+
+    fn check(place: Place<'_>, value: &Value, without: &[&Vec<Element>]) {
+        let all = named_field_set(place, value);
+        let mut set = FieldSet::new();
+        without.iter().for_each(|path| set.insert(path));
+        let expected = named_field_set(place, &remove(place, value, &set));
+        assert_eq!(named_rest(place, value, &all, &set), expected, "without {without:?}");
+    }
+
+    #[test]
+    fn what_is_left_is_what_is_left_after_removal() {
+        let (schema, value) = (Schema::builtin("", "v1", "Pod").unwrap(), value());
+        for place in [Place::root(Some(&schema)), Place::root(None)] {
+            let paths = named_field_set(place, &value).paths();
+            assert!(paths.len() > 15, "{paths:?}");
+            for first in &paths {
+                check(place, &value, &[first]);
+                for second in &paths {
+                    check(place, &value, &[first, second]);
+                }
+            }
+            check(place, &value, &paths.iter().collect::<Vec<_>>());
+            check(place, &value, &[]);
+        }
+    }
+
+    #[test]
+    fn named_fields_are_found_in_the_same_walk() {
+        let (schema, value) = (Schema::builtin("", "v1", "Pod").unwrap(), value());
+        for place in [Place::root(Some(&schema)), Place::root(None)] {
+            assert_eq!(named_field_set(place, &value), with_named(place, &field_set(place, &value)));
+        }
+    }
+}
