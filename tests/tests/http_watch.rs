@@ -1,7 +1,9 @@
 //! Watches: what is sent, in which order, and how one begins and ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_testkit::{Options, RunningServer};
 use keelson_tests::Place;
 use keelson_tests::place::revision;
 use serde_json::{Value, json};
@@ -199,6 +201,35 @@ async fn many_watchers_see_the_same() {
             assert_eq!(events, first);
         }
     }
+}
+
+/// Who reads nothing is behind alone: others get everything, and what it has not read is not kept for it.
+#[tokio::test]
+async fn stuck_watchers_delay_nobody_and_hold_little_memory() {
+    const STUCK: usize = 16;
+    const CHANGES: usize = 200;
+    const SIZE: usize = 100_000;
+    let server = Arc::new(RunningServer::start(Options::default()).await);
+    let place = Place::on(server, "watch-stuck").await;
+    let mut object = place.config_map("a", "0").await;
+    let path = place.path(&format!("configmaps?watch=1&resourceVersion={}", revision(&object)));
+    let mut stuck = Vec::new();
+    for _ in 0..STUCK {
+        stuck.push(place.server.client().watch(&path).await);
+    }
+    let mut watch = place.client.watch(&path).await;
+    let before = place.server.resident();
+    let filling = "x".repeat(SIZE);
+    for number in 0..CHANGES {
+        object["data"]["key"] = json!(format!("{number} {filling}"));
+        object = place.client.put(&place.path("configmaps/a"), &object).await.expect(200);
+        let event = watch.change().await;
+        assert_eq!(revision(&event["object"]), revision(&object), "the change that was just made");
+    }
+    // A copy for each of them would be 320 MB; the history that all share is 20 MB.
+    let grown = place.server.resident().saturating_sub(before);
+    assert!(grown < 160 << 20, "{} MiB more", grown >> 20);
+    drop(stuck);
 }
 
 #[tokio::test]
