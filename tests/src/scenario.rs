@@ -196,6 +196,7 @@ fn normalized(mut value: Value, names: &Names) -> Value {
                     ) => Value::from("*"),
                     ("message", Value::String(text)) => Value::from(message(text, names)),
                     ("managedFields", Value::Array(entries)) => managers(entries, names),
+                    ("causes", Value::Array(causes)) if are_conflicts(&causes) => managers(causes, names),
                     (_, value) => normalized(value, names),
                 };
             }
@@ -231,6 +232,11 @@ fn message(mut text: String, names: &Names) -> String {
     }
     let saved = names.iter().filter(|(name, value)| *name != "NS" && !value.is_empty());
     saved.fold(text, |text, (name, value)| text.replace(value.as_str(), &format!("${name}")))
+}
+
+/// Upstream names those with whom an apply conflicts in any order.
+fn are_conflicts(causes: &[Value]) -> bool {
+    causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict")
 }
 
 /// The order of managers is that of the times at which they wrote, as far as seconds go.
@@ -310,6 +316,17 @@ mod tests {
         ] {
             assert_eq!(step(&text).is_ok(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn it_does_not_matter_which_conflict_comes_first() {
+        let cause = |reason: &str, field: &str| json!({"reason": reason, "field": field});
+        let status = |one: &Value, other: &Value| json!({"details": {"causes": [one, other]}});
+        let shown = |status: Value| normalized(status, &Names::new());
+        let (a, b) = (cause("FieldManagerConflict", "a"), cause("FieldManagerConflict", "b"));
+        assert_eq!(shown(status(&a, &b)), shown(status(&b, &a)));
+        let (a, b) = (cause("FieldValueInvalid", "a"), cause("FieldValueInvalid", "b"));
+        assert_ne!(shown(status(&a, &b)), shown(status(&b, &a)));
     }
 
     #[test]
