@@ -11,6 +11,7 @@ use keelson_apis::services::{Family, NodePorts};
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{namespace_emptier, priority_classes, system_namespaces};
+use keelson_kube_admission::Route;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -30,6 +31,7 @@ use tracing::warn;
 use crate::access::{Authn, authorizer};
 use crate::config::{Config, StoreChoice};
 use crate::error::Error;
+use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::start::Prepared;
@@ -76,10 +78,10 @@ impl Assembly {
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
-            .catalog(catalog)
+            .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
-            .admission(config.admission.chain(&admission_settings(config)))
+            .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
             .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
@@ -164,8 +166,17 @@ fn features_on(config: &Config) -> BTreeSet<String> {
     config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
 }
 
-fn admission_settings(config: &Config) -> keelson_kube_admission::Settings {
-    keelson_kube_admission::Settings { features: features_on(config), ..config.plugins.clone() }
+fn admission_settings(config: &Config, catalog: &CatalogHandle) -> keelson_kube_admission::Settings {
+    // A server by itself has nobody who would lead from the address of a service to what stands behind it.
+    let route = match config.face {
+        Face::KubeApiserver if !config.aggregator_routing => Route::ClusterIp,
+        Face::KubeApiserver | Face::Standalone => Route::Endpoints,
+    };
+    keelson_kube_admission::Settings {
+        features: features_on(config),
+        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        ..config.plugins.clone()
+    }
 }
 
 /// The built-in groups, as far as the operator wants them.

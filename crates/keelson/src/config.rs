@@ -2,6 +2,7 @@
 //!
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
+mod admission;
 mod feature_gates;
 mod known_gates;
 mod service_range;
@@ -58,6 +59,8 @@ pub struct Config {
     pub admission: Selection,
     /// What plugins are made with, but for the features.
     pub plugins: Plugins,
+    /// Whether services are reached at the addresses of their endpoints.
+    pub aggregator_routing: bool,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -260,8 +263,9 @@ impl Config {
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
             allow_privileged: allow_privileged(flags),
-            admission: admission(flags),
-            plugins: plugins(flags),
+            admission: admission::selection(flags),
+            plugins: admission::plugins(flags).map_err(Error::Invalid)?,
+            aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -413,23 +417,6 @@ fn node_ports(flags: &Flags) -> PortRange {
     }
 }
 
-fn admission(flags: &Flags) -> Selection {
-    let list = |name| flags.list(name).to_vec();
-    Selection {
-        only: list("admission-control"),
-        enabled: list("enable-admission-plugins"),
-        disabled: list("disable-admission-plugins"),
-    }
-}
-
-fn plugins(flags: &Flags) -> Plugins {
-    Plugins {
-        not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
-        unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
-        ..Plugins::default()
-    }
-}
-
 fn endpoint_reconciler(flags: &Flags) -> Reconciler {
     match flags.text("endpoint-reconciler-type") {
         "none" => Reconciler::None,
@@ -473,7 +460,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
         );
     }
     warnings.extend(
-        admission(flags).missing().map(|name| format!("the admission plugin {name} is not there yet")),
+        admission::selection(flags)
+            .missing()
+            .map(|name| format!("the admission plugin {name} is not there yet")),
     );
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),

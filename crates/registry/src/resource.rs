@@ -529,7 +529,7 @@ impl Resource {
     }
 
     /// Brings the fields of a stored object to their one form.
-    pub(crate) fn arrange(&self, object: &mut Object) {
+    pub fn arrange(&self, object: &mut Object) {
         if let Some(schema) = &self.stored_version().schema {
             schema.arrange(object);
         }
