@@ -3,6 +3,7 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod etcd;
 mod feature_gates;
 mod known_gates;
 mod service_range;
@@ -12,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_range::ServiceRanges;
 
@@ -31,6 +33,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where objects are kept.
     pub store: StoreChoice,
+    /// What is said about etcd, and what every store keeps to: the prefix and the form.
+    pub etcd: Etcd,
     /// Where to listen, and how.
     pub listen: Listen,
     /// Where the certificate of the server comes from.
@@ -94,6 +98,8 @@ pub enum StoreChoice {
     Embedded,
     /// In memory; everything is forgotten at the end.
     Memory,
+    /// In a cluster of etcd.
+    Etcd,
 }
 
 /// Where to listen, and how.
@@ -245,6 +251,7 @@ impl Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            etcd: Etcd::read(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes),
@@ -322,6 +329,8 @@ fn allow_privileged(flags: &Flags) -> bool {
 fn store(flags: &Flags) -> StoreChoice {
     match flags.text("store") {
         "memory" => StoreChoice::Memory,
+        "etcd" => StoreChoice::Etcd,
+        "" if !flags.list("etcd-servers").is_empty() => StoreChoice::Etcd,
         _ => StoreChoice::Embedded,
     }
 }
