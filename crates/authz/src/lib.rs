@@ -9,6 +9,7 @@ mod authorizer;
 mod deny_message;
 mod privileged_group;
 mod public_paths;
+pub mod rbac;
 mod rule_set;
 mod union;
 
