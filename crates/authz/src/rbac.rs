@@ -17,7 +17,7 @@ mod index;
 mod rule;
 mod tables;
 
-pub use cover::{compact, uncovered};
+pub use cover::{compact, refusal, uncovered};
 pub use index::Rbac;
 pub use rule::Rule;
 pub use tables::{Binding, Grants, RoleProblem, Tables};

@@ -1,8 +1,10 @@
 //! Whether rules allow all that other rules allow. Who gives rights away must have them.
 
 use keelson_object::SmolStr;
+use keelson_object::scalar::quote;
 
-use super::rule::{Rule, has, path_covers};
+use super::rule::{Rule, has, path_covers, quoted};
+use crate::{Subject, aggregate};
 
 /// What of `wanted` is not covered by `owned`, in single pieces: one group, one resource, one verb, one name each.
 ///
@@ -36,6 +38,23 @@ pub fn compact(rules: Vec<Rule>) -> Vec<Rule> {
         }
     }
     compacted
+}
+
+/// What is said to somebody who gives away what they do not have. `problems` are roles that could not be found.
+///
+/// Upstream: pkg/registry/rbac/validation/rule.go, ConfirmNoEscalation (v1.36.4).
+#[must_use]
+pub fn refusal(user: &Subject<'_>, missing: Vec<Rule>, problems: &[String]) -> String {
+    let mut missing: Vec<String> = compact(missing).iter().map(ToString::to_string).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    let problems = aggregate(problems).map(|it| format!("; resolution errors: [{it}]")).unwrap_or_default();
+    format!(
+        "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}{problems}",
+        quote(user.name),
+        quoted(user.groups),
+        missing.join("\n"),
+    )
 }
 
 /// Upstream: component-helpers/auth/rbac/validation/policy_comparator.go, BreakdownRule (v1.36.4).

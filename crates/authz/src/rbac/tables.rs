@@ -306,6 +306,22 @@ impl fmt::Display for Holder {
     }
 }
 
+impl RoleProblem {
+    /// As a store says it, in the plural.
+    #[must_use]
+    pub fn as_stored(&self) -> String {
+        match self {
+            RoleProblem::NoRole(name) => {
+                format!("roles.rbac.authorization.k8s.io {} not found", quote(name))
+            }
+            RoleProblem::NoClusterRole(name) => {
+                format!("clusterroles.rbac.authorization.k8s.io {} not found", quote(name))
+            }
+            RoleProblem::NotARole(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for RoleProblem {
     /// As a lister says it, in the singular.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
