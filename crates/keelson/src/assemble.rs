@@ -10,13 +10,13 @@ use futures_util::future::BoxFuture;
 use keelson_apis::services::{Family, NodePorts};
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
-use keelson_housekeeping::{namespace_emptier, priority_classes, system_namespaces};
+use keelson_housekeeping::{legacy_tokens, namespace_emptier, priority_classes, system_namespaces};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
+    Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, OpenId, PemSource,
     Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
@@ -27,12 +27,14 @@ use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, authorizer};
+use crate::access::{Authn, Setup, authorizer};
 use crate::config::{Config, StoreChoice};
 use crate::error::Error;
 use crate::pki::CertificateFiles;
 use crate::reload;
+use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
+use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
@@ -58,12 +60,22 @@ impl Assembly {
         let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
-        let authn =
-            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let pki = prepared.pki.as_ref();
+        let external = external_address(config, address.port());
+        let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
+        let token_metrics = Arc::new(TokenMetrics::new());
+        let setup = Setup {
+            own_authority: pki.map(|it| it.ca_cert.as_path()),
+            service_accounts: Some(accounts.tokens.clone()),
+            cache_metrics: token_metrics.clone(),
+            clock,
+        };
+        let authn = Authn::new(&config.authentication, &setup)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
             authorizer: authorizer(&config.authorization_modes),
             api_audiences: config.authentication.api_audiences.clone(),
+            tokens: accounts.issue.clone(),
         };
         let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
@@ -71,9 +83,12 @@ impl Assembly {
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        accounts.start(&catalog, &authn.token_cache, clock, &loops);
+        start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
-        let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
+        let openid = accounts.openid.iter().flat_map(OpenId::mounted);
+        let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog)
@@ -87,9 +102,12 @@ impl Assembly {
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
+            .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        token_metrics.add_to(server.metrics());
+        accounts.add_metrics(server.metrics());
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
@@ -221,6 +239,29 @@ fn start_housekeeping(
     }
 }
 
+/// What a namespace needs before pods can be made in it, and what the controller manager wants to know about tokens.
+fn start_accounts(
+    config: &Config,
+    prepared: &Prepared,
+    catalog: &CatalogHandle,
+    clock: &Clock,
+    (loops, booted): (&Tasks, &Booted),
+) -> Result<(), Error> {
+    let booted = booted.clone();
+    let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+    loops.spawn("legacy tokens", legacy_tokens::track(catalog.clone(), clock.clone(), tracked));
+    if let Some(pki) = prepared.pki.as_ref().filter(|_| config.default_service_accounts) {
+        let path = &pki.ca_cert;
+        let pem = std::fs::read_to_string(path);
+        let pem = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
+        loops.spawn(
+            "service accounts",
+            keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone()),
+        );
+    }
+    Ok(())
+}
+
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
@@ -235,6 +276,7 @@ struct Done {
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
     priority_classes: AtomicBool,
+    legacy_tokens: AtomicBool,
 }
 
 impl Booted {
