@@ -53,7 +53,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::decide;
-    use crate::{Attributes, Subject, Target};
+    use crate::{Attributes, Selectors, Subject, Target};
 
     const NOBODY: &str = "system:unauthenticated";
     const SOMEBODY: &str = "system:authenticated";
@@ -62,7 +62,8 @@ mod tests {
     fn check(group: &str, request: &str, expected: bool) {
         let (verb, path) = request.split_once(' ').expect("verb path");
         let user = Subject { name: "x", uid: "", groups: &[group.to_owned()], extra: &BTreeMap::new() };
-        let decision = decide(&Attributes { user, verb, target: Target::Path, path });
+        let decision =
+            decide(&Attributes { user, verb, target: Target::Path, path, selectors: Selectors::default() });
         assert_eq!(decision.is_allowed(), expected, "{group} {request}: {decision:?}");
     }
 
@@ -105,7 +106,8 @@ mod tests {
         };
         let groups = [SOMEBODY.to_owned()];
         let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
-        let attributes = Attributes { user, verb: "get", target, path: "/api/v1/pods" };
+        let attributes =
+            Attributes { user, verb: "get", target, path: "/api/v1/pods", selectors: Selectors::default() };
         assert!(!decide(&attributes).is_allowed());
     }
 }

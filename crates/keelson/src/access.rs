@@ -100,7 +100,7 @@ mod tests {
     use futures_util::FutureExt as _;
     use http::HeaderMap;
     use keelson_authn::Credentials;
-    use keelson_authz::{Attributes, Subject, Target};
+    use keelson_authz::{Attributes, Selectors, Subject, Target};
     use keelson_stdx::clock::Clock;
     use rustls_pki_types::CertificateDer;
     use rustls_pki_types::pem::PemObject as _;
@@ -177,7 +177,8 @@ mod tests {
     fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
         let groups = [group.to_owned()];
         let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
-        let attributes = Attributes { user, verb: "get", target: Target::Path, path };
+        let attributes =
+            Attributes { user, verb: "get", target: Target::Path, path, selectors: Selectors::default() };
         let authorizer = authorizer(modes);
         let verdict = authorizer.authorize(&attributes).now_or_never().expect("nothing waits");
         assert_eq!(verdict.decision.is_allowed(), expected, "{modes:?} {group} {path}");

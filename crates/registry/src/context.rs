@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keelson_authn::User;
-use keelson_authz::{Attributes, Authorizer, Decision, Subject, Target, Verdict};
+use keelson_authz::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 use keelson_object::SmolStr;
 use keelson_object::scalar::Time;
 use keelson_stdx::clock::Clock;
@@ -113,7 +113,8 @@ impl Context {
     pub async fn authorize(&self, verb: &str, target: Target<'_>) -> Verdict {
         match &self.authorizer {
             Some(authorizer) => {
-                let attributes = Attributes { user: self.subject(), verb, target, path: "" };
+                let selectors = Selectors::default();
+                let attributes = Attributes { user: self.subject(), verb, target, path: "", selectors };
                 authorizer.authorize(&attributes).await
             }
             None => Verdict { decision: Decision::Allow { reason: "".into() }, error: None },
