@@ -11,9 +11,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_codec::json;
 use keelson_object::scalar::quote;
-use keelson_object::{Map, Value};
+use keelson_object::{Map, SmolStr, Value};
 
-use crate::{Attributes, Authorizer, AuthzError, Decision, Subject, Target, Verdict};
+use crate::{
+    Attributes, Authorizer, AuthzError, Decision, PathRule, ResourceRule, RuleSet, Subject, Target, Verdict,
+};
 
 /// Allows what a rule matches, and has no opinion about the rest.
 ///
@@ -67,6 +69,29 @@ impl Authorizer for Abac {
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
         std::future::ready(self.decide(attributes).into()).boxed()
     }
+
+    fn rules(&self, user: &Subject<'_>, namespace: &str) -> Option<RuleSet> {
+        let mut rules = RuleSet::default();
+        let is_here = |it: &&Policy| it.is_for(user) && covers(&it.namespace, namespace);
+        for policy in self.0.iter().filter(is_here) {
+            let verbs: Vec<SmolStr> = match policy.readonly {
+                true => ["get", "list", "watch"].map(SmolStr::new_static).to_vec(),
+                false => vec![SmolStr::new_static("*")],
+            };
+            if !policy.resource.is_empty() {
+                rules.resources.push(ResourceRule {
+                    verbs: verbs.clone(),
+                    api_groups: vec![policy.api_group.as_str().into()],
+                    resources: vec![policy.resource.as_str().into()],
+                    resource_names: Vec::new(),
+                });
+            }
+            if !policy.non_resource_path.is_empty() {
+                rules.paths.push(PathRule { verbs, paths: vec![policy.non_resource_path.as_str().into()] });
+            }
+        }
+        Some(rules)
+    }
 }
 
 impl Policy {
@@ -88,7 +113,7 @@ impl Policy {
             _ if version.is_empty() || kind.is_empty() => Policy::old(&fields),
             (Some("v0"), "Policy") => Policy::old(&fields),
             _ => Err(format!(
-                "no kind {} is registered for version {} in scheme \"pkg/apis/abac/register.go:38\"",
+                "no kind {} is registered for version {} in scheme \"k8s.io/kubernetes/pkg/apis/abac/register.go:33\"",
                 quote(kind),
                 quote(version)
             )),
@@ -216,7 +241,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::Abac;
-    use crate::{Attributes, Subject, Target};
+    use crate::{Attributes, Selectors, Subject, Target};
 
     const POLICY: &str = r#"
 # comments and blank lines are skipped
@@ -253,7 +278,8 @@ mod tests {
         let extra = BTreeMap::new();
         let user = Subject { name, uid: "", groups: &groups, extra: &extra };
         let policies = Abac::parse("policy", POLICY).expect("the file is good");
-        let decision = policies.decide(&Attributes::new(user, verb, target, what));
+        let decision =
+            policies.decide(&Attributes { user, verb, target, path: what, selectors: Selectors::default() });
         assert_eq!(decision.is_allowed(), expected, "{request}: {decision:?}");
     }
 
@@ -313,7 +339,7 @@ mod tests {
         );
         check_refused(
             r#"{"apiVersion":"v1","kind":"Pod"}"#,
-            r#"no kind "Pod" is registered for version "v1" in scheme "pkg/apis/abac/register.go:38""#,
+            r#"no kind "Pod" is registered for version "v1" in scheme "k8s.io/kubernetes/pkg/apis/abac/register.go:33""#,
         );
     }
 }

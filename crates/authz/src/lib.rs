@@ -2,16 +2,19 @@
 
 #![warn(missing_docs)]
 
+mod abac;
 mod aggregate;
 mod always;
 mod attributes;
 mod authorizer;
 mod deny_message;
+pub mod node;
 mod privileged_group;
 mod public_paths;
 mod rule_set;
 mod union;
 
+pub use abac::Abac;
 pub use aggregate::aggregate;
 pub use always::{AlwaysAllow, AlwaysDeny};
 pub use attributes::{Attributes, Selectors, Subject, Target};

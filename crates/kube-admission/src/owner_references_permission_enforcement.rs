@@ -129,8 +129,7 @@ fn owners(request: &Request<'_>, owner: &OwnerReference) -> Vec<Arc<Live>> {
 fn newly_blocking<'o>(before: &[OwnerReference], after: &'o [OwnerReference]) -> Vec<&'o OwnerReference> {
     let blocks = |it: &OwnerReference| it.block_owner_deletion == Some(true);
     // Of several with the same uid the last one counts.
-    let did_block =
-        |uid: &str| before.iter().rev().find(|it| it.uid == uid).is_some_and(blocks);
+    let did_block = |uid: &str| before.iter().rev().find(|it| it.uid == uid).is_some_and(blocks);
     after.iter().filter(|it| blocks(it) && !did_block(&it.uid)).collect()
 }
 

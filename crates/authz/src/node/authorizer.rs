@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_object::scalar::quote;
+use keelson_object::selector::field;
 
 use super::graph::{Graph, Kind};
 use super::identity::node_name;
-use crate::{Attributes, Authorizer, Decision, Target, Verdict};
+use crate::{Attributes, Authorizer, Decision, RuleSet, Subject, Target, Verdict};
 
 /// Lets kubelets do what their nodes need, and has no opinion about others.
 ///
@@ -52,6 +53,13 @@ fn no_because(reason: String) -> Decision {
 impl Authorizer for NodeAuthorizer {
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
         std::future::ready(self.decide(attributes).into()).boxed()
+    }
+
+    fn rules(&self, user: &Subject<'_>, _: &str) -> Option<RuleSet> {
+        Some(match node_name(user) {
+            Some(_) => RuleSet::unknown("node authorizer does not support user rule resolution"),
+            None => RuleSet::default(),
+        })
     }
 }
 
@@ -99,9 +107,9 @@ impl NodeAuthorizer {
         let verbs: &[&str] = match (group, resource) {
             ("authentication.k8s.io", "tokenreviews")
             | ("authorization.k8s.io", "subjectaccessreviews" | "localsubjectaccessreviews") => &["create"],
-            ("", "services")
-            | ("storage.k8s.io", "csidrivers")
-            | ("node.k8s.io", "runtimeclasses") => &["get", "list", "watch"],
+            ("", "services") | ("storage.k8s.io", "csidrivers") | ("node.k8s.io", "runtimeclasses") => {
+                &["get", "list", "watch"]
+            }
             ("certificates.k8s.io", "clustertrustbundles") if self.features.trust_bundles => {
                 &["get", "list", "watch"]
             }
@@ -221,8 +229,11 @@ impl NodeAuthorizer {
 
 impl Wanted<'_> {
     /// Whether only objects are selected whose `field` is the node that asks.
-    fn selects_own(&self, field: &str) -> bool {
-        self.attributes.selects(field, self.node)
+    fn selects_own(&self, wanted: &str) -> bool {
+        let is_own = |term: &field::Term| {
+            term.field == wanted && term.operator == field::Operator::Equals && term.value == self.node
+        };
+        self.attributes.selectors.fields.iter().any(is_own)
     }
 }
 

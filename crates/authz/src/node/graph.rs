@@ -219,8 +219,7 @@ impl State {
     /// Whether the node is new to the object.
     fn give_one(&mut self, need: &Need, node: &SmolStr) -> bool {
         let table = &mut self.nodes[need.kind as usize];
-        let nodes =
-            table.entry(need.namespace.clone()).or_default().entry(need.name.clone()).or_default();
+        let nodes = table.entry(need.namespace.clone()).or_default().entry(need.name.clone()).or_default();
         let count = nodes.entry(node.clone()).or_default();
         *count += 1;
         *count == 1

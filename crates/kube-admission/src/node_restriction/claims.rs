@@ -71,7 +71,10 @@ mod tests {
 
     #[test]
     fn a_node_reports_how_large_a_volume_is() {
-        check(r#"{"metadata":{"name":"a"},"spec":{"volumeName":"v"},"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}"#, "");
+        check(
+            r#"{"metadata":{"name":"a"},"spec":{"volumeName":"v"},"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}"#,
+            "",
+        );
         check(r#"{"metadata":{"name":"a"},"spec":{"volumeName":"v"},"status":{"phase":"Lost"}}"#, "status");
         check(
             r#"{"metadata":{"name":"a","labels":{"a":"b"}},"spec":{"volumeName":"w"},"status":{"phase":"Bound"}}"#,

@@ -49,7 +49,9 @@ fn creation(own: &str, node: &Object) -> Option<String> {
 fn change(own: &str, node: &Object, old: &Object) -> Option<String> {
     let source = node.fields.at("spec.configSource").filter(|it| !it.is_null());
     if source.is_some() && source != old.fields.at("spec.configSource") {
-        return Some(format!("node {own} is not allowed to update configSource to a new non-nil configSource"));
+        return Some(format!(
+            "node {own} is not allowed to update configSource to a new non-nil configSource"
+        ));
     }
     let taints = |it: &Object| it.fields.map("spec").map(|it| it.list("taints").to_vec()).unwrap_or_default();
     if taints(node) != taints(old) {
@@ -81,9 +83,8 @@ fn is_free(label: &str) -> bool {
         return false;
     }
     let is_reserved = is_below("kubernetes.io") || is_below("k8s.io");
-    let is_own = OWN_LABELS.contains(&label)
-        || is_below("kubelet.kubernetes.io")
-        || is_below("node.kubernetes.io");
+    let is_own =
+        OWN_LABELS.contains(&label) || is_below("kubelet.kubernetes.io") || is_below("node.kubernetes.io");
     !is_reserved || is_own
 }
 
@@ -113,7 +114,13 @@ mod tests {
         for label in super::OWN_LABELS {
             check_label(label, true);
         }
-        for label in ["foo", "example.com/foo", "kubelet.kubernetes.io/x", "a.node.kubernetes.io/x", "my-kubernetes.io/x"] {
+        for label in [
+            "foo",
+            "example.com/foo",
+            "kubelet.kubernetes.io/x",
+            "a.node.kubernetes.io/x",
+            "my-kubernetes.io/x",
+        ] {
             check_label(label, true);
         }
         for label in [
@@ -137,7 +144,10 @@ mod tests {
         check(&old.clone(), None);
         check(&node("{}", "{}"), Some("node \"n\" is not allowed to modify taints"));
         let source = node("{}", r#"{"configSource":{"configMap":{"name":"x"}},"taints":[]}"#);
-        check(&source, Some("node \"n\" is not allowed to update configSource to a new non-nil configSource"));
+        check(
+            &source,
+            Some("node \"n\" is not allowed to update configSource to a new non-nil configSource"),
+        );
         let told = creation("\"n\"", &source);
         let expected = "node \"n\" is not allowed to create pods with a non-nil configSource";
         assert_eq!(told.as_deref(), Some(expected));

@@ -17,7 +17,9 @@ pub(super) async fn judge(asked: &Asked<'_>) -> Result<()> {
     let told = match (asked.request.subresource, asked.request.operation) {
         ("", Operation::Create) => return create(asked).await,
         ("", Operation::Delete) => return delete(asked).await,
-        ("", _) => format!("unexpected operation {operation}, node {own} can only create and delete mirror pods"),
+        ("", _) => {
+            format!("unexpected operation {operation}, node {own} can only create and delete mirror pods")
+        }
         ("status", Operation::Update) => match (asked.request.old, asked.object) {
             (Some(old), Some(new)) => match status_problem(asked.node, old, new) {
                 Some(problem) => problem,
@@ -63,7 +65,9 @@ fn mirror_problem(node: &str, pod: &Object) -> Option<String> {
     let own = quote(node);
     if pod.meta.annotations.get(MIRROR).is_none() {
         let mirror = quote(MIRROR);
-        return Some(format!("pod does not have {mirror} annotation, node {own} can only create mirror pods"));
+        return Some(format!(
+            "pod does not have {mirror} annotation, node {own} can only create mirror pods"
+        ));
     }
     if pod.text_at("spec.nodeName") != Some(node) {
         return Some(format!("node {own} can only create pods with spec.nodeName set to itself"));
@@ -288,7 +292,9 @@ mod tests {
     fn nodes_make_mirror_pods_of_their_own() {
         check_mirror(
             "",
-            Some(r#"pod does not have "kubernetes.io/config.mirror" annotation, node "n" can only create mirror pods"#),
+            Some(
+                r#"pod does not have "kubernetes.io/config.mirror" annotation, node "n" can only create mirror pods"#,
+            ),
         );
         let owned = |owners: &str| {
             format!(r#""annotations":{{"kubernetes.io/config.mirror":"x"}},"ownerReferences":[{owners}]"#)
@@ -326,7 +332,11 @@ mod tests {
             assert_eq!(status_problem(node, &old, new).as_deref(), expected);
         };
         check("n", &old.clone(), None);
-        check("m", &old.clone(), Some(r#"node "m" can only update pod status for pods with spec.nodeName set to itself"#));
+        check(
+            "m",
+            &old.clone(),
+            Some(r#"node "m" can only update pod status for pods with spec.nodeName set to itself"#),
+        );
         let mut other = old.clone();
         other.meta.labels.set("a", "c");
         check("n", &other, Some(r#"node "n" cannot update labels through pod status"#));

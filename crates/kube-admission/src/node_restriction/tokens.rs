@@ -13,8 +13,7 @@ use crate::aggregate::aggregate;
 
 /// Upstream: plugin/pkg/admission/noderestriction/admission.go, admitServiceAccount (v1.36.4).
 pub(super) async fn judge(asked: &Asked<'_>, restricts_audiences: bool) -> Result<()> {
-    let is_token =
-        asked.request.operation == Operation::Create && asked.request.subresource == "token";
+    let is_token = asked.request.operation == Operation::Create && asked.request.subresource == "token";
     let Some(token) = asked.object.filter(|_| is_token) else { return Ok(()) };
     let empty = Map::new();
     let spec = token.fields.map("spec").unwrap_or(&empty);
@@ -89,7 +88,11 @@ async fn audience(asked: &Asked<'_>, spec: &Map, pod: &Object) -> Result<()> {
 /// Whether a volume of the pod needs tokens for `audience`.
 ///
 /// Upstream: plugin/pkg/admission/noderestriction/admission.go, podReferencesAudience (v1.36.4).
-async fn knows_audience(asked: &Asked<'_>, pod: &Object, audience: &str) -> std::result::Result<bool, String> {
+async fn knows_audience(
+    asked: &Asked<'_>,
+    pod: &Object,
+    audience: &str,
+) -> std::result::Result<bool, String> {
     let mut errors = Vec::new();
     let empty = Map::new();
     for volume in pod.fields.map("spec").unwrap_or(&empty).maps("volumes") {
