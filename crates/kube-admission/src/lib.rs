@@ -26,6 +26,7 @@ mod owner_references_permission_enforcement;
 mod persistent_volume_claim_resize;
 mod plugins;
 mod pod_group_workload_exists;
+mod pod_security;
 mod pod_topology_labels;
 mod pods;
 mod priority;
@@ -36,4 +37,4 @@ mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
 
-pub use plugins::{FEATURES, Selection, Settings, is_known};
+pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
