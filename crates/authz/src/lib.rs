@@ -13,6 +13,7 @@ mod privileged_group;
 mod public_paths;
 mod rule_set;
 mod union;
+mod webhook;
 
 pub use abac::Abac;
 pub use aggregate::aggregate;
@@ -24,3 +25,4 @@ pub use privileged_group::PrivilegedGroup;
 pub use public_paths::PublicPaths;
 pub use rule_set::{PathRule, ResourceRule, RuleSet};
 pub use union::Union;
+pub use webhook::{OnFailure, ReviewVersion, Webhook, WebhookObserver, WebhookSettings};
