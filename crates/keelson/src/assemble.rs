@@ -8,9 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use keelson_apis::services::{Family, NodePorts};
+use keelson_authz::rbac::Rbac;
+use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
-use keelson_housekeeping::{namespace_emptier, priority_classes, system_namespaces};
+use keelson_housekeeping::{
+    bootstrap_roles, follow, namespace_emptier, priority_classes, role_aggregation, system_namespaces,
+};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -60,9 +64,11 @@ impl Assembly {
         let catalog = CatalogHandle::default();
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let rbac = Arc::new(Rbac::default());
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes),
+            authorizer: authorizer(&config.authorization_modes, &rbac),
+            rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
         };
         let authorizer = access.authorizer.clone();
@@ -70,6 +76,7 @@ impl Assembly {
         let loops = Tasks::new();
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
+        start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
@@ -87,6 +94,7 @@ impl Assembly {
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
+            .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
@@ -192,6 +200,7 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
     let is_idle = |name: &&str| {
         !asked.contains(*name)
             && !SERVER_FEATURES.contains(name)
+            && !Policy::features().any(|it| it == *name)
             && !keelson_kube_admission::FEATURES.contains(name)
     };
     for name in config.feature_gates.named().filter(is_idle) {
@@ -221,6 +230,34 @@ fn start_housekeeping(
     }
 }
 
+/// Roles and bindings: who follows them, and what exists in every cluster.
+fn start_roles(
+    config: &Config,
+    catalog: &CatalogHandle,
+    rbac: &Arc<Rbac>,
+    clock: &Clock,
+    (loops, booted): (&Tasks, &Booted),
+) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    for (plural, follower) in [
+        ("clusterroles", rbac.cluster_roles()),
+        ("clusterrolebindings", rbac.cluster_role_bindings()),
+        ("roles", rbac.roles()),
+        ("rolebindings", rbac.role_bindings()),
+    ] {
+        loops.spawn(plural, follow::run(catalog.clone(), GROUP, plural, follower, clock.clone()));
+    }
+    let policy = Policy::new(|feature| config.feature_gates.is_on(feature));
+    let (handle, time, rbac, booted) = (catalog.clone(), clock.clone(), rbac.clone(), booted.clone());
+    loops.spawn("bootstrap roles", async move {
+        bootstrap_roles::run(&handle, &time, &policy, &rbac).await;
+        booted.0.roles.store(true, Ordering::Release);
+    });
+    if config.aggregate_cluster_roles {
+        loops.spawn("role aggregation", role_aggregation::run(catalog.clone(), clock.clone()));
+    }
+}
+
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
@@ -235,6 +272,7 @@ struct Done {
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
     priority_classes: AtomicBool,
+    roles: AtomicBool,
 }
 
 impl Booted {

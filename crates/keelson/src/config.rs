@@ -54,6 +54,8 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Whether cluster roles that are made of others get their rules from us.
+    pub aggregate_cluster_roles: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
@@ -259,6 +261,7 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
+            aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
             allow_privileged: allow_privileged(flags),
             admission: admission(flags),
             plugins: plugins(flags),
@@ -380,7 +383,7 @@ fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
         flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
     match (modes.is_empty(), flags.face()) {
         (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
+        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
         (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
     }
 }

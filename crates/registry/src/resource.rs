@@ -14,6 +14,7 @@ use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
+use crate::guard::Guard;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
@@ -247,6 +248,8 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// Where objects get what they share with others.
     pub reserve: Option<Arc<dyn Reserve>>,
+    /// Who may write what.
+    pub guard: Option<Arc<dyn Guard>>,
 }
 
 impl Resource {
@@ -292,6 +295,7 @@ impl Resource {
             without_effect: None,
             strategy: Arc::new(Plain),
             reserve: None,
+            guard: None,
         }
     }
 
@@ -465,6 +469,13 @@ impl Resource {
     #[must_use]
     pub fn seen_at_once(mut self) -> Resource {
         self.seen_at_once = true;
+        self
+    }
+
+    /// Writes are refused by a guard of its own.
+    #[must_use]
+    pub fn guarded(mut self, guard: impl Guard) -> Resource {
+        self.guard = Some(Arc::new(guard));
         self
     }
 
