@@ -252,10 +252,14 @@ mod tests {
 
     use super::{Completed, completed_binding, completed_role};
 
-    fn named(name: &str) -> (Object, Object) {
-        let policy = Policy::new(|_| true);
-        let find = |all: &[Object]| all.iter().find(|it| it.meta.name == name).cloned().expect("it is there");
-        (find(&policy.cluster_roles), find(&policy.cluster_role_bindings))
+    fn role(name: &str) -> Object {
+        let roles = Policy::new(|_| true).cluster_roles;
+        roles.into_iter().find(|it| it.meta.name == name).expect("it is there")
+    }
+
+    fn binding(name: &str) -> Object {
+        let bindings = Policy::new(|_| true).cluster_role_bindings;
+        bindings.into_iter().find(|it| it.meta.name == name).expect("it is there")
     }
 
     #[track_caller]
@@ -269,14 +273,14 @@ mod tests {
 
     #[test]
     fn what_is_complete_stays_the_same() {
-        let (role, binding) = named("system:discovery");
+        let (role, binding) = (role("system:discovery"), binding("system:discovery"));
         assert!(matches!(completed_role(&role, &role), Completed::Same));
         assert!(matches!(completed_binding(&binding, &binding), Completed::Same));
     }
 
     #[test]
     fn missing_rules_are_added_piece_by_piece_and_others_stay() {
-        let (role, _) = named("system:kube-dns");
+        let role = role("system:kube-dns");
         let mut there = role.clone();
         let mut rule = Map::new();
         rule.set("verbs", vec![Value::from("list")]);
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn labels_are_added_and_not_changed() {
-        let (role, _) = named("edit");
+        let role = role("edit");
         let mut there = role.clone();
         there.meta.labels.remove("kubernetes.io/bootstrapping");
         there.meta.labels.set("rbac.authorization.k8s.io/aggregate-to-admin", "false");
@@ -304,21 +308,20 @@ mod tests {
 
     #[test]
     fn a_role_gathers_rules_only_if_it_should() {
-        let (role, _) = named("system:kube-dns");
-        let mut there = role.clone();
+        let plain = role("system:kube-dns");
+        let mut there = plain.clone();
         there.fields.map_mut("aggregationRule").set("clusterRoleSelectors", Vec::new());
-        assert!(!changed(completed_role(&there, &role)).fields.contains("aggregationRule"));
-        let policy = Policy::new(|_| true);
-        let edit = policy.cluster_roles.iter().find(|it| it.meta.name == "edit").expect("edit");
+        assert!(!changed(completed_role(&there, &plain)).fields.contains("aggregationRule"));
+        let edit = role("edit");
         let mut there = edit.clone();
         there.fields.remove("aggregationRule");
-        let object = changed(completed_role(&there, edit));
+        let object = changed(completed_role(&there, &edit));
         assert_eq!(object.fields.get("aggregationRule"), edit.fields.get("aggregationRule"));
     }
 
     #[test]
     fn missing_subjects_are_added_and_another_role_makes_another_binding() {
-        let (_, binding) = named("system:public-info-viewer");
+        let binding = binding("system:public-info-viewer");
         let mut there = binding.clone();
         there.fields.set("subjects", Vec::new());
         assert_eq!(changed(completed_binding(&there, &binding)).fields.list("subjects").len(), 2);

@@ -36,5 +36,7 @@ mod signers;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
+mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use webhook::{Route, Services};

@@ -29,6 +29,7 @@ pub mod strategy;
 pub mod subresource;
 
 mod commit;
+pub mod form;
 mod reader;
 
 pub use answer::Answer;

@@ -220,6 +220,10 @@ pub struct Resource {
     pub indexed: Vec<SmolStr>,
     /// Where objects lie in the store; the plural unless said otherwise.
     pub storage_path: SmolStr,
+    /// Whether objects lie in the store as JSON, also where those of other kinds are protobuf.
+    pub json_in_store: bool,
+    /// Versions that nobody serves and that may still lie in the store: how they become the stored one.
+    pub readable: Vec<(&'static str, fn(&mut Object))>,
     /// How long an object lives; for ever unless said otherwise.
     pub lives: Option<Lives>,
     /// Whether a PUT without resourceVersion overwrites.
@@ -281,6 +285,8 @@ impl Resource {
             selectable: Vec::new(),
             indexed: Vec::new(),
             storage_path: plural.into(),
+            json_in_store: false,
+            readable: Vec::new(),
             lives: None,
             unconditional_update: true,
             create_on_update: false,
@@ -423,6 +429,20 @@ impl Resource {
         self
     }
 
+    /// Objects lie in the store as JSON, also where those of other kinds are protobuf.
+    #[must_use]
+    pub fn json_in_store(mut self) -> Resource {
+        self.json_in_store = true;
+        self
+    }
+
+    /// What lies in the store as `api_version` is read, and made what is stored by `convert`.
+    #[must_use]
+    pub fn reads(mut self, api_version: &'static str, convert: fn(&mut Object)) -> Resource {
+        self.readable.push((api_version, convert));
+        self
+    }
+
     /// Objects go by themselves after some time.
     #[must_use]
     pub fn lives(mut self, lives: impl Fn(&Object) -> Duration + Send + Sync + 'static) -> Resource {
@@ -540,7 +560,7 @@ impl Resource {
     }
 
     /// Brings the fields of a stored object to their one form.
-    pub(crate) fn arrange(&self, object: &mut Object) {
+    pub fn arrange(&self, object: &mut Object) {
         if let Some(schema) = &self.stored_version().schema {
             schema.arrange(object);
         }

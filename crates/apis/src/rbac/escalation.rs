@@ -53,12 +53,12 @@ impl Escalation {
             return Ok(());
         }
         let rules: Vec<Rule> = object.fields.maps("rules").map(Rule::of).collect();
-        self.confirm(context, write.namespace, &rules)
+        self.confirm(context, (plural, write.namespace), &rules)
             .await?
             .map_or(Ok(()), |reason| Err(forbidden(plural, object, reason)))?;
         if is_aggregated(object) || write.old.is_some_and(is_aggregated) {
             let reason = "must have cluster-admin privileges to use the aggregationRule".to_owned();
-            let refused = self.confirm(context, write.namespace, &full_authority()).await?;
+            let refused = self.confirm(context, (plural, write.namespace), &full_authority()).await?;
             return refused.map_or(Ok(()), |_| Err(forbidden(plural, object, reason)));
         }
         Ok(())
@@ -90,18 +90,24 @@ impl Escalation {
             return Ok(());
         }
         let Some(role) = stored(context, roles, home, field("name")).await? else {
-            let (resource, name) = (GroupResource::new(GROUP, roles), field("name").to_owned());
+            // Upstream's store names what is written, whatever is missing.
+            let (resource, name) = (GroupResource::new(GROUP, plural), field("name").to_owned());
             return Err(Error::NotFound { resource, name });
         };
         let rules: Vec<Rule> = role.fields.maps("rules").map(Rule::of).collect();
-        let refused = self.confirm(context, write.namespace, &rules).await?;
+        let refused = self.confirm(context, (plural, write.namespace), &rules).await?;
         refused.map_or(Ok(()), |reason| Err(forbidden(plural, object, reason)))
     }
 
     /// Why who acts may not give `rules` away; `None` if they may.
     ///
     /// The index may be a moment behind, so that it says no where it is yes by now: then the objects are asked.
-    async fn confirm(&self, context: &Context, namespace: &str, rules: &[Rule]) -> Result<Option<String>> {
+    async fn confirm(
+        &self,
+        context: &Context,
+        (plural, namespace): (&str, &str),
+        rules: &[Rule],
+    ) -> Result<Option<String>> {
         let user = context.subject();
         if uncovered(&self.rbac.grants(&user, namespace).rules, rules).is_empty() {
             return Ok(None);
@@ -111,7 +117,7 @@ impl Escalation {
         if missing.is_empty() {
             return Ok(None);
         }
-        let problems: Vec<String> = grants.problems.iter().map(RoleProblem::as_stored).collect();
+        let problems: Vec<String> = grants.problems.iter().map(|it| it.while_writing(plural)).collect();
         Ok(Some(refusal(&user, missing, &problems)))
     }
 }

@@ -307,15 +307,12 @@ impl fmt::Display for Holder {
 }
 
 impl RoleProblem {
-    /// As a store says it, in the plural.
+    /// As a store says it while objects called `plural` are written: it names these, whatever is missing.
     #[must_use]
-    pub fn as_stored(&self) -> String {
+    pub fn while_writing(&self, plural: &str) -> String {
         match self {
-            RoleProblem::NoRole(name) => {
-                format!("roles.rbac.authorization.k8s.io {} not found", quote(name))
-            }
-            RoleProblem::NoClusterRole(name) => {
-                format!("clusterroles.rbac.authorization.k8s.io {} not found", quote(name))
+            RoleProblem::NoRole(name) | RoleProblem::NoClusterRole(name) => {
+                format!("{plural}.rbac.authorization.k8s.io {} not found", quote(name))
             }
             RoleProblem::NotARole(_) => self.to_string(),
         }

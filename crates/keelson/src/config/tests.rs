@@ -121,11 +121,12 @@ fn privileged_containers_are_allowed_where_nobody_says_otherwise() {
 
 #[test]
 fn flags_without_effect_are_told_by_name() {
-    let config = standalone("--kubelet-timeout=5s --etcd-prefix=/x --bind-address=127.0.0.1");
+    let config =
+        standalone("--kubelet-timeout=5s --etcd-count-metric-poll-period=5s --bind-address=127.0.0.1");
     assert_eq!(
         config.warnings,
         [
-            "flag --etcd-prefix is accepted but has no effect yet",
+            "flag --etcd-count-metric-poll-period is accepted but has no effect yet",
             "flag --kubelet-timeout is accepted but has no effect yet"
         ]
     );

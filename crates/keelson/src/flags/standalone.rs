@@ -29,8 +29,9 @@ pub(super) const SECTION: Section = Section {
         Flag::acts(
             "store",
             Kind::Text,
-            "embedded",
-            "where objects are kept: embedded is a file in the data folder, memory forgets everything at the end",
+            "",
+            "where objects are kept: embedded is a file in the data folder, memory forgets everything at the end, etcd is \
+             where --etcd-servers says, and what is meant if it says something",
         ),
     ],
 };
@@ -43,6 +44,6 @@ pub(super) const HIDDEN: Section = Section {
         Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
         Flag::acts("empty-namespaces", Kind::Bool, "", "delete what is in a namespace that is to go")
             .hidden(),
-        Flag::acts("store", Kind::Text, "embedded", "where objects are kept").hidden(),
+        Flag::acts("store", Kind::Text, "", "where objects are kept").hidden(),
     ],
 };
