@@ -6,6 +6,7 @@ mod always;
 mod attributes;
 mod authorizer;
 mod deny_message;
+pub mod impersonation;
 mod privileged_group;
 mod public_paths;
 mod union;

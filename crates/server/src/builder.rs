@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::body::RequestBody;
 use crate::chain;
+use crate::chain::impersonation::Impersonation;
 use crate::chain::in_flight::Seats;
 use crate::discovery::Discovery;
 use crate::endpoint::health::{Health, HealthSettings, NamedCheck};
@@ -34,6 +35,7 @@ pub struct Server {
     pub(crate) catalog: CatalogHandle,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) impersonation: Impersonation,
     pub(crate) admission: Arc<Chain>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) endpoints: Vec<Mounted>,
@@ -231,9 +233,13 @@ impl Builder {
             ready: self.moments.has_been_ready.clone(),
             counts: Arc::clone(&metrics.health_checks),
         });
+        let authorizer = self.authorizer.ok_or(BuildError::Missing("an authorizer"))?;
+        let constrained = self.settings.constrained_impersonation;
+        let impersonation = Impersonation::new(authorizer.clone(), constrained, (&metrics.registry, &clock));
         Ok(Arc::new(Server {
             authenticator: self.authenticator.ok_or(BuildError::Missing("an authenticator"))?,
-            authorizer: self.authorizer.ok_or(BuildError::Missing("an authorizer"))?,
+            authorizer,
+            impersonation,
             admission: Arc::new(self.admission),
             tls: self.tls.map(Tls::new).transpose()?.map(Arc::new),
             seats: Seats::new(self.settings.max_read_only, self.settings.max_mutating),

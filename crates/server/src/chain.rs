@@ -124,7 +124,10 @@ async fn serve_known(
     info: &RequestInfo,
 ) -> Result<Response> {
     let user = authenticate::authenticate(facts, parts).await?;
-    impersonation::refuse(&parts.headers)?;
+    let user = match impersonation::impersonate(facts, parts, info, &user).await? {
+        Some(actor) => actor.user,
+        None => user,
+    };
     let seat = in_flight::take_seat(facts.server, info, &user)?;
     let granted = authorize::authorize(facts, parts, info, &user).await?;
     let mut response = route::route(facts, granted, parts, body).await?;

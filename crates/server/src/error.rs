@@ -13,6 +13,9 @@ pub enum Error {
     /// The request makes no sense.
     #[error("{0}")]
     BadRequest(String),
+    /// The request is to be made as nobody in particular.
+    #[error("{0}")]
+    BadImpersonation(String),
     /// The options in the query or body are wrong.
     #[error("{kind} is invalid")]
     InvalidOptions {

@@ -80,6 +80,9 @@ fn failure(error: Error) -> (Failure, Extra) {
     let text = |code: StatusCode, message: &str| (Failure::Text(code, message.to_owned()), Extra::new());
     match error {
         Error::BadRequest(message) => status(Status::bad_request(&message)),
+        Error::BadImpersonation(message) => {
+            (Failure::Status(Box::new(Status::bad_request(&message))), vec![NOSNIFF])
+        }
         Error::InvalidOptions { kind, errors } => status(Status::invalid("meta.k8s.io", kind, "", &errors)),
         Error::BadRevision(message) => status(Status::unclassified(500, &message)),
         Error::NotAcceptable(message) => status(with_reason(406, Reason::NotAcceptable, message)),

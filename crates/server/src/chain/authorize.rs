@@ -56,7 +56,8 @@ pub(crate) async fn authorize<'r>(
     })
 }
 
-fn attributes<'a>(info: &'a RequestInfo, user: &'a User) -> Attributes<'a> {
+/// What the authorizer is asked about a request.
+pub(crate) fn attributes<'a>(info: &'a RequestInfo, user: &'a User) -> Attributes<'a> {
     let target = if info.is_resource_request {
         Target::Resource {
             namespace: &info.namespace,
