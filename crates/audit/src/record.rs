@@ -20,10 +20,10 @@ pub struct Record {
     is_complete: AtomicBool,
 }
 
-/// Objects that are larger are not recorded, and an annotation says so.
-const MAX_OBJECT: usize = 10 << 20;
-
 impl Record {
+    /// Objects that are larger are not recorded, and an annotation says so.
+    pub const MAX_OBJECT: usize = 10 << 20;
+
     pub(crate) fn new(audit: Arc<Audit>, judgement: Judgement, mut event: Event) -> Record {
         event.level = judgement.level;
         Record { audit, judgement, event: Mutex::new(event), is_complete: AtomicBool::new(false) }
@@ -150,7 +150,7 @@ impl Record {
 
     /// The object as far as the policy wants it; `None` for one that is too large.
     fn fit(&self, object: Bytes) -> Option<Bytes> {
-        if object.len() > MAX_OBJECT {
+        if object.len() > Record::MAX_OBJECT {
             self.annotate(Event::TRUNCATED, "true");
             return None;
         }

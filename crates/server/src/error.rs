@@ -117,7 +117,16 @@ pub enum Error {
     },
     /// A handler panicked.
     #[error("panic")]
-    Panic,
+    Panic {
+        /// With these words.
+        message: String,
+    },
+    /// Nothing happens that cannot be recorded.
+    #[error("the request cannot be recorded")]
+    NotRecorded {
+        /// The address.
+        uri: String,
+    },
     /// The engine refuses.
     #[error(transparent)]
     Registry(#[from] keelson_registry::Error),

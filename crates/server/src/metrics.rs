@@ -4,6 +4,7 @@
 //! Labels come from what is served and from fixed lists, never from what a client sends, so the number of series
 //! is bounded.
 
+pub mod audit;
 pub mod family;
 pub mod process;
 pub mod request;

@@ -38,22 +38,38 @@ pub(crate) async fn authorize<'r>(
     // A broken rule does not take away what another rule gives.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);
+        annotate(facts, "allow", verdict.decision.reason());
         return Ok(Granted { user, info, _proof: Proof });
     }
     if let Some(source) = verdict.error {
         metrics.error.count(elapsed);
+        if let Some(record) = facts.record() {
+            record.annotate(REASON, "internal error");
+        }
         return Err(Error::AuthorizationFailed { uri: parts.uri.to_string(), source });
     }
     match verdict.decision {
         Decision::NoOpinion { .. } => metrics.no_opinion.count(elapsed),
         Decision::Deny { .. } | Decision::Allow { .. } => metrics.denied.count(elapsed),
     }
+    annotate(facts, "forbid", verdict.decision.reason());
     debug!(uri = %parts.uri, reason = verdict.decision.reason(), "forbidden");
     Err(Error::Forbidden {
         resource: GroupResource::new(info.group.clone(), info.resource.clone()),
         name: info.name.to_string(),
         message: deny_message(&attributes, verdict.decision.reason()),
     })
+}
+
+const DECISION: &str = "authorization.k8s.io/decision";
+const REASON: &str = "authorization.k8s.io/reason";
+
+/// Tells the audit log.
+fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
+    if let Some(record) = facts.record() {
+        record.annotate(DECISION, decision);
+        record.annotate(REASON, reason);
+    }
 }
 
 /// What the authorizer is asked about a request.
