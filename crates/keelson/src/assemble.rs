@@ -17,7 +17,7 @@ use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
-    Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
+    Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
@@ -52,7 +52,7 @@ impl Assembly {
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
-        let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
+        let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
@@ -295,6 +295,9 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
     TlsSettings {
         named: named.collect(),
         client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        min_version: config.tls.min_version,
+        cipher_suites: config.tls.cipher_suites.clone(),
+        groups: config.tls.groups.clone(),
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
