@@ -56,6 +56,8 @@ impl Assembly {
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
+        // Empty until everything is loaded: who reads live objects must be there before.
+        let catalog = CatalogHandle::default();
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         let access = keelson_apis::Access {
@@ -64,7 +66,7 @@ impl Assembly {
             api_audiences: config.authentication.api_audiences.clone(),
         };
         let authorizer = access.authorizer.clone();
-        let catalog = CatalogHandle::new(catalog::load(groups(config, access, &ground)?, &ground).await?);
+        catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
