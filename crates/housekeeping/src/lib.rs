@@ -2,6 +2,8 @@
 
 #![deny(missing_docs)]
 
+pub mod certificates;
+pub mod cluster_authentication;
 pub mod default_service_cidr;
 pub mod follow;
 pub mod kubernetes_service;

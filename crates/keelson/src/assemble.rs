@@ -28,6 +28,7 @@ use tokio::net::TcpListener;
 use tracing::warn;
 
 use crate::access::{Authn, authorizer};
+use crate::certificates;
 use crate::config::{Config, StoreChoice};
 use crate::error::Error;
 use crate::pki::CertificateFiles;
@@ -71,7 +72,13 @@ impl Assembly {
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
-        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
+        let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
+        let trust_changed = {
+            let booted = booted.clone();
+            let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
+            certificates::publish_trust(&shared, &authn.client_ca_files, done)
+        };
+        certificates::sign_requests(&shared, config, prepared, authorizer.clone());
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
         let server = builder
@@ -86,10 +93,19 @@ impl Assembly {
             .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(booted.check(CLUSTER_AUTHENTICATION, |it| &it.cluster_authentication))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        let reloaded = {
+            let server = server.clone();
+            move |reload| {
+                server.count_reload("client-ca", reload);
+                trust_changed.notify_one();
+            }
+        };
+        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
@@ -224,6 +240,9 @@ fn start_housekeeping(
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
+/// What is ready when the config map that says whom to believe is there.
+const CLUSTER_AUTHENTICATION: &str = "start-cluster-authentication-info-controller";
+
 /// What has been done for the first time since the start.
 #[derive(Clone, Default)]
 struct Booted(Arc<Done>);
@@ -234,6 +253,7 @@ struct Done {
     service_range: AtomicBool,
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
+    cluster_authentication: AtomicBool,
     priority_classes: AtomicBool,
 }
 
