@@ -1,6 +1,6 @@
 //! Who gets a certificate without anybody looking at it: nodes that may.
 
-use keelson_authz::{Attributes, Authorizer, Subject, Target};
+use keelson_authz::{Attributes, Authorizer, Selectors, Subject, Target};
 
 use super::policy;
 use super::request::Request;
@@ -49,6 +49,7 @@ async fn may(request: &Request, subresource: &str, authorizer: &dyn Authorizer) 
             name: "",
         },
         path: "",
+        selectors: Selectors::default(),
     };
     authorizer.authorize(&attributes).await.decision.is_allowed()
 }
