@@ -8,9 +8,11 @@ mod key;
 mod memory;
 mod revision;
 mod store;
+mod transform;
 
 pub use error::{Result, StoreError};
 pub use key::{Key, Layout, ResourceKeys};
 pub use memory::MemoryStore;
 pub use revision::Revision;
 pub use store::{At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Page, Store, Tip, Write};
+pub use transform::{Opened, Transform, TransformError, Transformed, Transforming, Transforms};
