@@ -49,34 +49,58 @@ fn named() -> Option<Client> {
     Some(Client::new(&url, &kubeconfig.credentials, Protocol::Http1).expect("a client"))
 }
 
+/// How often a scenario that differs is tried, each time with new servers.
+///
+/// Upstream's caches, informers and maps make some of its answers a matter of chance; ours must never be wrong, so a
+/// difference that is one shows every time.
+const TRIES: usize = 3;
+
 /// Needs upstream's server; runs in the long tier.
 #[tokio::test]
 async fn every_scenario_is_answered_as_upstream_does() {
     if named().is_some() {
         return;
     }
-    let Some(upstream) = Upstream::for_test("every_scenario_is_answered_as_upstream_does").await else {
-        return;
-    };
-    let server = RunningServer::start(alone()).await;
+    let mut open = scenarios();
     let mut differences = Vec::new();
-    let mut compared = 0;
-    for scenario in scenarios() {
-        let client = server.client();
-        let (theirs, ours) = tokio::join!(scenario.run(upstream.client()), scenario.run(&client));
-        let (theirs, ours) = (theirs.expect("upstream answers"), ours.expect("we answer"));
-        for (step, (theirs, ours)) in scenario.steps.iter().zip(theirs.iter().zip(&ours)) {
-            compared += 1;
-            if theirs.status != step.status {
-                differences.push(format!("{}: {}: upstream says {}", scenario.name, step.ask, theirs.status));
-            }
-            if step.ours.is_none() && theirs != ours {
-                differences.push(difference(&format!("{}: {}", scenario.name, step.ask), theirs, ours));
+    for attempt in 1..=TRIES {
+        let test = "every_scenario_is_answered_as_upstream_does";
+        let Some(upstream) = Upstream::for_test(test).await else { return };
+        let server = RunningServer::start(alone()).await;
+        let (mut compared, mut again) = (0, Vec::new());
+        differences.clear();
+        for scenario in open {
+            compared += scenario.steps.len();
+            let found = Box::pin(compare(&scenario, upstream.client(), &server.client())).await;
+            if !found.is_empty() {
+                differences.extend(found);
+                again.push(scenario);
             }
         }
+        println!("try {attempt}: {compared} answers compared, {} differ", differences.len());
+        if again.is_empty() {
+            return;
+        }
+        println!("{}", differences.join("\n"));
+        open = again;
     }
-    println!("{compared} answers compared");
-    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+    panic!("{} differences:\n{}", differences.len(), differences.join("\n"));
+}
+
+/// What differs when both are asked at the same time.
+async fn compare(scenario: &Scenario, upstream: &Client, ours: &Client) -> Vec<String> {
+    let (theirs, ours) = tokio::join!(scenario.run(upstream), scenario.run(ours));
+    let (theirs, ours) = (theirs.expect("upstream answers"), ours.expect("we answer"));
+    let mut differences = Vec::new();
+    for (step, (theirs, ours)) in scenario.steps.iter().zip(theirs.iter().zip(&ours)) {
+        if theirs.status != step.status {
+            differences.push(format!("{}: {}: upstream says {}", scenario.name, step.ask, theirs.status));
+        }
+        if step.ours.is_none() && theirs != ours {
+            differences.push(difference(&format!("{}: {}", scenario.name, step.ask), theirs, ours));
+        }
+    }
+    differences
 }
 
 fn difference(at: &str, theirs: &Seen, ours: &Seen) -> String {

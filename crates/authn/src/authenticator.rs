@@ -27,6 +27,8 @@ pub struct Credentials<'a> {
     pub peer_certificates: &'a [CertificateDer<'static>],
     /// The headers of the request.
     pub headers: &'a HeaderMap,
+    /// The path of the request; empty for a token that somebody asks about.
+    pub path: &'a str,
 }
 
 /// A user, and for whom the credentials were made.

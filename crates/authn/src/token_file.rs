@@ -131,7 +131,7 @@ mod tests {
             headers
                 .insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).expect("a header"));
         }
-        let credentials = Credentials { peer_certificates: &[], headers: &headers };
+        let credentials = Credentials { peer_certificates: &[], headers: &headers, path: "" };
         let found = TokenFile::parse(file)
             .and_then(|it| it.authenticate(&credentials).now_or_never().expect("nothing waits"));
         let text = match found {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     fn ask(authenticator: &dyn Authenticator) -> String {
-        let credentials = Credentials { peer_certificates: &[], headers: &HeaderMap::new() };
+        let credentials = Credentials { peer_certificates: &[], headers: &HeaderMap::new(), path: "" };
         match authenticator.authenticate(&credentials).now_or_never().expect("nothing waits") {
             Ok(Some(it)) => it.user.name.clone(),
             Ok(None) => "nobody".to_owned(),

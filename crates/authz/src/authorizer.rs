@@ -1,6 +1,7 @@
 //! Authorizer: the one question that this crate answers.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use futures_util::future::BoxFuture;
 
@@ -10,6 +11,12 @@ use crate::Attributes;
 pub trait Authorizer: Send + Sync {
     /// Decides about one request.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict>;
+}
+
+impl fmt::Debug for dyn Authorizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Authorizer")
+    }
 }
 
 /// What an authorizer says. Reasons are read by clients and by the audit log; they may be empty.

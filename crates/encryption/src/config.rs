@@ -103,4 +103,4 @@ impl Configuration {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,6 +3,7 @@
 #![deny(missing_docs)]
 
 pub mod default_service_cidr;
+pub mod follow;
 pub mod kubernetes_service;
 pub mod namespace_emptier;
 pub mod priority_classes;

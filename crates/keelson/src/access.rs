@@ -127,7 +127,7 @@ mod tests {
         if !authorization.is_empty() {
             headers.insert("authorization", authorization.parse().expect("a header"));
         }
-        let credentials = Credentials { peer_certificates: chain, headers: &headers };
+        let credentials = Credentials { peer_certificates: chain, headers: &headers, path: "" };
         match authn.authenticator.authenticate(&credentials).now_or_never().expect("nothing waits") {
             Ok(Some(it)) => format!("{} {:?}", it.user.name, it.user.groups),
             Ok(None) => "nobody".to_owned(),

@@ -21,7 +21,7 @@ use keelson_server::{
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::{Layout, MemoryStore, Store};
+use keelson_store::{Layout, MemoryStore, Store, Transforms};
 use keelson_store_mvcc::{MvccStore, Options};
 use regex::Regex;
 use tokio::net::TcpListener;
@@ -29,6 +29,7 @@ use tracing::warn;
 
 use crate::access::{Authn, authorizer};
 use crate::config::{Config, StoreChoice};
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::pki::CertificateFiles;
 use crate::reload;
@@ -55,7 +56,12 @@ impl Assembly {
         let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
-        let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
+        let encryption = Encryption::load(config, clock).await?;
+        let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
+        let ground = Ground::new(storage.store(), Layout::default(), clock.clone());
+        let ground = Ground { transforms, ..ground };
+        // Empty until everything is loaded: who reads live objects must be there before.
+        let catalog = CatalogHandle::default();
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         let access = keelson_apis::Access {
@@ -64,7 +70,7 @@ impl Assembly {
             api_audiences: config.authentication.api_audiences.clone(),
         };
         let authorizer = access.authorizer.clone();
-        let catalog = CatalogHandle::new(catalog::load(groups(config, access, &ground)?, &ground).await?);
+        catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
@@ -72,6 +78,10 @@ impl Assembly {
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
+        let builder = match &encryption {
+            Some(encryption) => encryption.checks(builder),
+            None => builder,
+        };
         let server = builder
             .clock(clock.clone())
             .catalog(catalog)
@@ -88,6 +98,10 @@ impl Assembly {
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        if let Some(encryption) = encryption {
+            encryption.add_numbers(server.metrics());
+            loops.spawn("encryption configuration", encryption.follow());
+        }
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
+mod encryption;
 mod feature_gates;
 mod known_gates;
 mod service_range;
@@ -11,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use encryption::Encryption as EncryptionChoice;
 pub use feature_gates::FeatureGates;
 pub use service_range::ServiceRanges;
 
@@ -30,6 +32,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where objects are kept.
     pub store: StoreChoice,
+    /// Whether values are encrypted at rest.
+    pub encryption: Option<EncryptionChoice>,
     /// Where to listen, and how.
     pub listen: Listen,
     /// Where the certificate of the server comes from.
@@ -242,6 +246,7 @@ impl Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            encryption: encryption::encryption(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes),

@@ -11,6 +11,7 @@ pub mod banner;
 pub mod command;
 pub mod config;
 pub mod data_folder;
+pub mod encryption;
 pub mod error;
 pub mod flags;
 pub mod logging;

@@ -20,6 +20,7 @@ mod namespace_lifecycle;
 mod persistent_volume_claim_resize;
 mod plugins;
 mod pod_group_workload_exists;
+mod pod_security;
 mod pod_topology_labels;
 mod pods;
 mod priority;
@@ -29,4 +30,4 @@ mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
 
-pub use plugins::{FEATURES, Selection, Settings, is_known};
+pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};

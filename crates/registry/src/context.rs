@@ -1,8 +1,10 @@
 //! Context: who acts, when, and what they are told besides the answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keelson_authn::User;
+use keelson_authz::{Attributes, Authorizer, Decision, Subject, Target, Verdict};
 use keelson_object::SmolStr;
 use keelson_object::scalar::Time;
 use keelson_stdx::clock::Clock;
@@ -40,7 +42,10 @@ pub struct Context {
     pub catalog: Option<Arc<Catalog>>,
     /// Who judges what is written; what the server does by itself is judged by nobody.
     pub admission: Option<Arc<Chain>>,
+    /// Who is asked when a deed needs more rights than the request itself.
+    pub authorizer: Option<Arc<dyn Authorizer>>,
     warnings: Mutex<Vec<String>>,
+    annotations: Mutex<BTreeMap<String, String>>,
 }
 
 impl Context {
@@ -54,7 +59,9 @@ impl Context {
             clock,
             catalog: None,
             admission: None,
+            authorizer: None,
             warnings: Mutex::default(),
+            annotations: Mutex::default(),
         }
     }
 
@@ -81,5 +88,35 @@ impl Context {
     /// What the client is told, in order.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.warnings.lock())
+    }
+
+    /// Tells the audit log something. Who says something first about `key` is right.
+    pub fn annotate(&self, key: &str, value: impl Into<String>) {
+        let mut annotations = self.annotations.lock();
+        if !annotations.contains_key(key) {
+            annotations.insert(key.to_owned(), value.into());
+        }
+    }
+
+    /// What the audit log is told.
+    pub fn take_annotations(&self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.annotations.lock())
+    }
+
+    /// Who acts, as policies see them.
+    pub fn subject(&self) -> Subject<'_> {
+        let user = &self.user;
+        Subject { name: &user.name, uid: &user.uid, groups: &user.groups, extra: &user.extra }
+    }
+
+    /// Whether who acts may do this as well. What the server does by itself needs nobody's permission.
+    pub async fn authorize(&self, verb: &str, target: Target<'_>) -> Verdict {
+        match &self.authorizer {
+            Some(authorizer) => {
+                let attributes = Attributes { user: self.subject(), verb, target, path: "" };
+                authorizer.authorize(&attributes).await
+            }
+            None => Verdict { decision: Decision::Allow { reason: "".into() }, error: None },
+        }
     }
 }

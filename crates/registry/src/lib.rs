@@ -28,6 +28,7 @@ pub mod strategy;
 pub mod subresource;
 
 mod commit;
+mod reader;
 
 pub use answer::Answer;
 pub use catalog::{Catalog, CatalogHandle, Found};

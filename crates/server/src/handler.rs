@@ -92,6 +92,7 @@ impl Call<'_> {
         context.dry_run = dry_run;
         context.catalog = Some(self.facts.server.catalog.load());
         context.admission = Some(self.facts.server.admission.clone());
+        context.authorizer = Some(self.facts.server.authorizer.clone());
         context.field_manager =
             write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
         context.api_version = self.found.version().api_version.clone();

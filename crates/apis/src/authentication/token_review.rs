@@ -57,7 +57,7 @@ impl TokenReviews {
         let header = HeaderValue::try_from(format!("Bearer {token}"));
         let header = header.map_err(|_| AuthError::InvalidBearerToken)?;
         let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
-        let credentials = Credentials { peer_certificates: &[], headers: &headers };
+        let credentials = Credentials { peer_certificates: &[], headers: &headers, path: "" };
         let Some(known) = self.0.authenticator.authenticate(&credentials).await? else { return Ok(None) };
         if wanted.is_empty() {
             return Ok(Some(known));

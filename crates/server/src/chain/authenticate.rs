@@ -19,7 +19,8 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         Ok(Some(token)) => &token.as_bearer,
         Ok(None) | Err(_) => &parts.headers,
     };
-    let credentials = Credentials { peer_certificates: &facts.peer.certificates, headers };
+    let credentials =
+        Credentials { peer_certificates: &facts.peer.certificates, headers, path: parts.uri.path() };
     let outcome = match (facts.server.authenticator.authenticate(&credentials).await, &by_protocol) {
         // A token that cannot be read does not make its bearer anonymous.
         (Ok(Some(found)), Err(_)) if found.user.name == User::ANONYMOUS => Ok(None),

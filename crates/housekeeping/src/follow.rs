@@ -1,0 +1,72 @@
+//! Tells an index what becomes of the objects of a resource.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use keelson_object::{Follower, Frozen, Object};
+use keelson_registry::operation::{Change, Watch};
+use keelson_registry::options::{InitialEvents, WatchOptions};
+use keelson_registry::{CatalogHandle, Live, Result, operation};
+use keelson_stdx::clock::Clock;
+use keelson_watch_cache::EventKind;
+
+/// After how long a watch that ended begins anew.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Runs for as long as it is polled. A resource that is not served has no objects.
+pub async fn run(
+    catalog: CatalogHandle,
+    group: &'static str,
+    plural: &'static str,
+    follower: Arc<dyn Follower>,
+    clock: Clock,
+) {
+    loop {
+        let live = catalog.load().live(group, plural).cloned();
+        let Some(live) = live else { return follower.reset(Vec::new()) };
+        if let Err(error) = follow(&live, follower.as_ref()).await {
+            tracing::warn!(%error, plural, "an index lost sight of its objects");
+        }
+        clock.sleep(RETRY).await;
+    }
+}
+
+async fn follow(live: &Live, follower: &dyn Follower) -> Result<()> {
+    let options =
+        WatchOptions { bookmarks: true, initial_events: InitialEvents::Marked, ..WatchOptions::default() };
+    let mut watch = operation::watch(live, "", &options).await?;
+    let Some(all) = state(live, &mut watch).await? else { return Ok(()) };
+    follower.reset(all);
+    while let Some(change) = watch.next().await {
+        if let Some((kind, frozen)) = event(&change?) {
+            match kind {
+                EventKind::Added | EventKind::Modified => follower.put(live.thaw(frozen)?),
+                EventKind::Deleted => follower.remove(frozen),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The objects with which a watch begins; `None` if it ended before it had told all of them.
+async fn state(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
+    let mut all = Vec::new();
+    while let Some(change) = watch.next().await {
+        let change = change?;
+        if let Change::InitialEventsEnd(_) = change {
+            return Ok(Some(all));
+        }
+        if let Some((_, frozen)) = event(&change) {
+            all.push(live.thaw(frozen)?);
+        }
+    }
+    Ok(None)
+}
+
+fn event(change: &Change) -> Option<(EventKind, &Arc<Frozen>)> {
+    match change {
+        Change::Shared(event) => Some((event.kind(), event.object())),
+        Change::Own { kind, object } => Some((*kind, object)),
+        Change::Bookmark(_) | Change::InitialEventsEnd(_) => None,
+    }
+}
