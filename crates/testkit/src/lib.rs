@@ -9,6 +9,7 @@ mod binary;
 mod client;
 pub mod connect;
 pub mod fixture;
+pub mod kms;
 mod kubeconfig;
 pub mod memory;
 pub mod openapi;
