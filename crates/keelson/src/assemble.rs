@@ -26,7 +26,7 @@ use keelson_server::{
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::Layout;
+use keelson_store::{Layout, Transforms};
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
@@ -34,6 +34,7 @@ use tracing::warn;
 use crate::access::{Authn, Setup, authorizer};
 use crate::certificates;
 use crate::config::Config;
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
@@ -65,7 +66,10 @@ impl Assembly {
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
-        let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
+        let encryption = Encryption::load(config, clock).await?;
+        let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
+        let ground = Ground::new(storage.store(), layout, clock.clone());
+        let ground = Ground { transforms, ..ground };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
         let pki = prepared.pki.as_ref();
@@ -107,6 +111,10 @@ impl Assembly {
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
+        let builder = match &encryption {
+            Some(encryption) => encryption.checks(builder),
+            None => builder,
+        };
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
@@ -140,6 +148,10 @@ impl Assembly {
             }
         };
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
+        if let Some(encryption) = encryption {
+            encryption.add_numbers(server.metrics());
+            loops.spawn("encryption configuration", encryption.follow());
+        }
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 

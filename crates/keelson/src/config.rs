@@ -3,6 +3,7 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod encryption;
 mod etcd;
 mod feature_gates;
 mod known_gates;
@@ -15,6 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
@@ -40,6 +42,8 @@ pub struct Config {
     pub store: StoreChoice,
     /// What is said about etcd, and what every store keeps to: the prefix and the form.
     pub etcd: Etcd,
+    /// Whether values are encrypted at rest.
+    pub encryption: Option<EncryptionChoice>,
     /// Where to listen, and how.
     pub listen: Listen,
     /// Which TLS is spoken.
@@ -266,6 +270,7 @@ impl Config {
             store: store(flags),
             tls: Tls::read(flags),
             etcd: Etcd::read(flags),
+            encryption: encryption::encryption(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes, &feature_gates),

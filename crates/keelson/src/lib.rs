@@ -12,6 +12,7 @@ pub mod certificates;
 pub mod command;
 pub mod config;
 pub mod data_folder;
+pub mod encryption;
 pub mod error;
 pub mod flags;
 pub mod logging;
