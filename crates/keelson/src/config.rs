@@ -2,6 +2,8 @@
 //!
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
+mod admission;
+mod etcd;
 mod feature_gates;
 mod known_gates;
 mod service_accounts;
@@ -12,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
@@ -32,6 +35,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where objects are kept.
     pub store: StoreChoice,
+    /// What is said about etcd, and what every store keeps to: the prefix and the form.
+    pub etcd: Etcd,
     /// Where to listen, and how.
     pub listen: Listen,
     /// Where the certificate of the server comes from.
@@ -58,10 +63,14 @@ pub struct Config {
     pub empty_namespaces: bool,
     /// Whether the server makes what every namespace needs for its pods.
     pub default_service_accounts: bool,
+    /// Whether cluster roles that are made of others get their rules from us.
+    pub aggregate_cluster_roles: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
     pub plugins: Plugins,
+    /// Whether services are reached at the addresses of their endpoints.
+    pub aggregator_routing: bool,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -95,6 +104,8 @@ pub enum StoreChoice {
     Embedded,
     /// In memory; everything is forgotten at the end.
     Memory,
+    /// In a cluster of etcd.
+    Etcd,
 }
 
 /// Where to listen, and how.
@@ -242,6 +253,7 @@ impl Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            etcd: Etcd::read(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes),
@@ -260,9 +272,11 @@ impl Config {
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
             default_service_accounts: flags.is_on("default-service-accounts"),
+            aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
             allow_privileged: allow_privileged(flags),
-            admission: admission(flags),
-            plugins: plugins(flags),
+            admission: admission::selection(flags),
+            plugins: admission::plugins(flags).map_err(Error::Invalid)?,
+            aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -319,6 +333,8 @@ fn allow_privileged(flags: &Flags) -> bool {
 fn store(flags: &Flags) -> StoreChoice {
     match flags.text("store") {
         "memory" => StoreChoice::Memory,
+        "etcd" => StoreChoice::Etcd,
+        "" if !flags.list("etcd-servers").is_empty() => StoreChoice::Etcd,
         _ => StoreChoice::Embedded,
     }
 }
@@ -376,7 +392,7 @@ fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
         flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
     match (modes.is_empty(), flags.face()) {
         (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
+        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
         (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
     }
 }
@@ -406,23 +422,6 @@ fn node_ports(flags: &Flags) -> PortRange {
     match flags.value("service-node-port-range") {
         Value::PortRange(Some((first, last))) => PortRange { first: *first, last: *last },
         _ => PortRange::DEFAULT,
-    }
-}
-
-fn admission(flags: &Flags) -> Selection {
-    let list = |name| flags.list(name).to_vec();
-    Selection {
-        only: list("admission-control"),
-        enabled: list("enable-admission-plugins"),
-        disabled: list("disable-admission-plugins"),
-    }
-}
-
-fn plugins(flags: &Flags) -> Plugins {
-    Plugins {
-        not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
-        unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
-        ..Plugins::default()
     }
 }
 
@@ -470,7 +469,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
     }
     warnings.extend(service_accounts::warnings(flags));
     warnings.extend(
-        admission(flags).missing().map(|name| format!("the admission plugin {name} is not there yet")),
+        admission::selection(flags)
+            .missing()
+            .map(|name| format!("the admission plugin {name} is not there yet")),
     );
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),

@@ -20,6 +20,7 @@ pub mod reload;
 pub mod service_accounts;
 pub mod signals;
 pub mod start;
+mod storage;
 pub mod token_metrics;
 
 /// The version of Kubernetes that is served.

@@ -207,6 +207,15 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
+/// Looks after what every namespace needs before pods can be made in it.
+pub fn make_defaults(pki: &Pki, catalog: &CatalogHandle, clock: &Clock, loops: &Tasks) -> Result<(), Error> {
+    let path = &pki.ca_cert;
+    let pem = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.clone(), source })?;
+    let looking_after = keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone());
+    loops.spawn("service accounts", looking_after);
+    Ok(())
+}
+
 /// The objects of the server itself. What seems to be missing is looked for once more, because the cache may be a
 /// moment behind.
 struct LiveObjects(CatalogHandle);
