@@ -37,7 +37,7 @@ use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
-use crate::service_accounts::{self, ServiceAccounts};
+use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
 use crate::storage::{Storage, StoreCheck};
 use crate::token_metrics::TokenMetrics;
@@ -101,7 +101,7 @@ impl Assembly {
             legacy_tokens::track(catalog.clone(), clock.clone(), tracked)
         });
         if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
-            service_accounts::make_defaults(pki, &catalog, clock, &loops)?;
+            accounts.make_defaults(pki, &catalog, clock, &loops)?;
         }
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
