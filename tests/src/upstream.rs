@@ -16,8 +16,9 @@ use crate::process::Processes;
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The flags with which a server serves every version of every kind, and services of one range.
-pub const EVERYTHING: [&str; 4] = [
+pub const EVERYTHING: [&str; 5] = [
     "--allow-privileged=true",
+    "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
     "--service-cluster-ip-range=10.96.0.0/16",
     "--runtime-config=api/all=true",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
@@ -31,17 +32,30 @@ pub struct Upstream {
     _folder: TempDir,
 }
 
+/// Whether pods need service accounts, which nobody makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accounts {
+    /// No.
+    Free,
+    /// Yes: the plugin ServiceAccount is on.
+    Needed,
+}
+
 impl Upstream {
     /// Starts both and waits until the server is ready, or notes that `test` cannot run.
     pub async fn for_test(test: &str) -> Option<Upstream> {
-        Upstream::with_flags(test, &[]).await
+        Upstream::with(test, Accounts::Free, &[]).await
     }
 
-    /// The same with more flags for the server.
-    pub async fn with_flags(test: &str, flags: &[String]) -> Option<Upstream> {
+    /// The same with more flags for the server, and with or without the plugin for service accounts.
+    pub async fn with(test: &str, accounts: Accounts, flags: &[String]) -> Option<Upstream> {
         let etcd = Tool::Etcd.path_for(test)?;
         let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::start((&etcd, &server), flags).await {
+        let mut flags = flags.to_vec();
+        if accounts == Accounts::Free {
+            flags.push(String::from("--disable-admission-plugins=ServiceAccount"));
+        }
+        match Upstream::start((&etcd, &server), &flags).await {
             Ok(upstream) => Some(upstream),
             Err(error) => panic!("upstream's server does not start: {error:#}"),
         }
@@ -152,9 +166,6 @@ impl Files {
             String::from("--bind-address=127.0.0.1"),
             String::from("--advertise-address=198.51.100.1"),
             String::from("--authorization-mode=Node,RBAC"),
-            // Nobody makes the service accounts that this plugin wants; we have no admission yet either.
-            String::from("--disable-admission-plugins=ServiceAccount"),
-            String::from("--service-account-issuer=https://kubernetes.default.svc.cluster.local"),
             file("service-account-key-file", "sa.pub"),
             file("service-account-signing-key-file", "sa.key"),
             file("client-ca-file", "ca.crt"),

@@ -4,13 +4,21 @@ use std::path::Path;
 
 use keelson_testkit::{Client, Kubeconfig, Options, Protocol, RunningServer};
 use keelson_tests::scenario::{Scenario, Seen};
-use keelson_tests::upstream::{EVERYTHING, Upstream};
+use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 
 /// Upstream has no controller manager beside it, so nobody empties namespaces here either. Both serve everything.
 fn alone() -> Options {
     let own = Options::default().argument("--empty-namespaces=false");
     EVERYTHING.into_iter().fold(own, Options::argument)
 }
+
+/// The same with the plugin that gives every pod an account; the scenarios make the accounts.
+fn alone_with_accounts() -> Options {
+    alone().with_service_accounts().argument("--default-service-accounts=false")
+}
+
+/// The scenarios in this folder want that plugin.
+const WITH_ACCOUNTS: &str = "admission-service-account/";
 
 /// The statuses in the files are what we answer.
 #[tokio::test]
@@ -38,7 +46,50 @@ async fn every_scenario_gives_the_status_it_says() {
 fn scenarios() -> Vec<Scenario> {
     let wanted = std::env::var("KEELSON_SCENARIO").unwrap_or_default();
     let all = Scenario::all().expect("the scenarios can be read").into_iter();
-    all.filter(|it| it.name.starts_with(&wanted)).collect()
+    all.filter(|it| it.name.starts_with(&wanted) && !it.name.starts_with(WITH_ACCOUNTS)).collect()
+}
+
+/// Those that want accounts, unless others are wanted.
+fn scenarios_with_accounts() -> Vec<Scenario> {
+    let wanted = std::env::var("KEELSON_SCENARIO").unwrap_or_default();
+    let all = Scenario::all().expect("the scenarios can be read").into_iter();
+    all.filter(|it| it.name.starts_with(WITH_ACCOUNTS) && it.name.starts_with(&wanted)).collect()
+}
+
+/// The statuses in the files are what we answer.
+#[tokio::test]
+async fn every_scenario_with_accounts_gives_the_status_it_says() {
+    if named().is_some() {
+        return;
+    }
+    let server = RunningServer::start(alone_with_accounts()).await;
+    let mut wrong = Vec::new();
+    for scenario in scenarios_with_accounts() {
+        let seen = scenario.run(&server.client()).await.expect("the server answers");
+        for (step, seen) in scenario.steps.iter().zip(seen) {
+            if seen.status != step.ours.unwrap_or(step.status) {
+                wrong.push(format!("{}: {}: {} {}", scenario.name, step.ask, seen.status, seen.body));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Needs upstream's server; runs in the long tier.
+#[tokio::test]
+async fn every_scenario_with_accounts_is_answered_as_upstream_does() {
+    let open = scenarios_with_accounts();
+    if named().is_some() || open.is_empty() {
+        return;
+    }
+    let test = "every_scenario_with_accounts_is_answered_as_upstream_does";
+    let Some(upstream) = Upstream::with(test, Accounts::Needed).await else { return };
+    let server = RunningServer::start(alone_with_accounts()).await;
+    let mut differences = Vec::new();
+    for scenario in open {
+        differences.extend(Box::pin(compare(&scenario, upstream.client(), &server.client())).await);
+    }
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
 /// The server that `cargo xtask parity scenarios` was told to ask.

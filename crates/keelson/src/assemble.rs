@@ -100,7 +100,6 @@ impl Assembly {
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
-        start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
         let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
         let trust_changed = {
             let booted = booted.clone();
@@ -108,6 +107,14 @@ impl Assembly {
             certificates::publish_trust(&shared, &authn.client_ca_files, done)
         };
         certificates::sign_requests(&shared, config, prepared, authorizer.clone());
+        loops.spawn("legacy tokens", {
+            let booted = booted.clone();
+            let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+            legacy_tokens::track(catalog.clone(), clock.clone(), tracked)
+        });
+        if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
+            accounts.make_defaults(pki, &catalog, clock, &loops)?;
+        }
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
@@ -290,29 +297,6 @@ fn start_roles(
     if config.aggregate_cluster_roles {
         loops.spawn("role aggregation", role_aggregation::run(catalog.clone(), clock.clone()));
     }
-}
-
-/// What a namespace needs before pods can be made in it, and what the controller manager wants to know about tokens.
-fn start_accounts(
-    config: &Config,
-    prepared: &Prepared,
-    catalog: &CatalogHandle,
-    clock: &Clock,
-    (loops, booted): (&Tasks, &Booted),
-) -> Result<(), Error> {
-    let booted = booted.clone();
-    let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
-    loops.spawn("legacy tokens", legacy_tokens::track(catalog.clone(), clock.clone(), tracked));
-    if let Some(pki) = prepared.pki.as_ref().filter(|_| config.default_service_accounts) {
-        let path = &pki.ca_cert;
-        let pem = std::fs::read_to_string(path);
-        let pem = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
-        loops.spawn(
-            "service accounts",
-            keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone()),
-        );
-    }
-    Ok(())
 }
 
 /// What is ready when the classes of the system are there.
