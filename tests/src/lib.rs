@@ -3,6 +3,7 @@
 
 pub mod controllers;
 pub mod kubectl;
+pub mod matrix;
 pub mod place;
 pub mod process;
 pub mod scenario;

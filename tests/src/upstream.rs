@@ -33,9 +33,14 @@ pub struct Upstream {
 impl Upstream {
     /// Starts both and waits until the server is ready, or notes that `test` cannot run.
     pub async fn for_test(test: &str) -> Option<Upstream> {
+        Upstream::with_modes(test, "Node,RBAC").await
+    }
+
+    /// The same with other modes of authorization.
+    pub async fn with_modes(test: &str, modes: &str) -> Option<Upstream> {
         let etcd = Tool::Etcd.path_for(test)?;
         let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::start(&etcd, &server).await {
+        match Upstream::start(&etcd, &server, modes).await {
             Ok(upstream) => Some(upstream),
             Err(error) => panic!("upstream's server does not start: {error:#}"),
         }
@@ -46,7 +51,7 @@ impl Upstream {
         &self.client
     }
 
-    async fn start(etcd: &Path, server: &Path) -> Result<Upstream> {
+    async fn start(etcd: &Path, server: &Path, modes: &str) -> Result<Upstream> {
         let folder = tempfile::tempdir()?;
         let (etcd_port, peer_port, port) = (free_port()?, free_port()?, free_port()?);
         let files = Files::write(folder.path())?;
@@ -62,7 +67,7 @@ impl Upstream {
         )?;
         upstream.processes.spawn(
             server,
-            &files.server_arguments(etcd_port, port),
+            &files.server_arguments(etcd_port, port, modes),
             &files.path("server.log"),
         )?;
         let clock = Clock::real();
@@ -133,7 +138,7 @@ impl Files {
         ]
     }
 
-    fn server_arguments(&self, etcd_port: u16, port: u16) -> Vec<String> {
+    fn server_arguments(&self, etcd_port: u16, port: u16, modes: &str) -> Vec<String> {
         let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
         let everything = EVERYTHING.map(String::from);
         let own = [
@@ -141,7 +146,7 @@ impl Files {
             format!("--secure-port={port}"),
             String::from("--bind-address=127.0.0.1"),
             String::from("--advertise-address=198.51.100.1"),
-            String::from("--authorization-mode=Node,RBAC"),
+            format!("--authorization-mode={modes}"),
             // Nobody makes the service accounts that this plugin wants; we have no admission yet either.
             String::from("--disable-admission-plugins=ServiceAccount"),
             String::from("--service-account-issuer=https://kubernetes.default.svc.cluster.local"),
