@@ -87,6 +87,9 @@ impl Upstream {
             &files.path("etcd.log"),
         )?;
         let mut arguments = files.server_arguments(etcd_port, port);
+        if !flags.iter().any(|it| it.starts_with("--authorization-mode=")) {
+            arguments.push(String::from("--authorization-mode=Node,RBAC"));
+        }
         arguments.extend_from_slice(flags);
         upstream.processes.spawn(server, &arguments, &files.path("server.log"))?;
         let clock = Clock::real();
@@ -157,7 +160,7 @@ impl Files {
         ]
     }
 
-    fn server_arguments(&self, etcd_port: u16, port: u16) -> Vec<String> {
+    fn server_arguments(&self, etcd_port: u16, port: u16, modes: &str) -> Vec<String> {
         let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
         let everything = EVERYTHING.map(String::from);
         let own = [
@@ -165,7 +168,6 @@ impl Files {
             format!("--secure-port={port}"),
             String::from("--bind-address=127.0.0.1"),
             String::from("--advertise-address=198.51.100.1"),
-            String::from("--authorization-mode=Node,RBAC"),
             file("service-account-key-file", "sa.pub"),
             file("service-account-signing-key-file", "sa.key"),
             file("client-ca-file", "ca.crt"),
