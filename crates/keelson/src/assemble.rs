@@ -11,10 +11,10 @@ use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
-use keelson_kube_admission::Route;
 use keelson_housekeeping::{
     bootstrap_roles, follow, namespace_emptier, priority_classes, role_aggregation, system_namespaces,
 };
+use keelson_kube_admission::Route;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -30,7 +30,7 @@ use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, authorizer};
+use crate::access::{Authn, Authz};
 use crate::config::Config;
 use crate::error::Error;
 use crate::flags::Face;
@@ -67,13 +67,13 @@ impl Assembly {
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes, &rbac),
+            authorizer: authz.authorizer.clone(),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
         };
-        let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         storage.start_loops(config, &loops);
@@ -81,6 +81,10 @@ impl Assembly {
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        for (group, plural, feed) in authz.feeds() {
+            loops.spawn("node graph", follow::run(catalog.clone(), group, plural, feed, clock.clone()));
+        }
+        loops.spawn("authorization config", authz.reload());
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
@@ -88,7 +92,7 @@ impl Assembly {
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer)
+            .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
@@ -105,6 +109,7 @@ impl Assembly {
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 

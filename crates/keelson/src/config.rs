@@ -3,6 +3,7 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod authorization;
 mod etcd;
 mod feature_gates;
 mod known_gates;
@@ -13,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_range::ServiceRanges;
@@ -43,8 +45,8 @@ pub struct Config {
     pub sni: Vec<NamedCertKey>,
     /// Who may be who.
     pub authentication: Authentication,
-    /// In order, never empty.
-    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Who may do what.
+    pub authorization: Authorization,
     /// Limits of requests.
     pub requests: Requests,
     /// How the server stops.
@@ -152,23 +154,6 @@ pub struct Authentication {
     pub service_account_signing_key_file: Option<PathBuf>,
 }
 
-/// A way to decide who may do what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthorizationMode {
-    /// Everybody may do everything.
-    AlwaysAllow,
-    /// Nobody may do anything.
-    AlwaysDeny,
-    /// By rules in a file.
-    Abac,
-    /// By asking somebody.
-    Webhook,
-    /// By roles.
-    Rbac,
-    /// By what a node has to do.
-    Node,
-}
-
 /// Limits of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requests {
@@ -246,7 +231,8 @@ impl Config {
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
-        let modes = authorization_modes(flags);
+        let authorization = Authorization::new(flags);
+        let modes = authorization.modes();
         let listen = listen(flags);
         let advertise_address = advertise_address(flags, listen.address, environment);
         Ok(Config {
@@ -280,7 +266,7 @@ impl Config {
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
             warnings: warnings(flags, &modes, &service_ranges),
-            authorization_modes: modes,
+            authorization,
             listen,
             advertise_address,
             service_ranges,
@@ -372,32 +358,6 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication 
         service_account_issuers: flags.list("service-account-issuer").to_vec(),
         service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
         service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
-    }
-}
-
-impl AuthorizationMode {
-    /// By upstream's name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<AuthorizationMode> {
-        Some(match name {
-            "AlwaysAllow" => AuthorizationMode::AlwaysAllow,
-            "AlwaysDeny" => AuthorizationMode::AlwaysDeny,
-            "ABAC" => AuthorizationMode::Abac,
-            "Webhook" => AuthorizationMode::Webhook,
-            "RBAC" => AuthorizationMode::Rbac,
-            "Node" => AuthorizationMode::Node,
-            _ => return None,
-        })
-    }
-}
-
-fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
-    let modes: Vec<_> =
-        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
-    match (modes.is_empty(), flags.face()) {
-        (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
-        (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
     }
 }
 
