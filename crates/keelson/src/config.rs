@@ -7,6 +7,7 @@ mod authorization;
 mod etcd;
 mod feature_gates;
 mod known_gates;
+mod service_accounts;
 mod service_range;
 mod validate;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
+pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
 
 use keelson_apis::services::PortRange;
@@ -63,6 +65,8 @@ pub struct Config {
     pub empty_namespaces: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
+    /// Whether the server makes what every namespace needs for its pods.
+    pub default_service_accounts: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
@@ -146,12 +150,8 @@ pub struct Authentication {
     pub anonymous: bool,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
-    /// Issuers of service account tokens; the first signs.
-    pub service_account_issuers: Vec<String>,
-    /// Keys that verify service account tokens.
-    pub service_account_key_files: Vec<PathBuf>,
-    /// The key that signs service account tokens.
-    pub service_account_signing_key_file: Option<PathBuf>,
+    /// How tokens of service accounts are made and judged.
+    pub service_accounts: ServiceAccounts,
 }
 
 /// Limits of requests.
@@ -258,6 +258,7 @@ impl Config {
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
+            default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),
             plugins: admission::plugins(flags).map_err(Error::Invalid)?,
@@ -345,19 +346,14 @@ fn certificate(flags: &Flags) -> CertificateChoice {
 }
 
 fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
-    let audiences = match flags.list("api-audiences") {
-        [] => flags.list("service-account-issuer"),
-        audiences => audiences,
-    };
+    let service_accounts = ServiceAccounts::read(flags);
     Authentication {
-        api_audiences: audiences.to_vec(),
+        api_audiences: service_accounts.audiences(flags),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
-        service_account_issuers: flags.list("service-account-issuer").to_vec(),
-        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
-        service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+        service_accounts,
     }
 }
 
@@ -431,6 +427,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(service_accounts::warnings(flags));
     warnings.extend(
         admission::selection(flags)
             .missing()
