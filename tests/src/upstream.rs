@@ -16,10 +16,11 @@ use crate::process::Processes;
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The flags with which a server serves every version of every kind, and services of one range.
-pub const EVERYTHING: [&str; 4] = [
+pub const EVERYTHING: [&str; 5] = [
     "--allow-privileged=true",
     "--service-cluster-ip-range=10.96.0.0/16",
     "--runtime-config=api/all=true",
+    "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];
 
