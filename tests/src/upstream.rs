@@ -21,6 +21,7 @@ pub const EVERYTHING: [&str; 5] = [
     "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
     "--service-cluster-ip-range=10.96.0.0/16",
     "--runtime-config=api/all=true",
+    "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];
 

@@ -31,7 +31,7 @@ use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, Setup, authorizer};
+use crate::access::{Authn, Authz, Setup};
 use crate::certificates;
 use crate::config::Config;
 use crate::encryption::Encryption;
@@ -84,14 +84,14 @@ impl Assembly {
         };
         let authn = Authn::new(&config.authentication, &setup)?;
         let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes, &rbac),
+            authorizer: authz.authorizer.clone(),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
             tokens: accounts.issue.clone(),
         };
-        let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         storage.start_loops(config, &loops);
@@ -99,6 +99,10 @@ impl Assembly {
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        for (group, plural, feed) in authz.feeds() {
+            loops.spawn("node graph", follow::run(catalog.clone(), group, plural, feed, clock.clone()));
+        }
+        loops.spawn("authorization config", authz.reload());
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
         let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
         let trust_changed = {
@@ -106,7 +110,7 @@ impl Assembly {
             let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
             certificates::publish_trust(&shared, &authn.client_ca_files, done)
         };
-        certificates::sign_requests(&shared, config, prepared, authorizer.clone());
+        certificates::sign_requests(&shared, config, prepared, authz.authorizer.clone());
         loops.spawn("legacy tokens", {
             let booted = booted.clone();
             let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
@@ -126,7 +130,7 @@ impl Assembly {
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer)
+            .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
@@ -145,6 +149,7 @@ impl Assembly {
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
         let reloaded = {

@@ -4,6 +4,7 @@
 
 mod admission;
 mod encryption;
+mod authorization;
 mod etcd;
 mod feature_gates;
 mod known_gates;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use encryption::Encryption as EncryptionChoice;
+pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
@@ -54,8 +56,8 @@ pub struct Config {
     pub sni: Vec<NamedCertKey>,
     /// Who may be who.
     pub authentication: Authentication,
-    /// In order, never empty.
-    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Who may do what.
+    pub authorization: Authorization,
     /// Limits of requests.
     pub requests: Requests,
     /// How the server stops.
@@ -167,23 +169,6 @@ pub struct Authentication {
     pub service_accounts: ServiceAccounts,
 }
 
-/// A way to decide who may do what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthorizationMode {
-    /// Everybody may do everything.
-    AlwaysAllow,
-    /// Nobody may do anything.
-    AlwaysDeny,
-    /// By rules in a file.
-    Abac,
-    /// By asking somebody.
-    Webhook,
-    /// By roles.
-    Rbac,
-    /// By what a node has to do.
-    Node,
-}
-
 /// Limits of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requests {
@@ -261,7 +246,8 @@ impl Config {
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
-        let modes = authorization_modes(flags);
+        let authorization = Authorization::new(flags);
+        let modes = authorization.modes();
         let listen = listen(flags);
         let advertise_address = advertise_address(flags, listen.address, environment);
         Ok(Config {
@@ -299,7 +285,7 @@ impl Config {
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
             warnings: warnings(flags, &modes, &service_ranges),
-            authorization_modes: modes,
+            authorization,
             listen,
             advertise_address,
             service_ranges,
@@ -391,32 +377,6 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGat
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
-    }
-}
-
-impl AuthorizationMode {
-    /// By upstream's name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<AuthorizationMode> {
-        Some(match name {
-            "AlwaysAllow" => AuthorizationMode::AlwaysAllow,
-            "AlwaysDeny" => AuthorizationMode::AlwaysDeny,
-            "ABAC" => AuthorizationMode::Abac,
-            "Webhook" => AuthorizationMode::Webhook,
-            "RBAC" => AuthorizationMode::Rbac,
-            "Node" => AuthorizationMode::Node,
-            _ => return None,
-        })
-    }
-}
-
-fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
-    let modes: Vec<_> =
-        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
-    match (modes.is_empty(), flags.face()) {
-        (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
-        (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
     }
 }
 
