@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod assemble;
+mod auditing;
 pub mod banner;
 pub mod command;
 pub mod config;
@@ -19,6 +20,7 @@ pub mod pki;
 pub mod reload;
 pub mod signals;
 pub mod start;
+mod storage;
 
 /// The version of Kubernetes that is served.
 pub const KUBERNETES_VERSION: &str = "v1.36.4";

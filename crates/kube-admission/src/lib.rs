@@ -29,5 +29,7 @@ mod runtime_class;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
+mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use webhook::{Route, Services};

@@ -26,6 +26,7 @@ use crate::priority::Priority;
 use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
+use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
 
 /// Features that plugins ask for.
 pub const FEATURES: [&str; 4] =
@@ -42,6 +43,8 @@ pub struct Settings {
     pub unreachable_toleration_seconds: i64,
     /// What the file of all plugins says.
     pub configurations: Configurations,
+    /// Where webhooks listen that stand behind a service.
+    pub services: Services,
 }
 
 impl std::default::Default for Settings {
@@ -51,6 +54,7 @@ impl std::default::Default for Settings {
             not_ready_toleration_seconds: 300,
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
+            services: Services::default(),
         }
     }
 }
@@ -151,9 +155,9 @@ const PLUGINS: &[Entry] = &[
     on("JobValidation"),
     on("PodResizeValidator"),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook"),
+    on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook"),
+    on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];

@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Path, domain_path};
 
 use super::mode::{Mode, Order, node, service_account};
 use super::{Acting, Refused, Wanted, refusal};
-use crate::{Attributes, Authorizer, Subject, Target};
+use crate::{Attributes, Authorizer, Selectors, Subject, Target};
 
 /// One way, for one user.
 pub(super) struct Check<'c> {
@@ -144,7 +144,8 @@ impl Check<'_> {
     ) -> Attributes<'a> {
         let target =
             Target::Resource { namespace: "", api_group, api_version: "v1", resource, subresource, name };
-        Attributes { user: self.user, verb: self.mode.verb(), target, path: "" }
+        let selectors = Selectors::default();
+        Attributes { user: self.user, verb: self.mode.verb(), target, path: "", selectors }
     }
 
     /// Upstream: mode.go, checkAuthorization (v1.36.4).

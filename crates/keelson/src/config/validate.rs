@@ -306,6 +306,16 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
     } else if mode == "batch" && batch <= 0 {
         errors
             .push(format!("invalid audit batch {backend} max batch size {batch}, must be a positive number"));
+    } else if mode == "batch" && flags.is_on(&name("batch-throttle-enable")) {
+        let (rate, burst) =
+            (flags.float(&name("batch-throttle-qps")), flags.int(&name("batch-throttle-burst")));
+        let (what, number) =
+            if rate <= 0.0 { ("QPS", rate.to_string()) } else { ("burst", burst.to_string()) };
+        if rate <= 0.0 || burst <= 0 {
+            errors.push(format!(
+                "invalid audit batch {backend} throttle {what} {number}, must be a positive number"
+            ));
+        }
     }
     let event_size = flags.int(&name("truncate-max-event-size"));
     let batch_size = flags.int(&name("truncate-max-batch-size"));
@@ -453,7 +463,13 @@ fn service_node_port(flags: &Flags, errors: &mut Vec<String>) {
 /// What only we have.
 fn own(flags: &Flags, errors: &mut Vec<String>) {
     let store = flags.text("store");
-    if !matches!(store, "embedded" | "memory") {
-        errors.push(format!("--store {} is not one of embedded, memory", quote(store)));
+    if !matches!(store, "" | "embedded" | "memory" | "etcd") {
+        errors.push(format!("--store {} is not one of embedded, memory, etcd", quote(store)));
+    }
+    if store == "etcd" && !is_upstream(flags) && flags.list("etcd-servers").is_empty() {
+        errors.push("--etcd-servers must be specified".to_owned());
+    }
+    if flags.text("etcd-certfile").is_empty() != flags.text("etcd-keyfile").is_empty() {
+        errors.push("--etcd-certfile and --etcd-keyfile must be given together".to_owned());
     }
 }

@@ -74,7 +74,8 @@ pub(crate) async fn impersonate(
         return Ok(None);
     };
     headers::remove(&mut parts.headers);
-    let request = authorize::attributes(info, user);
+    let selected = authorize::Selected::of(info);
+    let request = authorize::attributes(info, user, &selected);
     let acting = match &impersonation.constrained {
         None => impersonation.impersonator.plain(&wanted, request.user).await,
         Some(metrics) => {
