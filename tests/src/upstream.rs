@@ -26,6 +26,7 @@ pub const EVERYTHING: [&str; 4] = [
 /// Two processes that end when this is dropped.
 pub struct Upstream {
     client: Client,
+    anonymous: Client,
     processes: Processes,
     _folder: TempDir,
 }
@@ -33,9 +34,14 @@ pub struct Upstream {
 impl Upstream {
     /// Starts both and waits until the server is ready, or notes that `test` cannot run.
     pub async fn for_test(test: &str) -> Option<Upstream> {
+        Upstream::with_flags(test, &[]).await
+    }
+
+    /// The same with more flags for the server.
+    pub async fn with_flags(test: &str, flags: &[String]) -> Option<Upstream> {
         let etcd = Tool::Etcd.path_for(test)?;
         let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::start(&etcd, &server).await {
+        match Upstream::start((&etcd, &server), flags).await {
             Ok(upstream) => Some(upstream),
             Err(error) => panic!("upstream's server does not start: {error:#}"),
         }
@@ -46,12 +52,19 @@ impl Upstream {
         &self.client
     }
 
-    async fn start(etcd: &Path, server: &Path) -> Result<Upstream> {
+    /// Somebody without a certificate.
+    pub fn anonymous(&self) -> &Client {
+        &self.anonymous
+    }
+
+    async fn start((etcd, server): (&Path, &Path), flags: &[String]) -> Result<Upstream> {
         let folder = tempfile::tempdir()?;
         let (etcd_port, peer_port, port) = (free_port()?, free_port()?, free_port()?);
         let files = Files::write(folder.path())?;
+        let url = format!("https://127.0.0.1:{port}");
         let mut upstream = Upstream {
-            client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
+            client: Client::new(&url, &files.credentials, Protocol::Http1)?,
+            anonymous: Client::new(&url, &files.credentials.anonymous(), Protocol::Http1)?,
             processes: Processes::default(),
             _folder: folder,
         };
@@ -60,11 +73,9 @@ impl Upstream {
             &files.etcd_arguments(etcd_port, peer_port),
             &files.path("etcd.log"),
         )?;
-        upstream.processes.spawn(
-            server,
-            &files.server_arguments(etcd_port, port),
-            &files.path("server.log"),
-        )?;
+        let mut arguments = files.server_arguments(etcd_port, port);
+        arguments.extend_from_slice(flags);
+        upstream.processes.spawn(server, &arguments, &files.path("server.log"))?;
         let clock = Clock::real();
         let deadline = clock.monotonic() + READY_WITHIN;
         loop {
