@@ -87,12 +87,7 @@ const ASKS: &[Ask] = &[
     (Admin, "POST $MAPS", &[JSON], r#"{"metadata":{"name":"UPPER"}}"#),
     (Admin, "POST $MAPS", &[("content-type", "application/yaml")], "metadata: {name: y}\ndata: {a: b}"),
     (Admin, "PUT $MAPS/a", &[JSON], r#"{"metadata":{"name":"a"},"data":{"k":"w"}}"#),
-    (
-        Admin,
-        "PUT $MAPS/a",
-        &[JSON],
-        r#"{"metadata":{"name":"a","resourceVersion":"1","uid":"x"},"data":{"k":"w"}}"#,
-    ),
+    (Admin, "PUT $MAPS/a", &[JSON], r#"{"metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"w"}}"#),
     (Admin, "PATCH $MAPS/a", &[MERGE], r#"{"data":{"k":"x"}}"#),
     (
         Admin,
