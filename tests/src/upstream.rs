@@ -29,6 +29,7 @@ pub const EVERYTHING: [&str; 5] = [
 pub struct Upstream {
     client: Client,
     etcd: String,
+    anonymous: Client,
     processes: Processes,
     _folder: TempDir,
 }
@@ -72,13 +73,20 @@ impl Upstream {
         &self.etcd
     }
 
+    /// Somebody without a certificate.
+    pub fn anonymous(&self) -> &Client {
+        &self.anonymous
+    }
+
     async fn start((etcd, server): (&Path, &Path), flags: &[String]) -> Result<Upstream> {
         let folder = tempfile::tempdir()?;
         let (etcd_port, peer_port, port) = (free_port()?, free_port()?, free_port()?);
         let files = Files::write(folder.path())?;
+        let url = format!("https://127.0.0.1:{port}");
         let mut upstream = Upstream {
-            client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
             etcd: format!("127.0.0.1:{etcd_port}"),
+            client: Client::new(&url, &files.credentials, Protocol::Http1)?,
+            anonymous: Client::new(&url, &files.credentials.anonymous(), Protocol::Http1)?,
             processes: Processes::default(),
             _folder: folder,
         };

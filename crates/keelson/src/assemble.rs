@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keelson_apis::services::{Family, NodePorts};
+use keelson_audit::Audit;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
@@ -33,6 +34,7 @@ use tracing::warn;
 
 use crate::access::{Authn, Authz, Setup};
 use crate::certificates;
+use crate::auditing;
 use crate::config::Config;
 use crate::encryption::Encryption;
 use crate::error::Error;
@@ -47,6 +49,9 @@ use crate::token_metrics::TokenMetrics;
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
 
+/// How long the last audit events have to be told.
+const LAST_EVENTS: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// A server that is ready to serve, and what belongs to it.
 pub struct Assembly {
     server: Arc<Server>,
@@ -54,6 +59,7 @@ pub struct Assembly {
     address: SocketAddr,
     storage: Storage,
     loops: Tasks,
+    audit: Option<Arc<Audit>>,
     clock: Clock,
 }
 
@@ -64,6 +70,7 @@ impl Assembly {
         let unusable = |source| Error::Listen { address: wanted, source };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
+        let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
         let encryption = Encryption::load(config, clock).await?;
@@ -126,6 +133,7 @@ impl Assembly {
             Some(encryption) => encryption.checks(builder),
             None => builder,
         };
+        let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
@@ -164,7 +172,7 @@ impl Assembly {
             encryption.add_numbers(server.metrics());
             loops.spawn("encryption configuration", encryption.follow());
         }
-        Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
+        Ok(Assembly { server, listener, address, storage, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -177,6 +185,9 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
+        if let Some(audit) = &self.audit {
+            audit.close(LAST_EVENTS).await;
+        }
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
     }

@@ -5,6 +5,7 @@
 mod admission;
 mod encryption;
 mod authorization;
+mod audit;
 mod etcd;
 mod feature_gates;
 mod known_gates;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use encryption::Encryption as EncryptionChoice;
 pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
+pub use audit::{AuditChoice, LogChoice, WebhookChoice};
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
@@ -58,6 +60,8 @@ pub struct Config {
     pub authentication: Authentication,
     /// Who may do what.
     pub authorization: Authorization,
+    /// What is recorded, and where.
+    pub audit: AuditChoice,
     /// Limits of requests.
     pub requests: Requests,
     /// How the server stops.
@@ -260,6 +264,7 @@ impl Config {
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes, &feature_gates),
+            audit: audit::read(flags),
             requests: requests(flags),
             shutdown: Shutdown {
                 delay: flags.duration("shutdown-delay-duration").to_std(),

@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod assemble;
+mod auditing;
 pub mod banner;
 pub mod certificates;
 pub mod command;
