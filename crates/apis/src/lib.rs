@@ -46,5 +46,5 @@ pub mod certificate_requests {
     pub use crate::certificates::keys::signature_problem;
 }
 
-pub use access::Access;
+pub use access::{Access, Tokens};
 pub use catalog::{ServiceRanges, Settings, groups};

@@ -12,7 +12,8 @@ use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
-    bootstrap_roles, follow, namespace_emptier, priority_classes, role_aggregation, system_namespaces,
+    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, role_aggregation,
+    system_namespaces,
 };
 use keelson_kube_admission::Route;
 use keelson_registry::live::Ground;
@@ -20,8 +21,8 @@ use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, PemSource, Protocols,
-    Server, Settings, TlsSettings, Version, bind,
+    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, OpenId, PemSource,
+    Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
@@ -30,15 +31,17 @@ use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, authorizer};
+use crate::access::{Authn, Setup, authorizer};
 use crate::certificates;
 use crate::config::Config;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
+use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
 use crate::storage::{Storage, StoreCheck};
+use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
@@ -65,14 +68,24 @@ impl Assembly {
         let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
-        let authn =
-            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let pki = prepared.pki.as_ref();
+        let external = external_address(config, address.port());
+        let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
+        let token_metrics = Arc::new(TokenMetrics::new());
+        let setup = Setup {
+            own_authority: pki.map(|it| it.ca_cert.as_path()),
+            service_accounts: Some(accounts.tokens.clone()),
+            cache_metrics: token_metrics.clone(),
+            clock,
+        };
+        let authn = Authn::new(&config.authentication, &setup)?;
         let rbac = Arc::new(Rbac::default());
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
             authorizer: authorizer(&config.authorization_modes, &rbac),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
+            tokens: accounts.issue.clone(),
         };
         let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
@@ -82,6 +95,8 @@ impl Assembly {
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        accounts.start(&catalog, &authn.token_cache, clock, &loops);
+        start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
         let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
         let trust_changed = {
             let booted = booted.clone();
@@ -90,7 +105,8 @@ impl Assembly {
         };
         certificates::sign_requests(&shared, config, prepared, authorizer.clone());
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
-        let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
+        let openid = accounts.openid.iter().flat_map(OpenId::mounted);
+        let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
@@ -110,9 +126,12 @@ impl Assembly {
             .boot_check(booted.check(CLUSTER_AUTHENTICATION, |it| &it.cluster_authentication))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
+            .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        token_metrics.add_to(server.metrics());
+        accounts.add_metrics(server.metrics());
         let reloaded = {
             let server = server.clone();
             move |reload| {
@@ -256,6 +275,29 @@ fn start_roles(
     }
 }
 
+/// What a namespace needs before pods can be made in it, and what the controller manager wants to know about tokens.
+fn start_accounts(
+    config: &Config,
+    prepared: &Prepared,
+    catalog: &CatalogHandle,
+    clock: &Clock,
+    (loops, booted): (&Tasks, &Booted),
+) -> Result<(), Error> {
+    let booted = booted.clone();
+    let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+    loops.spawn("legacy tokens", legacy_tokens::track(catalog.clone(), clock.clone(), tracked));
+    if let Some(pki) = prepared.pki.as_ref().filter(|_| config.default_service_accounts) {
+        let path = &pki.ca_cert;
+        let pem = std::fs::read_to_string(path);
+        let pem = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
+        loops.spawn(
+            "service accounts",
+            keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone()),
+        );
+    }
+    Ok(())
+}
+
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
@@ -275,6 +317,7 @@ struct Done {
     cluster_authentication: AtomicBool,
     priority_classes: AtomicBool,
     roles: AtomicBool,
+    legacy_tokens: AtomicBool,
 }
 
 impl Booted {

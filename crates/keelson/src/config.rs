@@ -6,6 +6,7 @@ mod admission;
 mod etcd;
 mod feature_gates;
 mod known_gates;
+mod service_accounts;
 mod service_range;
 mod tls;
 mod validate;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
+pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
 pub use tls::Tls;
 
@@ -68,6 +70,8 @@ pub struct Config {
     pub sign_certificates: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
+    /// Whether the server makes what every namespace needs for its pods.
+    pub default_service_accounts: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
@@ -155,12 +159,8 @@ pub struct Authentication {
     pub anonymous: bool,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
-    /// Issuers of service account tokens; the first signs.
-    pub service_account_issuers: Vec<String>,
-    /// Keys that verify service account tokens.
-    pub service_account_key_files: Vec<PathBuf>,
-    /// The key that signs service account tokens.
-    pub service_account_signing_key_file: Option<PathBuf>,
+    /// How tokens of service accounts are made and judged.
+    pub service_accounts: ServiceAccounts,
 }
 
 /// A way to decide who may do what.
@@ -285,6 +285,7 @@ impl Config {
             empty_namespaces: flags.is_on("empty-namespaces"),
             sign_certificates: flags.is_on("sign-certificates"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
+            default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),
             plugins: admission::plugins(flags).map_err(Error::Invalid)?,
@@ -376,20 +377,15 @@ fn certificate(flags: &Flags) -> CertificateChoice {
 }
 
 fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGates) -> Authentication {
-    let audiences = match flags.list("api-audiences") {
-        [] => flags.list("service-account-issuer"),
-        audiences => audiences,
-    };
+    let service_accounts = ServiceAccounts::read(flags);
     Authentication {
-        api_audiences: audiences.to_vec(),
+        api_audiences: service_accounts.audiences(flags),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         uid_from_certificates: gates.is_on("AllowParsingUserUIDFromCertAuth"),
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
-        service_account_issuers: flags.list("service-account-issuer").to_vec(),
-        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
-        service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+        service_accounts,
     }
 }
 
@@ -490,6 +486,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
         );
     }
     warnings.extend(tls::warnings(flags));
+    warnings.extend(service_accounts::warnings(flags));
     warnings.extend(
         admission::selection(flags)
             .missing()
