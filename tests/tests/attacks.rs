@@ -52,7 +52,10 @@ async fn with_secret() -> (RunningServer, Client) {
     (server, jane)
 }
 
-async fn connect(server: &RunningServer, credentials: &Credentials) -> impl AsyncRead + tokio::io::AsyncWrite + Unpin {
+async fn connect(
+    server: &RunningServer,
+    credentials: &Credentials,
+) -> impl AsyncRead + tokio::io::AsyncWrite + Unpin {
     let connector = Connector::new(&server.url(), credentials, Protocol::Http1).expect("a connector");
     connector.tls().await.expect("a connection")
 }
@@ -145,7 +148,8 @@ async fn continue_tokens_stay_in_their_resource() {
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     let (_server, jane) = with_secret().await;
     for start in ["/../../secrets/default/", "../secrets/", "default/../../secrets/", "/"] {
-        let token = URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": -1, "start": start}).to_string());
+        let token =
+            URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": -1, "start": start}).to_string());
         let answer = jane.get(&format!("{CONFIG_MAPS}?limit=1&continue={token}")).await;
         assert!(!answer.text().contains("Secret") && !answer.text().contains(CANARY), "{}", answer.text());
     }
@@ -204,14 +208,17 @@ async fn acting_as_others_needs_every_right() {
         &[("impersonate-user", "system:serviceaccount:kube-system:default")],
         &[("Impersonate-User", "")],
     ] {
-        let call = headers.iter().fold(jane.call("GET", SECRETS), |call, (name, value)| call.header(name, value));
+        let call =
+            headers.iter().fold(jane.call("GET", SECRETS), |call, (name, value)| call.header(name, value));
         let answer = call.send().await;
         assert_eq!(answer.status, 403, "{headers:?}: {}", answer.text());
     }
     // Parts without a user are a mistake, not a way around.
-    for (name, value) in
-        [("impersonate-group", "system:masters"), ("impersonate-uid", "0"), ("impersonate-extra-scopes", "all")]
-    {
+    for (name, value) in [
+        ("impersonate-group", "system:masters"),
+        ("impersonate-uid", "0"),
+        ("impersonate-extra-scopes", "all"),
+    ] {
         let answer = jane.call("GET", SECRETS).header(name, value).send().await;
         assert!(answer.status.is_client_error() || answer.status == 500, "{name}: {}", answer.text());
         assert!(answer.status != 200, "{name}");
@@ -225,7 +232,8 @@ async fn upgrades_that_are_refused_open_nothing() {
     let nobody = server.credentials().anonymous();
     let websocket = "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n\
                      sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-    let cleartext = "upgrade: h2c\r\nconnection: upgrade, http2-settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n";
+    let cleartext =
+        "upgrade: h2c\r\nconnection: upgrade, http2-settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n";
     let spdy = "upgrade: SPDY/3.1\r\nconnection: upgrade\r\n";
     for (path, upgrade) in [
         ("/api/v1/namespaces/default/pods/a/exec?command=ls", websocket),
@@ -301,10 +309,15 @@ async fn nothing_of_a_client_gets_into_headers_unchecked() {
 #[tokio::test]
 async fn strange_methods_do_nothing() {
     let server = RunningServer::shared().await;
-    for (method, target) in
-        [("CONNECT", "127.0.0.1:22"), ("TRACE", "/healthz"), ("PROPFIND", "/"), ("get", CONFIG_MAPS), ("PRI", "*")]
-    {
-        let asks = format!("{method} {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncookie: {CANARY}\r\n\r\n");
+    for (method, target) in [
+        ("CONNECT", "127.0.0.1:22"),
+        ("TRACE", "/healthz"),
+        ("PROPFIND", "/"),
+        ("get", CONFIG_MAPS),
+        ("PRI", "*"),
+    ] {
+        let asks =
+            format!("{method} {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncookie: {CANARY}\r\n\r\n");
         let said = say(&server, server.credentials(), asks.as_bytes()).await;
         assert!(codes(&said).iter().all(|it| it.starts_with('4')), "{method}: {said}");
         assert!(!said.contains(CANARY), "{method}: {said}");
@@ -319,9 +332,8 @@ async fn credentials_are_never_logged() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = folder.path().join("tokens.csv");
     std::fs::write(&tokens, format!("{CANARY}-good,jane,1,system:masters\n")).expect("a file");
-    let options = Options::default()
-        .argument(format!("--token-auth-file={}", tokens.display()))
-        .argument("-v=10");
+    let options =
+        Options::default().argument(format!("--token-auth-file={}", tokens.display())).argument("-v=10");
     let server = RunningServer::start(options).await;
     for token in ["good", "bad"] {
         let credentials = server.credentials().with_token(&format!("{CANARY}-{token}"));
@@ -330,7 +342,10 @@ async fn credentials_are_never_logged() {
             let call = client.call("GET", CONFIG_MAPS).header("cookie", &format!("a={CANARY}"));
             call.header("x-remote-user", CANARY).send().await;
         }
-        let protocol = format!("base64url.bearer.authorization.k8s.io.{}", URL_SAFE_NO_PAD.encode(format!("{CANARY}-{token}")));
+        let protocol = format!(
+            "base64url.bearer.authorization.k8s.io.{}",
+            URL_SAFE_NO_PAD.encode(format!("{CANARY}-{token}"))
+        );
         let asks = format!(
             "GET {CONFIG_MAPS}?watch=1&timeoutSeconds=1 HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
              sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
@@ -378,9 +393,13 @@ async fn patches_have_a_limited_number_of_steps() {
     let admin = server.client();
     admin.post(CONFIG_MAPS, &fixture::config_map("patched")).await.expect(201);
     let at = format!("{CONFIG_MAPS}/patched");
-    let steps = |count: usize| Value::from(vec![json!({"op": "test", "path": "/kind", "value": "ConfigMap"}); count]);
+    let steps =
+        |count: usize| Value::from(vec![json!({"op": "test", "path": "/kind", "value": "ConfigMap"}); count]);
     admin.patch(&at, "application/json-patch+json", &steps(10_000)).await.expect(200);
-    admin.patch(&at, "application/json-patch+json", &steps(10_001)).await.refused(413, "RequestEntityTooLarge");
+    admin
+        .patch(&at, "application/json-patch+json", &steps(10_001))
+        .await
+        .refused(413, "RequestEntityTooLarge");
     let double = json!({"op": "copy", "from": "/data", "path": "/data/x"});
     let answer = admin.patch(&at, "application/json-patch+json", &Value::from(vec![double; 1000])).await;
     assert!(answer.status.is_client_error(), "{}", answer.status);
@@ -400,7 +419,8 @@ async fn protobuf_that_is_none_is_refused() {
         vec![0; 1000],
     ] {
         let call = server.client().call("POST", CONFIG_MAPS);
-        let answer = call.header("content-type", "application/vnd.kubernetes.protobuf").body(body).send().await;
+        let answer =
+            call.header("content-type", "application/vnd.kubernetes.protobuf").body(body).send().await;
         assert_eq!(answer.status, 400, "{}", answer.text());
     }
 }
@@ -468,13 +488,18 @@ async fn huge_credentials_are_refused_with_flat_memory() {
     let nobody = server.credentials().anonymous();
     let megabyte = "x".repeat(1 << 20);
     for round in 0..8 {
-        let asks = format!("GET {SECRETS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {megabyte}\r\nconnection: close\r\n\r\n");
+        let asks = format!(
+            "GET {SECRETS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {megabyte}\r\nconnection: close\r\n\r\n"
+        );
         let said = say(&server, &nobody, asks.as_bytes()).await;
         assert!(codes(&said).iter().all(|it| matches!(*it, "400" | "401" | "431")), "{said:.200}");
         let many: String = (0..5000).map(|number| format!("x-{round}-{number}: y\r\n")).collect();
-        let said = say(&server, &nobody, format!("GET {SECRETS} HTTP/1.1\r\nhost: a\r\n{many}\r\n").as_bytes()).await;
+        let said =
+            say(&server, &nobody, format!("GET {SECRETS} HTTP/1.1\r\nhost: a\r\n{many}\r\n").as_bytes())
+                .await;
         assert!(codes(&said).iter().all(|it| matches!(*it, "400" | "431")), "{said:.200}");
-        let said = say(&server, &nobody, format!("GET /{megabyte} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await;
+        let said =
+            say(&server, &nobody, format!("GET /{megabyte} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await;
         assert!(codes(&said).iter().all(|it| it.starts_with('4')), "{said:.200}");
         let token = nobody.with_token(&megabyte[..900_000]);
         let answer = server.client_as(&token, Protocol::Http2).call("GET", SECRETS).try_send().await;
@@ -536,7 +561,8 @@ async fn requests_that_are_taken_back_cost_little() {
     let server = RunningServer::start(Options::default()).await;
     server.client().get("/livez").await;
     let before = server.resident();
-    let connector = Connector::new(&server.url(), server.credentials(), Protocol::Http2).expect("a connector");
+    let connector =
+        Connector::new(&server.url(), server.credentials(), Protocol::Http2).expect("a connector");
     for _ in 0..20 {
         let mut connection = connector.http2().await.expect("a connection");
         for _ in 0..500 {
@@ -577,7 +603,18 @@ async fn nobody_in_particular_sees_next_to_nothing() {
     for path in ["/healthz", "/livez", "/readyz", "/version", "/version/"] {
         assert_eq!(server.anonymous().get(path).await.status, 200, "{path}");
     }
-    for path in ["/api", "/apis", "/api/v1", "/openapi/v2", "/openapi/v3", "/metrics", "/logs", "/", SECRETS, "/readyz/etcd"] {
+    for path in [
+        "/api",
+        "/apis",
+        "/api/v1",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/metrics",
+        "/logs",
+        "/",
+        SECRETS,
+        "/readyz/etcd",
+    ] {
         server.anonymous().get(path).await.refused(403, "Forbidden");
     }
 }

@@ -485,8 +485,8 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
-    warnings.extend(tls::warnings(flags));
     warnings.extend(service_accounts::warnings(flags));
+    warnings.extend(tls::warnings(flags));
     warnings.extend(
         admission::selection(flags)
             .missing()
