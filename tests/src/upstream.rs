@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use keelson_stdx::clock::Clock;
 use keelson_testkit::pki::{self, Authority};
 use keelson_testkit::tool::Tool;
-use keelson_testkit::{Client, Credentials, Identity, Protocol, free_port};
+use keelson_testkit::{Client, Credentials, Etcd, Identity, Protocol, free_port};
 use tempfile::TempDir;
 
 use crate::process::Processes;
@@ -41,6 +41,31 @@ impl Upstream {
         }
     }
 
+    /// Starts the server on an etcd that runs already, with more arguments than the usual ones.
+    pub async fn on(etcd: &Etcd, arguments: &[&str], test: &str) -> Option<Upstream> {
+        let server = Tool::KubeApiserver.path_for(test)?;
+        match Upstream::start_on(&server, &etcd.endpoint(), arguments).await {
+            Ok(upstream) => Some(upstream),
+            Err(error) => panic!("upstream's server does not start: {error:#}"),
+        }
+    }
+
+    async fn start_on(server: &Path, endpoint: &str, arguments: &[&str]) -> Result<Upstream> {
+        let folder = tempfile::tempdir()?;
+        let port = free_port()?;
+        let files = Files::write(folder.path())?;
+        let mut upstream = Upstream {
+            client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
+            processes: Processes::default(),
+            _folder: folder,
+        };
+        let mut all = files.server_arguments(endpoint, port);
+        all.extend(arguments.iter().copied().map(String::from));
+        upstream.processes.spawn(server, &all, &files.path("server.log"))?;
+        upstream.ready(&files).await?;
+        Ok(upstream)
+    }
+
     /// Its administrator.
     pub fn client(&self) -> &Client {
         &self.client
@@ -62,17 +87,22 @@ impl Upstream {
         )?;
         upstream.processes.spawn(
             server,
-            &files.server_arguments(etcd_port, port),
+            &files.server_arguments(&format!("http://127.0.0.1:{etcd_port}"), port),
             &files.path("server.log"),
         )?;
+        upstream.ready(&files).await?;
+        Ok(upstream)
+    }
+
+    async fn ready(&mut self, files: &Files) -> Result<()> {
         let clock = Clock::real();
         let deadline = clock.monotonic() + READY_WITHIN;
         loop {
-            let answer = upstream.client.call("GET", "/readyz").try_send().await;
+            let answer = self.client.call("GET", "/readyz").try_send().await;
             if answer.is_ok_and(|answer| answer.status == 200) {
-                return Ok(upstream);
+                return Ok(());
             }
-            if let Some(status) = upstream.processes.ended()? {
+            if let Some(status) = self.processes.ended()? {
                 let log = fs::read_to_string(files.path("server.log")).unwrap_or_default();
                 bail!("ended with {status}:\n{log}");
             }
@@ -133,11 +163,11 @@ impl Files {
         ]
     }
 
-    fn server_arguments(&self, etcd_port: u16, port: u16) -> Vec<String> {
+    fn server_arguments(&self, etcd: &str, port: u16) -> Vec<String> {
         let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
         let everything = EVERYTHING.map(String::from);
         let own = [
-            format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
+            format!("--etcd-servers={etcd}"),
             format!("--secure-port={port}"),
             String::from("--bind-address=127.0.0.1"),
             String::from("--advertise-address=198.51.100.1"),
