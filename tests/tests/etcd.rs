@@ -32,35 +32,51 @@ fn one_of_each_kind() -> Vec<File> {
 
 /// Creates an object of each kind and gives the places of those that are stored.
 async fn write_all(client: &Client, namespace: &str) -> Vec<String> {
-    let mut places = Vec::new();
+    let (mut places, mut refused) = (Vec::new(), Vec::new());
     for (number, file) in one_of_each_kind().into_iter().enumerate() {
-        let at = file.create(client, &format!("{namespace}-{number}")).await;
-        places.extend(at.unwrap_or_else(|error| panic!("{error:#}")));
+        match file.create(client, &format!("{namespace}-{number}")).await {
+            Ok(at) => places.extend(at),
+            // There is no pod to bind, and reviews are not stored.
+            Err(_) if file.name.starts_with("binding/") || file.name.contains("review/") => {}
+            Err(error) => refused.push(format!("{error:#}")),
+        }
     }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
     assert!(places.len() > 60, "{} kinds are stored", places.len());
     places
 }
 
+/// What the servers disagree about: before and after a change through the one that has not written it.
+async fn disagreements(servers: [&Client; 2], changer: &Client, places: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for at in places {
+        found.extend(disagreement(servers, at).await);
+        found.extend(label(changer, at).await);
+        found.extend(disagreement(servers, at).await);
+    }
+    found
+}
+
 /// Both servers give the same object, byte for byte. Upstream's loops write some kinds: then it is the next look.
-async fn agree(one: &Client, other: &Client, at: &str) {
+async fn disagreement([one, other]: [&Client; 2], at: &str) -> Option<String> {
     let clock = Clock::real();
     let mut seen = (String::new(), String::new());
-    for _ in 0..50 {
+    for _ in 0..20 {
         let (first, second) = (one.get(at).await, other.get(at).await);
         if first.status == 200 && second.status == 200 && first.body == second.body {
-            return;
+            return None;
         }
         seen = (first.text(), second.text());
         clock.sleep(Duration::from_millis(100)).await;
     }
-    panic!("{at}:\n{}\n{}", seen.0, seen.1);
+    Some(format!("{at}:\n{}\n{}", seen.0, seen.1))
 }
 
 /// Changes the object through a server that has not written it.
-async fn label(client: &Client, at: &str) {
+async fn label(client: &Client, at: &str) -> Option<String> {
     let patch = json!({"metadata": {"labels": {"touched-by": "the-other"}}});
     let answer = client.patch(at, "application/merge-patch+json", &patch).await;
-    assert_eq!(answer.status, 200, "{at}: {}", answer.text());
+    (answer.status != 200).then(|| format!("{at}: {}", answer.text()))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -70,11 +86,9 @@ async fn upstream_reads_and_changes_what_keelson_wrote() {
     let keelson = keelson_on(&etcd, &[]).await;
     let places = write_all(&keelson.client(), "by-keelson").await;
     let Some(upstream) = Upstream::on(&etcd, &[], TEST).await else { return };
-    for at in &places {
-        agree(&keelson.client(), upstream.client(), at).await;
-        label(upstream.client(), at).await;
-        agree(&keelson.client(), upstream.client(), at).await;
-    }
+    let servers = [&keelson.client(), upstream.client()];
+    let found = disagreements(servers, upstream.client(), &places).await;
+    assert!(found.is_empty(), "{}", found.join("\n"));
     let before = read(&keelson.client(), &places).await;
     drop(keelson);
     still_there(upstream.client(), &before).await;
@@ -87,11 +101,9 @@ async fn keelson_reads_and_changes_what_upstream_wrote() {
     let Some(upstream) = Upstream::on(&etcd, &[], TEST).await else { return };
     let places = write_all(upstream.client(), "by-upstream").await;
     let keelson = keelson_on(&etcd, &[]).await;
-    for at in &places {
-        agree(&keelson.client(), upstream.client(), at).await;
-        label(&keelson.client(), at).await;
-        agree(&keelson.client(), upstream.client(), at).await;
-    }
+    let servers = [&keelson.client(), upstream.client()];
+    let found = disagreements(servers, &keelson.client(), &places).await;
+    assert!(found.is_empty(), "{}", found.join("\n"));
     let before = read(upstream.client(), &places).await;
     drop(upstream);
     drop(keelson);

@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::start::Prepared;
-use crate::storage::{Storage, StoreCheck};
+use crate::storage::{Measures, Storage, StoreCheck};
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
@@ -55,9 +55,10 @@ impl Assembly {
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
-        let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
+        let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let ground = Ground { store: storage.measured(&measures), layout, clock: clock.clone() };
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
         let access = keelson_apis::Access {
@@ -68,7 +69,7 @@ impl Assembly {
         let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
-        storage.start_loops(config, &loops);
+        storage.start_loops(config, &measures, &loops);
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
@@ -95,6 +96,7 @@ impl Assembly {
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        measures.add_to(server.metrics());
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
