@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
 
 use crate::always::{AlwaysAdmit, AlwaysDeny};
 use crate::always_pull_images::AlwaysPullImages;
+use crate::certificate_approval::CertificateApproval;
+use crate::certificate_signing::CertificateSigning;
 use crate::certificate_subject_restriction::CertificateSubjectRestriction;
+use crate::cluster_trust_bundle_attest::ClusterTrustBundleAttest;
 use crate::default_ingress_class::DefaultIngressClass;
 use crate::default_storage_class::DefaultStorageClass;
 use crate::default_toleration_seconds::DefaultTolerationSeconds;
@@ -17,17 +21,29 @@ use crate::limit_ranger::LimitRanger;
 use crate::namespace_auto_provision::NamespaceAutoProvision;
 use crate::namespace_exists::NamespaceExists;
 use crate::namespace_lifecycle::NamespaceLifecycle;
+use crate::node_restriction::NodeRestriction;
+use crate::owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement;
 use crate::persistent_volume_claim_resize::PersistentVolumeClaimResize;
 use crate::pod_group_workload_exists::PodGroupWorkloadExists;
+use crate::pod_security::{self, PodSecurity};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
+use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 4] =
-    ["GenericWorkload", "PodLevelResources", "PodTopologyLabelsAdmission", "WorkloadAwarePreemption"];
+pub const FEATURES: [&str; 8] = [
+    "AllowInsecureKubeletCertificateSigningRequests",
+    "ClusterTrustBundle",
+    "GenericWorkload",
+    "PodCertificateRequest",
+    "PodLevelResources",
+    "PodTopologyLabelsAdmission",
+    "ServiceAccountNodeAudienceRestriction",
+    "WorkloadAwarePreemption",
+];
 
 /// What plugins are made with.
 #[derive(Clone, Debug)]
@@ -38,6 +54,10 @@ pub struct Settings {
     pub not_ready_toleration_seconds: i64,
     /// How long a pod stays on a node that cannot be reached.
     pub unreachable_toleration_seconds: i64,
+    /// What the file of all plugins says.
+    pub configurations: Configurations,
+    /// Where webhooks listen that stand behind a service.
+    pub services: Services,
 }
 
 impl std::default::Default for Settings {
@@ -46,6 +66,8 @@ impl std::default::Default for Settings {
             features: BTreeSet::new(),
             not_ready_toleration_seconds: 300,
             unreachable_toleration_seconds: 300,
+            configurations: Configurations::default(),
+            services: Services::default(),
         }
     }
 }
@@ -55,6 +77,27 @@ impl Settings {
     pub(crate) fn is_on(&self, feature: &str) -> bool {
         debug_assert!(FEATURES.contains(&feature), "{feature} is not in the list of what is asked for");
         self.features.contains(feature)
+    }
+}
+
+/// The configurations of plugins that have one.
+#[derive(Clone, Debug, std::default::Default)]
+pub struct Configurations {
+    pod_security: pod_security::Configuration,
+}
+
+impl Configurations {
+    /// Takes the configuration of a plugin, as it stands in the file of all plugins; or says all that is wrong with it.
+    pub fn add(&mut self, plugin: &str, configuration: &Map) -> Result<(), Vec<String>> {
+        match plugin {
+            "PodSecurity" => {
+                let read = pod_security::Configuration::read(configuration);
+                self.pod_security =
+                    read.map_err(|it| it.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+                Ok(())
+            }
+            _ => Err(vec![format!("admission plugin {plugin:?} takes no configuration")]),
+        }
     }
 }
 
@@ -96,11 +139,11 @@ const PLUGINS: &[Entry] = &[
     off("LimitPodHardAntiAffinityTopology").by(|_| Box::new(LimitPodHardAntiAffinityTopology)),
     on("LimitRanger").by(|it| Box::new(LimitRanger::new(it))),
     on("ServiceAccount"),
-    off("NodeRestriction"),
+    off("NodeRestriction").by(|it| Box::new(NodeRestriction::new(it))),
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook"),
-    on("PodSecurity"),
+    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
     off("PodNodeSelector"),
     on("Priority").by(|it| Box::new(Priority::new(it))),
     on("DefaultTolerationSeconds").by(|it| Box::new(DefaultTolerationSeconds::new(it))),
@@ -110,12 +153,12 @@ const PLUGINS: &[Entry] = &[
     on("DefaultStorageClass").by(|_| Box::new(DefaultStorageClass)),
     on("StorageObjectInUseProtection").by(|_| Box::new(Protection::storage_objects())),
     on("PodGroupProtection").by(|it| Box::new(Protection::pod_groups(it))),
-    off("OwnerReferencesPermissionEnforcement"),
+    off("OwnerReferencesPermissionEnforcement").by(|_| Box::new(OwnerReferencesPermissionEnforcement)),
     on("PersistentVolumeClaimResize").by(|_| Box::new(PersistentVolumeClaimResize)),
     on("RuntimeClass").by(|_| Box::new(RuntimeClass)),
-    on("CertificateApproval"),
-    on("CertificateSigning"),
-    on("ClusterTrustBundleAttest"),
+    on("CertificateApproval").by(|_| Box::new(CertificateApproval)),
+    on("CertificateSigning").by(|_| Box::new(CertificateSigning)),
+    on("ClusterTrustBundleAttest").by(|it| Box::new(ClusterTrustBundleAttest::new(it))),
     on("CertificateSubjectRestriction").by(|_| Box::new(CertificateSubjectRestriction)),
     on("DefaultIngressClass").by(|_| Box::new(DefaultIngressClass)),
     off("DenyServiceExternalIPs").by(|_| Box::new(DenyServiceExternalIps)),
@@ -125,9 +168,9 @@ const PLUGINS: &[Entry] = &[
     on("JobValidation"),
     on("PodResizeValidator"),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook"),
+    on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook"),
+    on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];

@@ -14,6 +14,7 @@ use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
+use crate::guard::Guard;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
@@ -251,6 +252,8 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// Where objects get what they share with others.
     pub reserve: Option<Arc<dyn Reserve>>,
+    /// Who may write what.
+    pub guard: Option<Arc<dyn Guard>>,
 }
 
 impl Resource {
@@ -298,6 +301,7 @@ impl Resource {
             without_effect: None,
             strategy: Arc::new(Plain),
             reserve: None,
+            guard: None,
         }
     }
 
@@ -488,6 +492,13 @@ impl Resource {
         self
     }
 
+    /// Writes are refused by a guard of its own.
+    #[must_use]
+    pub fn guarded(mut self, guard: impl Guard) -> Resource {
+        self.guard = Some(Arc::new(guard));
+        self
+    }
+
     /// Objects get something from a stock that they share.
     #[must_use]
     pub fn reserving(mut self, reserve: impl Reserve) -> Resource {
@@ -549,7 +560,7 @@ impl Resource {
     }
 
     /// Brings the fields of a stored object to their one form.
-    pub(crate) fn arrange(&self, object: &mut Object) {
+    pub fn arrange(&self, object: &mut Object) {
         if let Some(schema) = &self.stored_version().schema {
             schema.arrange(object);
         }

@@ -45,7 +45,7 @@ fn a_standalone_server_needs_no_flags() {
     assert_eq!(config.data_dir, Path::new("/srv/jane/.local/share/keelson"));
     assert_eq!(config.store, StoreChoice::Embedded);
     assert_eq!(config.certificate, CertificateChoice::DataFolder);
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Rbac]);
+    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
     assert_eq!(config.warnings, [""; 0]);
 }

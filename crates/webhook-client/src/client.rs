@@ -1,0 +1,304 @@
+//! Client: asks, and waits for the reply.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use keelson_stdx::clock::Clock;
+use rustls::ClientConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+
+use crate::bearer::Tokens;
+use crate::connect::{Connector, broken};
+use crate::identity::Shown;
+use crate::{Error, Failure, Target};
+
+/// Asks one place, again and again, on connections that are kept. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    http: legacy::Client<Connector, Full<Bytes>>,
+    url: String,
+    /// Whom credentials are for: nobody else gets to see them.
+    origin: (Scheme, Authority),
+    tokens: Tokens,
+    basic: Option<String>,
+    timeout: Duration,
+    max_reply: usize,
+    clock: Clock,
+}
+
+/// What came back, whatever its status.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl Reply {
+    /// The reply if its status is 2xx.
+    pub fn ok(self) -> Result<Reply, Error> {
+        if (200..300).contains(&self.status) {
+            return Ok(self);
+        }
+        Err(Error::Status { status: self.status, retry_after: self.retry_after() })
+    }
+
+    /// For how many seconds the other side wants to be left alone.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        self.headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()
+    }
+}
+
+/// A connection that nobody uses is closed after this time, as Go does.
+const IDLE: Duration = Duration::from_secs(90);
+
+impl Client {
+    /// Reads what `target` names; connects to nobody yet.
+    pub fn new(target: Target, clock: &Clock) -> Result<Client, Error> {
+        let origin = origin(&target.url)?;
+        let server_name = target.server_name.as_ref().filter(|name| !name.is_empty());
+        let server_name = server_name.map(|name| {
+            ServerName::try_from(name.clone())
+                .map_err(|error| Error::BadTarget { field: "tls-server-name", reason: error.to_string() })
+        });
+        let connector = Connector {
+            tls: Arc::new(tls(&target, clock)?),
+            resolver: target.resolver.clone(),
+            server_name: server_name.transpose()?,
+        };
+        let http = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(connector);
+        let basic = target.basic.as_ref();
+        let basic = basic.map(|(user, word)| format!("Basic {}", STANDARD.encode(format!("{user}:{word}"))));
+        let shared = Shared {
+            http,
+            origin,
+            tokens: Tokens::new(target.bearer),
+            basic,
+            timeout: target.timeout,
+            max_reply: target.max_reply,
+            clock: clock.clone(),
+            url: target.url,
+        };
+        Ok(Client { shared: Arc::new(shared) })
+    }
+
+    /// Where calls go.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.shared.url
+    }
+
+    /// Sends JSON to the target's URL with `path` behind it (nothing, or `/…`, or `?…`).
+    pub async fn post_json(
+        &self,
+        path: &str,
+        body: impl Into<Bytes> + Send,
+        timeout: Option<Duration>,
+    ) -> Result<Reply, Error> {
+        let url = self.under(path);
+        let mut request = self.request(Method::POST, &url)?;
+        *request.body_mut() = Full::new(body.into());
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.send(request, &url, timeout).await
+    }
+
+    /// Asks for the target's URL with `path` behind it.
+    pub async fn get(&self, path: &str, timeout: Option<Duration>) -> Result<Reply, Error> {
+        self.get_url(&self.under(path), timeout).await
+    }
+
+    /// Asks for another URL, with the same trust. Credentials go along only if scheme, host and port are the target's.
+    pub async fn get_url(&self, url: &str, timeout: Option<Duration>) -> Result<Reply, Error> {
+        let request = self.request(Method::GET, url)?;
+        self.send(request, url, timeout).await
+    }
+
+    /// As [`Client::get_url`], with another token instead of the target's own.
+    pub async fn get_url_as(
+        &self,
+        url: &str,
+        token: &str,
+        timeout: Option<Duration>,
+    ) -> Result<Reply, Error> {
+        let mut request = self.request(Method::GET, url)?;
+        insert_authorization(&mut request, &format!("Bearer {token}"))?;
+        self.send(request, url, timeout).await
+    }
+
+    fn under(&self, path: &str) -> String {
+        if path.is_empty() {
+            return self.shared.url.clone();
+        }
+        format!("{}{path}", self.shared.url.trim_end_matches('/'))
+    }
+
+    fn request(&self, method: Method, url: &str) -> Result<Request<Full<Bytes>>, Error> {
+        let uri = parsed(url)?;
+        let is_target =
+            (uri.scheme(), uri.authority()) == (Some(&self.shared.origin.0), Some(&self.shared.origin.1));
+        let mut request = Request::new(Full::default());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
+        let agent = concat!("keelson/", env!("CARGO_PKG_VERSION"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+        if is_target {
+            let bearer = self.shared.tokens.current(&self.shared.clock).map(|it| format!("Bearer {it}"));
+            if let Some(value) = bearer.or_else(|| self.shared.basic.clone()) {
+                insert_authorization(&mut request, &value)?;
+            }
+        }
+        Ok(request)
+    }
+
+    async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        url: &str,
+        timeout: Option<Duration>,
+    ) -> Result<Reply, Error> {
+        let shared = &self.shared;
+        let method = if request.method() == Method::GET { "Get" } else { "Post" };
+        let started = shared.clock.monotonic();
+        let work = async {
+            let response = shared.http.request(request).await.map_err(|error| failure(&error))?;
+            let (head, body) = response.into_parts();
+            let body = read(body, shared.max_reply).await?;
+            Ok(Reply {
+                status: head.status.as_u16(),
+                headers: head.headers,
+                body,
+                elapsed: shared.clock.monotonic().saturating_sub(started),
+            })
+        };
+        let done = shared.clock.timeout(timeout.unwrap_or(shared.timeout), work).await;
+        done.unwrap_or(Err(Failure::Timeout)).map_err(|failure| Error::NoReply {
+            method,
+            url: url.to_owned(),
+            failure,
+        })
+    }
+}
+
+fn insert_authorization(request: &mut Request<Full<Bytes>>, value: &str) -> Result<(), Error> {
+    let bad = |_| Error::BadTarget { field: "token", reason: "it cannot stand in a header".to_owned() };
+    let mut value = HeaderValue::from_str(value).map_err(bad)?;
+    value.set_sensitive(true);
+    request.headers_mut().insert(AUTHORIZATION, value);
+    Ok(())
+}
+
+fn parsed(url: &str) -> Result<Uri, Error> {
+    let bad = |reason: String| Error::BadTarget { field: "server", reason };
+    let uri: Uri = url.parse().map_err(|error| bad(format!("parse \"{url}\": {error}")))?;
+    match uri.scheme_str() {
+        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+        Some("http" | "https") => Err(bad(format!("\"{url}\" names no host"))),
+        _ => Err(bad(format!("\"{url}\" is neither http nor https"))),
+    }
+}
+
+fn origin(url: &str) -> Result<(Scheme, Authority), Error> {
+    let parts = parsed(url)?.into_parts();
+    let missing = || Error::BadTarget { field: "server", reason: format!("\"{url}\" names no host") };
+    Ok((parts.scheme.ok_or_else(missing)?, parts.authority.ok_or_else(missing)?))
+}
+
+fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = target.trust.verifier(&provider)?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::BadTarget { field: "server", reason: error.to_string() })?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match &target.identity {
+        Some(identity) => {
+            let shown = Shown::new(identity.clone(), clock.clone())?;
+            builder.with_client_cert_resolver(Arc::new(shown))
+        }
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Reads a body that says or shows that it is not longer than `limit`.
+async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Failure> {
+    let announced = body.size_hint();
+    let too_large = Failure::TooLarge { limit };
+    if usize::try_from(announced.lower()).unwrap_or(usize::MAX) > limit {
+        return Err(too_large);
+    }
+    let mut read = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| of_hyper(&error))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if read.len() + data.len() > limit {
+            return Err(too_large);
+        }
+        read.extend_from_slice(&data);
+    }
+    Ok(read.freeze())
+}
+
+fn failure(error: &legacy::Error) -> Failure {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return failure.clone();
+        }
+        if let Some(error) = error.downcast_ref::<hyper::Error>() {
+            return of_hyper(error);
+        }
+        source = error.source();
+    }
+    Failure::Broken { reason: error.to_string() }
+}
+
+fn of_hyper(error: &hyper::Error) -> Failure {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(error) = cause.downcast_ref::<std::io::Error>() {
+            // With TLS 1.3 a client learns only now that its certificate is not wanted. HTTP/2 passes on nothing
+            // but the text.
+            let reason = broken(error);
+            return match reason.strip_prefix("received fatal alert: ") {
+                Some(alert) => Failure::Tls { reason: format!("remote error: tls: {alert}") },
+                None => Failure::Broken { reason },
+            };
+        }
+        source = cause.source();
+    }
+    let reason = if error.is_incomplete_message() { "EOF".to_owned() } else { error.to_string() };
+    Failure::Broken { reason }
+}
+
+#[cfg(test)]
+mod tests;

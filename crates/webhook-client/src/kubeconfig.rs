@@ -1,0 +1,242 @@
+//! A target from a kubeconfig.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use keelson_object::{Map, Value};
+
+use crate::identity::read_file;
+use crate::{Bearer, Error, Identity, Target, Trust};
+
+impl Target {
+    /// The target of the current context. Files that are named relatively lie in `folder`.
+    ///
+    /// Upstream: staging/src/k8s.io/client-go/tools/clientcmd (v1.36.4).
+    pub fn from_kubeconfig(config: &Value, folder: &Path) -> Result<Target, Error> {
+        let reader = Reader {
+            root: config.as_map().ok_or_else(|| bad("no configuration has been provided"))?,
+            folder,
+        };
+        let cluster = reader.cluster()?;
+        let server = cluster.str("server").unwrap_or_default();
+        if server.is_empty() {
+            return Err(bad("no server found for the cluster"));
+        }
+        if cluster.str("proxy-url").is_some_and(|url| !url.is_empty()) {
+            return Err(bad("proxy-url is not supported"));
+        }
+        let mut target = Target::new(server);
+        target.trust = reader.trust(cluster)?;
+        target.server_name = cluster.str("tls-server-name").filter(|it| !it.is_empty()).map(str::to_owned);
+        if let Some(user) = reader.user()? {
+            reader.add_user(user, &mut target)?;
+        }
+        Ok(target)
+    }
+}
+
+struct Reader<'a> {
+    root: &'a Map,
+    folder: &'a Path,
+}
+
+impl<'a> Reader<'a> {
+    /// The current context; a kubeconfig of one cluster and one user needs none.
+    fn context(&self) -> Result<Option<&'a Map>, Error> {
+        match self.root.str("current-context").filter(|name| !name.is_empty()) {
+            None => Ok(None),
+            Some(name) => self
+                .named("contexts", "context", name)
+                .map(Some)
+                .ok_or_else(|| bad(format!("context was not found for specified context: {name}"))),
+        }
+    }
+
+    fn cluster(&self) -> Result<&'a Map, Error> {
+        let name = self.context()?.and_then(|it| it.str("cluster")).unwrap_or_default();
+        self.named("clusters", "cluster", name).ok_or_else(|| match name {
+            "" => {
+                bad("no configuration has been provided, try setting KUBERNETES_MASTER environment variable")
+            }
+            name => bad(format!("cluster \"{name}\" does not exist")),
+        })
+    }
+
+    fn user(&self) -> Result<Option<&'a Map>, Error> {
+        match self.context()?.and_then(|it| it.str("user")).filter(|name| !name.is_empty()) {
+            None => Ok(None),
+            Some(name) => self
+                .named("users", "user", name)
+                .map(Some)
+                .ok_or_else(|| bad(format!("user \"{name}\" does not exist"))),
+        }
+    }
+
+    /// `{name: <name>, <inner>: …}` of a list.
+    fn named(&self, list: &str, inner: &str, name: &str) -> Option<&'a Map> {
+        self.root.maps(list).find(|it| it.str("name").unwrap_or_default() == name)?.map(inner)
+    }
+
+    fn trust(&self, cluster: &Map) -> Result<Trust, Error> {
+        let data = self.data(cluster, "certificate-authority")?;
+        if cluster.bool("insecure-skip-tls-verify") == Some(true) {
+            if data.is_some() {
+                return Err(bad("specifying a root certificates file with the insecure flag is not allowed"));
+            }
+            return Ok(Trust::Anybody);
+        }
+        Ok(data.map_or(Trust::System, Trust::Bundle))
+    }
+
+    fn add_user(&self, user: &Map, target: &mut Target) -> Result<(), Error> {
+        for unknown in ["exec", "auth-provider"] {
+            if user.contains(unknown) {
+                return Err(bad(format!("{unknown} credentials are not supported for webhooks")));
+            }
+        }
+        target.identity = self.identity(user)?;
+        target.bearer = match (self.file(user, "tokenFile"), user.str("token").filter(|it| !it.is_empty())) {
+            (Some(path), _) => Bearer::File(path),
+            (None, Some(token)) => Bearer::Fixed(token.to_owned()),
+            (None, None) => Bearer::None,
+        };
+        let name = user.str("username").filter(|it| !it.is_empty());
+        target.basic = name.map(|it| (it.to_owned(), user.str("password").unwrap_or_default().to_owned()));
+        Ok(())
+    }
+
+    fn identity(&self, user: &Map) -> Result<Option<Identity>, Error> {
+        let is_data = |name: &str| user.str(&format!("{name}-data")).is_some_and(|it| !it.is_empty());
+        if !is_data("client-certificate") && !is_data("client-key") {
+            let (certificate, key) = (self.file(user, "client-certificate"), self.file(user, "client-key"));
+            if let (Some(certificate), Some(key)) = (certificate, key) {
+                return Ok(Some(Identity::Files { certificate, key }));
+            }
+        }
+        match (self.data(user, "client-certificate")?, self.data(user, "client-key")?) {
+            (Some(certificate), Some(key)) => Ok(Some(Identity::Pem { certificate, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(bad(
+                "client-key-data or client-key must be specified to use the clientCert authentication method",
+            )),
+            (None, Some(_)) => Err(bad(
+                "client-cert-data or client-cert must be specified to use the clientCert authentication method",
+            )),
+        }
+    }
+
+    /// `<name>-data` in base64, or what is in the file that `<name>` says.
+    fn data(&self, map: &Map, name: &'static str) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(text) = map.str(&format!("{name}-data")).filter(|it| !it.is_empty()) {
+            let text: String = text.split_whitespace().collect();
+            let bytes = STANDARD.decode(text);
+            return bytes.map(Some).map_err(|error| bad(format!("{name}-data: {error}")));
+        }
+        self.file(map, name).map(|path| read_file(&path)).transpose()
+    }
+
+    fn file(&self, map: &Map, name: &str) -> Option<PathBuf> {
+        map.str(name).filter(|it| !it.is_empty()).map(|path| self.folder.join(path))
+    }
+}
+
+fn bad(reason: impl Into<String>) -> Error {
+    Error::BadKubeconfig { reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use keelson_object::{Map, Value};
+
+    use crate::{Bearer, Target, Trust};
+
+    fn map(pairs: &[(&str, Value)]) -> Value {
+        Value::Map(Map::from_distinct(
+            pairs.iter().map(|(key, value)| ((*key).into(), value.clone())).collect(),
+        ))
+    }
+
+    fn named(kind: &str, fields: &[(&str, Value)]) -> Value {
+        Value::List(vec![map(&[("name", "it".into()), (kind, map(fields))])])
+    }
+
+    fn config(cluster: &[(&str, Value)], user: &[(&str, Value)]) -> Value {
+        map(&[
+            ("current-context", "it".into()),
+            ("contexts", named("context", &[("cluster", "it".into()), ("user", "it".into())])),
+            ("clusters", named("cluster", cluster)),
+            ("users", named("user", user)),
+        ])
+    }
+
+    /// `url trust bearer`, or why not.
+    #[track_caller]
+    fn check(config: &Value, expected: &str) {
+        let text = match Target::from_kubeconfig(config, Path::new("/nowhere")) {
+            Err(error) => error.to_string(),
+            Ok(target) => {
+                let trust = match target.trust {
+                    Trust::System => "system".to_owned(),
+                    Trust::Bundle(pem) => String::from_utf8_lossy(&pem).into_owned(),
+                    Trust::Anybody => "anybody".to_owned(),
+                    Trust::File(path) => path.display().to_string(),
+                };
+                let bearer = match target.bearer {
+                    Bearer::None => "-".to_owned(),
+                    Bearer::Fixed(token) => token,
+                    Bearer::File(path) => path.display().to_string(),
+                };
+                format!("{} {trust} {bearer}", target.url)
+            }
+        };
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_current_context_counts() {
+        let server = ("server", Value::from("https://a/b"));
+        check(&config(std::slice::from_ref(&server), &[]), "https://a/b system -");
+        check(&config(std::slice::from_ref(&server), &[("token", "t".into())]), "https://a/b system t");
+        let files = [("token", "t".into()), ("tokenFile", "token".into())];
+        check(&config(std::slice::from_ref(&server), &files), "https://a/b system /nowhere/token");
+        let authority = ("certificate-authority-data", Value::from("YWJj"));
+        check(&config(&[server.clone(), authority], &[]), "https://a/b abc -");
+        let insecure = ("insecure-skip-tls-verify", Value::from(true));
+        check(&config(&[server, insecure], &[]), "https://a/b anybody -");
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused() {
+        check(&Value::Null, "invalid configuration: no configuration has been provided");
+        check(&config(&[], &[]), "invalid configuration: no server found for the cluster");
+        let server = ("server", Value::from("https://a"));
+        let exec = [("exec", map(&[("command", "x".into())]))];
+        check(
+            &config(std::slice::from_ref(&server), &exec),
+            "invalid configuration: exec credentials are not supported for webhooks",
+        );
+        let half = [("client-certificate-data", "YWJj".into())];
+        check(
+            &config(std::slice::from_ref(&server), &half),
+            "invalid configuration: client-key-data or client-key must be specified to use the clientCert \
+             authentication method",
+        );
+        let missing = ("certificate-authority", Value::from("ca.pem"));
+        check(&config(&[server.clone(), missing], &[]), "open /nowhere/ca.pem: no such file or directory");
+        let both = [
+            server.clone(),
+            ("certificate-authority-data", "YWJj".into()),
+            ("insecure-skip-tls-verify", true.into()),
+        ];
+        check(
+            &config(&both, &[]),
+            "invalid configuration: specifying a root certificates file with the insecure flag is not allowed",
+        );
+        let mut lost = config(&[server], &[]);
+        lost.as_map_mut().expect("a map").set("current-context", "other");
+        check(&lost, "invalid configuration: context was not found for specified context: other");
+    }
+}

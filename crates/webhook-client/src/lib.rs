@@ -1,0 +1,26 @@
+//! One HTTP client for everything that the server asks of others: webhooks, token issuers, key servers.
+//!
+//! A [`Target`] says where, whom to trust and who we are; a [`Client`] made of it keeps connections and asks. What
+//! comes back is a [`Reply`] whatever its status: only who asked knows what a status means. Redirects are answers like
+//! any other, proxies are not used, and a reply is never read further than its limit.
+
+#![warn(missing_docs)]
+
+mod bearer;
+mod client;
+mod connect;
+mod error;
+mod identity;
+mod kubeconfig;
+mod retry;
+mod target;
+mod trust;
+
+pub use bearer::Bearer;
+pub use client::{Client, Reply};
+pub use connect::Resolver;
+pub use error::{Error, Failure};
+pub use identity::Identity;
+pub use retry::Retry;
+pub use target::Target;
+pub use trust::Trust;
