@@ -159,8 +159,13 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 4] =
-    ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
+const SERVER_FEATURES: [&str; 5] = [
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ConstrainedImpersonation",
+    "OpenAPIEnums",
+    "ShardedListAndWatch",
+];
 
 fn features_on(config: &Config) -> BTreeSet<String> {
     config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
@@ -382,6 +387,7 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     Ok(Settings {
         cbor: offered(config, "CBORServingAndStorage"),
         shards: offered(config, "ShardedListAndWatch"),
+        constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,

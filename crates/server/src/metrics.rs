@@ -4,6 +4,7 @@
 //! Labels come from what is served and from fixed lists, never from what a client sends, so the number of series
 //! is bounded.
 
+pub mod audit;
 pub mod family;
 pub mod process;
 pub mod request;
@@ -76,7 +77,7 @@ pub struct Metrics {
 }
 
 /// 1 ms, doubled fourteen times.
-const AUTH_BUCKETS: &[f64] = &[
+pub(crate) const AUTH_BUCKETS: &[f64] = &[
     0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384,
 ];
 
