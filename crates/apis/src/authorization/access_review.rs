@@ -101,7 +101,10 @@ fn status(verdict: &Verdict, unread: Vec<String>) -> Map {
     if !verdict.decision.reason().is_empty() {
         status.set("reason", verdict.decision.reason());
     }
-    let error = verdict.error.iter().map(|AuthzError::Rules { reason }| reason.clone());
+    let error = verdict.error.iter().map(|error| match error {
+        AuthzError::Rules { reason } => reason.clone(),
+        other => other.to_string(),
+    });
     let errors: Vec<String> = error.chain(unread).collect();
     if !errors.is_empty() {
         status.set("evaluationError", errors.join("; "));
