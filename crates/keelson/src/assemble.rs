@@ -43,7 +43,7 @@ use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
-use crate::storage::{Storage, StoreCheck};
+use crate::storage::{Measures, Storage, StoreCheck};
 use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
@@ -75,10 +75,11 @@ impl Assembly {
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
         let encryption = Encryption::load(config, clock).await?;
         let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
-        let ground = Ground::new(storage.store(), layout, clock.clone());
-        let ground = Ground { transforms, ..ground };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
+        let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let ground = Ground::new(storage.measured(&measures), layout, clock.clone());
+        let ground = Ground { transforms, ..ground };
         let pki = prepared.pki.as_ref();
         let external = external_address(config, address.port());
         let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
@@ -101,7 +102,7 @@ impl Assembly {
         };
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
-        storage.start_loops(config, &loops);
+        storage.start_loops(config, &measures, &loops);
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
@@ -158,6 +159,7 @@ impl Assembly {
             .build()?;
         server.metrics().add(Arc::new(features(config)));
         authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
+        measures.add_to(server.metrics());
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
         let reloaded = {
