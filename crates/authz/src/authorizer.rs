@@ -5,12 +5,17 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
-use crate::Attributes;
+use crate::{Attributes, RuleSet, Subject};
 
 /// Decides whether a request may go on.
 pub trait Authorizer: Send + Sync {
     /// Decides about one request.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict>;
+
+    /// What `user` may do in `namespace`; `None` for those who are not asked such things.
+    fn rules(&self, _user: &Subject<'_>, _namespace: &str) -> Option<RuleSet> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn Authorizer {
@@ -53,9 +58,27 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthzError {
     /// Rules could not be evaluated.
-    #[error("rules could not be evaluated: {reason}")]
+    #[error("{reason}")]
     Rules {
         /// What is wrong with them.
+        reason: String,
+    },
+    /// Who should have been asked did not answer.
+    #[error("{reason}")]
+    Webhook {
+        /// Why not.
+        reason: String,
+    },
+    /// A file with rules could not be read.
+    #[error("error reading policy file {path}, line {line}: {text}: {reason}")]
+    PolicyFile {
+        /// The file.
+        path: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+        /// What is wrong with it.
         reason: String,
     },
 }

@@ -2,9 +2,12 @@
 //!
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
+mod admission;
 mod encryption;
+mod etcd;
 mod feature_gates;
 mod known_gates;
+mod service_accounts;
 mod service_range;
 mod validate;
 
@@ -13,7 +16,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use encryption::Encryption as EncryptionChoice;
+pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
+pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
 
 use keelson_apis::services::PortRange;
@@ -32,6 +37,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where objects are kept.
     pub store: StoreChoice,
+    /// What is said about etcd, and what every store keeps to: the prefix and the form.
+    pub etcd: Etcd,
     /// Whether values are encrypted at rest.
     pub encryption: Option<EncryptionChoice>,
     /// Where to listen, and how.
@@ -58,10 +65,16 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Whether cluster roles that are made of others get their rules from us.
+    pub aggregate_cluster_roles: bool,
+    /// Whether the server makes what every namespace needs for its pods.
+    pub default_service_accounts: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
     pub plugins: Plugins,
+    /// Whether services are reached at the addresses of their endpoints.
+    pub aggregator_routing: bool,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -95,6 +108,8 @@ pub enum StoreChoice {
     Embedded,
     /// In memory; everything is forgotten at the end.
     Memory,
+    /// In a cluster of etcd.
+    Etcd,
 }
 
 /// Where to listen, and how.
@@ -137,12 +152,8 @@ pub struct Authentication {
     pub anonymous: bool,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
-    /// Issuers of service account tokens; the first signs.
-    pub service_account_issuers: Vec<String>,
-    /// Keys that verify service account tokens.
-    pub service_account_key_files: Vec<PathBuf>,
-    /// The key that signs service account tokens.
-    pub service_account_signing_key_file: Option<PathBuf>,
+    /// How tokens of service accounts are made and judged.
+    pub service_accounts: ServiceAccounts,
 }
 
 /// A way to decide who may do what.
@@ -246,6 +257,7 @@ impl Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            etcd: Etcd::read(flags),
             encryption: encryption::encryption(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
@@ -264,9 +276,12 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
+            aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
+            default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
-            admission: admission(flags),
-            plugins: plugins(flags),
+            admission: admission::selection(flags),
+            plugins: admission::plugins(flags).map_err(Error::Invalid)?,
+            aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -323,6 +338,8 @@ fn allow_privileged(flags: &Flags) -> bool {
 fn store(flags: &Flags) -> StoreChoice {
     match flags.text("store") {
         "memory" => StoreChoice::Memory,
+        "etcd" => StoreChoice::Etcd,
+        "" if !flags.list("etcd-servers").is_empty() => StoreChoice::Etcd,
         _ => StoreChoice::Embedded,
     }
 }
@@ -348,19 +365,14 @@ fn certificate(flags: &Flags) -> CertificateChoice {
 }
 
 fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
-    let audiences = match flags.list("api-audiences") {
-        [] => flags.list("service-account-issuer"),
-        audiences => audiences,
-    };
+    let service_accounts = ServiceAccounts::read(flags);
     Authentication {
-        api_audiences: audiences.to_vec(),
+        api_audiences: service_accounts.audiences(flags),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
-        service_account_issuers: flags.list("service-account-issuer").to_vec(),
-        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
-        service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+        service_accounts,
     }
 }
 
@@ -385,7 +397,7 @@ fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
         flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
     match (modes.is_empty(), flags.face()) {
         (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
+        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
         (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
     }
 }
@@ -415,23 +427,6 @@ fn node_ports(flags: &Flags) -> PortRange {
     match flags.value("service-node-port-range") {
         Value::PortRange(Some((first, last))) => PortRange { first: *first, last: *last },
         _ => PortRange::DEFAULT,
-    }
-}
-
-fn admission(flags: &Flags) -> Selection {
-    let list = |name| flags.list(name).to_vec();
-    Selection {
-        only: list("admission-control"),
-        enabled: list("enable-admission-plugins"),
-        disabled: list("disable-admission-plugins"),
-    }
-}
-
-fn plugins(flags: &Flags) -> Plugins {
-    Plugins {
-        not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
-        unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
-        ..Plugins::default()
     }
 }
 
@@ -477,8 +472,11 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(service_accounts::warnings(flags));
     warnings.extend(
-        admission(flags).missing().map(|name| format!("the admission plugin {name} is not there yet")),
+        admission::selection(flags)
+            .missing()
+            .map(|name| format!("the admission plugin {name} is not there yet")),
     );
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),

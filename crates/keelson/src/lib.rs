@@ -18,8 +18,12 @@ pub mod logging;
 pub mod machine;
 pub mod pki;
 pub mod reload;
+pub mod service_accounts;
 pub mod signals;
 pub mod start;
+mod storage;
+pub mod store_command;
+pub mod token_metrics;
 
 /// The version of Kubernetes that is served.
 pub const KUBERNETES_VERSION: &str = "v1.36.4";

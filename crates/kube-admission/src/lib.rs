@@ -4,8 +4,12 @@
 mod aggregate;
 mod always;
 mod always_pull_images;
+mod certificate_approval;
+mod certificate_request;
+mod certificate_signing;
 mod certificate_subject_restriction;
 mod claims;
+mod cluster_trust_bundle_attest;
 mod default_class;
 mod default_ingress_class;
 mod default_storage_class;
@@ -17,6 +21,8 @@ mod limit_ranger;
 mod namespace_auto_provision;
 mod namespace_exists;
 mod namespace_lifecycle;
+mod node_restriction;
+mod owner_references_permission_enforcement;
 mod persistent_volume_claim_resize;
 mod plugins;
 mod pod_group_workload_exists;
@@ -26,8 +32,11 @@ mod pods;
 mod priority;
 mod protection;
 mod runtime_class;
+mod signers;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
+mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use webhook::{Route, Services};

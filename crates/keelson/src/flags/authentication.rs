@@ -12,7 +12,7 @@ pub(super) const SECTION: Section = Section {
             "true",
             "take requests without credentials for system:anonymous",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "api-audiences",
             Kind::List,
             "",
@@ -119,37 +119,37 @@ pub(super) const SECTION: Section = Section {
         Flag::not_yet("requestheader-group-headers", Kind::List, "", "headers that hold the groups"),
         Flag::not_yet("requestheader-uid-headers", Kind::List, "", "headers that hold the uid"),
         Flag::not_yet("requestheader-username-headers", Kind::List, "", "headers that hold the user name"),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-extend-token-expiration",
             Kind::Bool,
             "true",
             "let tokens of pods live longer than asked while clients learn to read them again",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-issuer",
             Kind::Array,
             "",
             "issuer of service account tokens; the first signs, all are accepted; may be repeated",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-jwks-uri",
             Kind::Text,
             "",
             "where others find the keys of the issuer, in the discovery document",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-key-file",
             Kind::Array,
             "",
             "keys that verify service account tokens; may be repeated",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-lookup",
             Kind::Bool,
             "true",
             "accept a service account token only while its objects exist",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-max-token-expiration",
             Kind::Duration,
             "",

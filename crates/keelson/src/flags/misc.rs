@@ -37,11 +37,11 @@ pub(super) const SECTION: Section = Section {
             "2s",
             "time between two tries to renew such a lease",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "enable-aggregator-routing",
             Kind::Bool,
             "",
-            "reach aggregated servers at the addresses of their endpoints instead of their service",
+            "reach webhooks at the addresses of their endpoints instead of their service",
         ),
         Flag::deprecated(
             "enable-logs-handler",
@@ -115,13 +115,13 @@ pub(super) const SECTION: Section = Section {
             "",
             "key of the certificate that is shown to aggregated servers and webhooks",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-signing-endpoint",
             Kind::Text,
             "",
-            "socket of a program that signs service account tokens; excludes the key files",
+            "refused: this server signs service account tokens itself",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-signing-key-file",
             Kind::Text,
             "",
