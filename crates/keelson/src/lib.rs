@@ -8,6 +8,7 @@
 pub mod access;
 pub mod assemble;
 pub mod banner;
+pub mod certificates;
 pub mod command;
 pub mod config;
 pub mod data_folder;

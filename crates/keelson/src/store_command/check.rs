@@ -107,8 +107,8 @@ impl Checker {
 
     /// The resource of a key: a built-in one, or `<plural>.<group>` of a custom one.
     fn resource(&self, key: &str) -> (String, Option<Arc<dyn Transform>>) {
-        let nearest = self.places.range::<str, _>(..=key).rev().find(|(place, _)| key.starts_with(&***place));
-        if let Some((_, (name, transform))) = nearest {
+        let nearest = key.rmatch_indices('/').find_map(|(at, _)| self.places.get(&key[..=at]));
+        if let Some((name, transform)) = nearest {
             return (name.clone(), transform.clone());
         }
         let mut parts = key.strip_prefix(&*self.root).unwrap_or(key).split('/');
