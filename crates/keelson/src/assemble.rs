@@ -27,7 +27,7 @@ use keelson_server::{
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::{Layout, Transforms};
+use keelson_store::{Key, Layout, Transforms};
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
@@ -35,7 +35,7 @@ use tracing::warn;
 use crate::access::{Authn, Authz, Setup};
 use crate::certificates;
 use crate::auditing;
-use crate::config::Config;
+use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
@@ -44,6 +44,7 @@ use crate::reload;
 use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage, StoreCheck};
+use crate::store_command::{self, socket::Socket};
 use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
@@ -170,6 +171,9 @@ impl Assembly {
             }
         };
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
+        if config.store == StoreChoice::Embedded {
+            offer_snapshots(config, &storage, &loops);
+        }
         if let Some(encryption) = encryption {
             encryption.add_numbers(server.metrics());
             loops.spawn("encryption configuration", encryption.follow());
@@ -192,6 +196,17 @@ impl Assembly {
         }
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
+    }
+}
+
+/// Hands out snapshots of the store; a server does not need it to work.
+fn offer_snapshots(config: &Config, storage: &Storage, loops: &Tasks) {
+    match Socket::listen(&config.data_dir) {
+        Ok(socket) => {
+            let root = Key::from(store_command::root(config));
+            loops.spawn("snapshots", socket.serve(storage.store(), root));
+        }
+        Err(error) => warn!(%error, "there will be no snapshots of the running store"),
     }
 }
 

@@ -24,6 +24,7 @@ pub mod service_accounts;
 pub mod signals;
 pub mod start;
 mod storage;
+pub mod store_command;
 pub mod token_metrics;
 
 /// The version of Kubernetes that is served.
