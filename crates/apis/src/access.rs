@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use keelson_authn::Authenticator;
+use keelson_authn::service_account::Issuer;
 use keelson_authz::{AlwaysDeny, Authorizer};
 
 /// The server's own authentication and authorization, which reviews answer from.
@@ -15,6 +16,19 @@ pub struct Access {
     pub authorizer: Arc<dyn Authorizer>,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
+    /// Makes tokens of service accounts; without it nobody gets one.
+    pub tokens: Option<Tokens>,
+}
+
+/// How tokens of service accounts are made.
+#[derive(Clone)]
+pub struct Tokens {
+    /// Signs them.
+    pub issuer: Arc<Issuer>,
+    /// The longest life that can be asked for, in seconds.
+    pub max_seconds: Option<i64>,
+    /// Whether tokens of pods live longer than kubelets ask.
+    pub extended: bool,
 }
 
 impl Default for Access {
@@ -24,6 +38,7 @@ impl Default for Access {
             authenticator: Arc::new(keelson_authn::Union::new(Vec::new())),
             authorizer: Arc::new(AlwaysDeny),
             api_audiences: Vec::new(),
+            tokens: None,
         }
     }
 }

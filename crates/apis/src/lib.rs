@@ -40,5 +40,5 @@ pub mod services {
     };
 }
 
-pub use access::Access;
+pub use access::{Access, Tokens};
 pub use catalog::{ServiceRanges, Settings, groups};

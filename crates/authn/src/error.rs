@@ -40,13 +40,55 @@ pub enum AuthError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A key that cannot be used for tokens.
+    #[error("key is not usable: {reason}")]
+    BadKey {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A token that nobody should have made, or that was changed on its way.
+    #[error("{reason}")]
+    BadSignature {
+        /// In upstream's words.
+        reason: &'static str,
+    },
+    /// A token whose signature is good, and which is refused nevertheless.
+    #[error("{reason}")]
+    RefusedToken {
+        /// In upstream's words.
+        reason: String,
+    },
+    /// An authenticator panicked.
+    #[error("authentication failed unexpectedly")]
+    Crashed,
     /// Several authenticators were asked and more than one complained.
     #[error("{}", list(.0))]
     Several(Vec<AuthError>),
 }
 
-/// `[a, b]`
+impl AuthError {
+    /// All complaints as one; `None` if there are none.
+    #[must_use]
+    pub fn all(mut errors: Vec<AuthError>) -> Option<AuthError> {
+        match errors.len() {
+            0 | 1 => errors.pop(),
+            _ => Some(AuthError::Several(errors)),
+        }
+    }
+}
+
+/// `[a, b]`, each once; one alone stands without brackets.
+///
+/// Upstream: apimachinery/pkg/util/errors/errors.go, aggregate (v1.36.4).
 fn list(errors: &[AuthError]) -> String {
-    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    format!("[{}]", texts.join(", "))
+    let mut texts: Vec<String> = Vec::new();
+    for text in errors.iter().map(ToString::to_string) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [only] => only.clone(),
+        _ => format!("[{}]", texts.join(", ")),
+    }
 }

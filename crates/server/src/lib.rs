@@ -33,6 +33,7 @@ mod stream;
 
 pub use builder::{BuildError, Builder, Server};
 pub use endpoint::health::{Check, NamedCheck};
+pub use endpoint::openid::{IssuerDocuments, OpenId};
 pub use endpoint::version::Version;
 pub use error::Error;
 pub use listen::certificates::{CertificateError, CertificateSource, NamedCertificate, PemSource};

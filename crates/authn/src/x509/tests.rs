@@ -80,7 +80,8 @@ fn trusting(authority: &Authority) -> (X509, ManualClock) {
 }
 
 fn ask(x509: &X509, chain: &[CertificateDer<'static>]) -> Result<Option<User>, AuthError> {
-    let credentials = Credentials { peer_certificates: chain, headers: &HeaderMap::new(), path: "" };
+    let credentials =
+        Credentials { peer_certificates: chain, headers: &HeaderMap::new(), path: "", audiences: &[] };
     let outcome = x509.authenticate(&credentials).now_or_never().expect("nothing waits");
     outcome.map(|found| found.map(|it| (*it.user).clone()))
 }

@@ -19,8 +19,12 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         Ok(Some(token)) => &token.as_bearer,
         Ok(None) | Err(_) => &parts.headers,
     };
-    let credentials =
-        Credentials { peer_certificates: &facts.peer.certificates, headers, path: parts.uri.path() };
+    let credentials = Credentials {
+        peer_certificates: &facts.peer.certificates,
+        headers,
+        path: parts.uri.path(),
+        audiences: &[],
+    };
     let outcome = match (facts.server.authenticator.authenticate(&credentials).await, &by_protocol) {
         // A token that cannot be read does not make its bearer anonymous.
         (Ok(Some(found)), Err(_)) if found.user.name == User::ANONYMOUS => Ok(None),
@@ -30,6 +34,7 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
     let user = match outcome {
         Ok(Some(authenticated)) => {
             metrics.success.count(elapsed);
+            facts.warnings.extend(authenticated.warnings.iter().map(|&it| it.to_owned()));
             authenticated.user
         }
         Ok(None) => {
