@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use keelson_authn::Authenticator;
 use keelson_authn::service_account::Issuer;
+use keelson_authz::rbac::Rbac;
 use keelson_authz::{AlwaysDeny, Authorizer};
 
 /// The server's own authentication and authorization, which reviews answer from.
@@ -14,6 +15,8 @@ pub struct Access {
     pub authenticator: Arc<dyn Authenticator>,
     /// Knows who may do what.
     pub authorizer: Arc<dyn Authorizer>,
+    /// Knows who has which role, whether or not roles decide.
+    pub rbac: Arc<Rbac>,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
     /// Makes tokens of service accounts; without it nobody gets one.
@@ -37,6 +40,7 @@ impl Default for Access {
         Access {
             authenticator: Arc::new(keelson_authn::Union::new(Vec::new())),
             authorizer: Arc::new(AlwaysDeny),
+            rbac: Arc::default(),
             api_audiences: Vec::new(),
             tokens: None,
         }

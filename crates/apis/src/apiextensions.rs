@@ -1,6 +1,7 @@
 //! `apiextensions.k8s.io`: kinds that users bring.
 
 mod custom_resource_definition;
+mod v1beta1;
 
 use keelson_registry::{Group, Resource, Version};
 
@@ -14,8 +15,10 @@ pub(crate) fn group() -> Group {
             .short_name("crds")
             .category("api-extensions")
             .storage_path("apiextensions.k8s.io/customresourcedefinitions")
+            .json_in_store()
             .version(Version::stored("v1"))
             .announced_as("v1beta1")
+            .reads("apiextensions.k8s.io/v1beta1", v1beta1::to_v1)
             .columns(default_columns())
             .with_status()
             .conditional_update()

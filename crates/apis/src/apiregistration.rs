@@ -9,6 +9,7 @@ pub(crate) fn group() -> Group {
         Resource::cluster("APIService", "apiservices")
             .category("api-extensions")
             .storage_path("apiregistration.k8s.io/apiservices")
+            .json_in_store()
             .version(Version::stored("v1"))
             .columns(api_service::columns())
             .with_status()

@@ -125,7 +125,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::authentication::group(settings),
         crate::authorization::group(settings),
         crate::certificates::group(),
-        crate::rbac::group(),
+        crate::rbac::group(&settings.access.rbac),
         crate::admissionregistration::group(),
         crate::apiextensions::group(),
         crate::flowcontrol::group(),

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::{Attributes, Authorizer, Decision, Verdict};
+use crate::{Attributes, Authorizer, Decision, RuleSet, Subject, Verdict};
 
 /// The mode `AlwaysAllow`.
 pub struct AlwaysAllow;
@@ -11,6 +11,10 @@ pub struct AlwaysAllow;
 impl Authorizer for AlwaysAllow {
     fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
         std::future::ready(Decision::ALLOW.into()).boxed()
+    }
+
+    fn rules(&self, _: &Subject<'_>, _: &str) -> Option<RuleSet> {
+        Some(RuleSet::everything())
     }
 }
 
@@ -21,5 +25,9 @@ impl Authorizer for AlwaysDeny {
     fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
         let decision = Decision::NoOpinion { reason: "Everything is forbidden.".into() };
         std::future::ready(decision.into()).boxed()
+    }
+
+    fn rules(&self, _: &Subject<'_>, _: &str) -> Option<RuleSet> {
+        Some(RuleSet::default())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use keelson_object::selector::{field, label};
+
 /// Who wants to do what with what. Everything is borrowed from the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
@@ -13,6 +15,18 @@ pub struct Attributes<'a> {
     pub target: Target<'a>,
     /// The path of the request, without the query.
     pub path: &'a str,
+    /// Which of the objects are meant.
+    pub selectors: Selectors<'a>,
+}
+
+/// Which objects are meant by a list, a watch or the deletion of a collection: conditions that all hold. What could
+/// not be read is left out, so that more is asked for than meant, never less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selectors<'a> {
+    /// On fields.
+    pub fields: &'a [field::Term],
+    /// On labels.
+    pub labels: &'a [label::Requirement],
 }
 
 /// Who asks, as far as policies care. Authentication knows the whole user; this borrows from it.

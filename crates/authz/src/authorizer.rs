@@ -5,12 +5,17 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
-use crate::Attributes;
+use crate::{Attributes, RuleSet, Subject};
 
 /// Decides whether a request may go on.
 pub trait Authorizer: Send + Sync {
     /// Decides about one request.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict>;
+
+    /// What `user` may do in `namespace`; `None` for those who are not asked such things.
+    fn rules(&self, _user: &Subject<'_>, _namespace: &str) -> Option<RuleSet> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn Authorizer {

@@ -66,7 +66,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::deny_message;
-    use crate::{Attributes, Subject, Target};
+    use crate::{Attributes, Selectors, Subject, Target};
 
     /// `what` is `group/resource/subresource/namespace/name`, or a path that begins with a slash.
     #[track_caller]
@@ -79,7 +79,7 @@ mod tests {
             _ => Target::Path,
         };
         let user = Subject { name: user, uid: "", groups: &[], extra: &BTreeMap::new() };
-        let attributes = Attributes { user, verb, target, path: what };
+        let attributes = Attributes { user, verb, target, path: what, selectors: Selectors::default() };
         assert_eq!(deny_message(&attributes, reason), expected);
     }
 

@@ -2,18 +2,21 @@
 
 #![warn(missing_docs)]
 
+mod aggregate;
 mod always;
 mod attributes;
 mod authorizer;
 mod deny_message;
 mod privileged_group;
-mod public_paths;
+pub mod rbac;
+mod rule_set;
 mod union;
 
+pub use aggregate::aggregate;
 pub use always::{AlwaysAllow, AlwaysDeny};
-pub use attributes::{Attributes, Subject, Target};
+pub use attributes::{Attributes, Selectors, Subject, Target};
 pub use authorizer::{Authorizer, AuthzError, Decision, Verdict};
 pub use deny_message::{deny_message, deny_reason};
 pub use privileged_group::PrivilegedGroup;
-pub use public_paths::PublicPaths;
+pub use rule_set::{PathRule, ResourceRule, RuleSet};
 pub use union::Union;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::{Attributes, Authorizer, AuthzError, Decision, Verdict};
+use crate::{Attributes, Authorizer, AuthzError, Decision, RuleSet, Subject, Verdict};
 
 /// The first that has an opinion decides.
 ///
@@ -39,6 +39,12 @@ impl Authorizer for Union {
         }
         .boxed()
     }
+
+    fn rules(&self, user: &Subject<'_>, namespace: &str) -> Option<RuleSet> {
+        let mut all = RuleSet::default();
+        self.0.iter().filter_map(|it| it.rules(user, namespace)).for_each(|it| all.add(it));
+        Some(all)
+    }
 }
 
 fn joined(mut reasons: Vec<Cow<'static, str>>) -> Cow<'static, str> {
@@ -67,7 +73,7 @@ mod tests {
     use futures_util::future::BoxFuture;
 
     use super::Union;
-    use crate::{Attributes, Authorizer, Decision, Subject, Target, Verdict};
+    use crate::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 
     struct Fixed(Decision);
 
@@ -92,7 +98,13 @@ mod tests {
     fn check(words: &str, expected: &Decision) {
         let union = Union::new(words.split_whitespace().map(fixed).collect());
         let user = Subject { name: "jane", uid: "", groups: &[], extra: &BTreeMap::new() };
-        let attributes = Attributes { user, verb: "get", target: Target::Path, path: "/" };
+        let attributes = Attributes {
+            user,
+            verb: "get",
+            target: Target::Path,
+            path: "/",
+            selectors: Selectors::default(),
+        };
         let verdict = union.authorize(&attributes).now_or_never().expect("nothing waits");
         assert_eq!(verdict.decision, *expected);
     }

@@ -36,7 +36,7 @@ pub use error::Error;
 pub use frame::{FRAME_HEAD, split_frame, write_frame};
 pub use list::List;
 pub use read::read;
-pub use write::{write, write_frozen, write_object};
+pub use write::{write, write_frozen, write_object, write_stored};
 
 use wire::{Fields, Payload};
 

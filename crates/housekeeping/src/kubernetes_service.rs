@@ -12,13 +12,12 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use keelson_codec::stored;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::live::Ground;
 use keelson_registry::options::{DeleteOptions, Part};
-use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, operation};
+use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, form, operation};
 use keelson_stdx::clock::Clock;
-use keelson_store::{At, Expect, Write};
+use keelson_store::{At, Expect, Form, Write};
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";
@@ -126,7 +125,7 @@ impl KubernetesService {
         let key = keys.cluster(own);
         let there = self.ground.store.get(&key).await?;
         let expect = there.map_or(Expect::Absent, |it| Expect::Unchanged(it.modified));
-        let write = Write::put_for(lease(own), LEASE);
+        let write = Write::put_for(lease(own, self.ground.layout.form())?, LEASE);
         self.ground.store.commit(&key, expect, write).await?;
         let page = self.ground.store.list(keys.all(), None, usize::MAX, At::Latest).await?;
         let name = |key: &str| key.strip_prefix(keys.all().as_str()).map(String::from);
@@ -210,14 +209,14 @@ async fn write(live: &Live, context: &Context, edit: impl Fn(&mut Object) + Send
 }
 
 /// What a server leaves under its address.
-fn lease(own: &str) -> bytes::Bytes {
+fn lease(own: &str, form: Form) -> Result<bytes::Bytes> {
     let mut address = Map::new();
     address.set("ip", own);
     let mut subset = Map::new();
     subset.set("addresses", vec![Value::Map(address)]);
     let mut object = Object { kind: "Endpoints".into(), api_version: "v1".into(), ..Object::default() };
     object.fields.set("subsets", vec![Value::Map(subset)]);
-    stored::encode(&object)
+    form::write(&object, form)
 }
 
 /// The addresses in the first subset.

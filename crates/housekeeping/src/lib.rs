@@ -2,6 +2,7 @@
 
 #![deny(missing_docs)]
 
+pub mod bootstrap_roles;
 pub mod default_service_cidr;
 pub mod follow;
 pub mod kubernetes_service;
@@ -9,6 +10,7 @@ pub mod namespace_emptier;
 pub mod priority_classes;
 pub mod repair_addresses;
 pub mod repair_node_ports;
+pub mod role_aggregation;
 pub mod services;
 pub mod system_namespaces;
 

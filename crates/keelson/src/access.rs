@@ -6,7 +6,8 @@ use std::sync::Arc;
 use keelson_authn::{
     Anonymous, AuthenticatedGroup, Authenticator, CaBundle, FailOnError, TokenFile, Union, X509,
 };
-use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer, PrivilegedGroup, PublicPaths};
+use keelson_authz::rbac::Rbac;
+use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer, PrivilegedGroup};
 use keelson_stdx::clock::Clock;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -73,15 +74,15 @@ pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
     })
 }
 
-/// Who may do what. Until roles are served, the modes `RBAC` and `Node` grant what the default roles give to everybody.
+/// Who may do what.
 #[must_use]
-pub fn authorizer(modes: &[AuthorizationMode]) -> Arc<dyn Authorizer> {
+pub fn authorizer(modes: &[AuthorizationMode], rbac: &Arc<Rbac>) -> Arc<dyn Authorizer> {
     let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup::masters())];
     for mode in modes {
         match mode {
             AuthorizationMode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
             AuthorizationMode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
-            AuthorizationMode::Rbac => chain.push(Arc::new(PublicPaths)),
+            AuthorizationMode::Rbac => chain.push(rbac.clone()),
             AuthorizationMode::Abac | AuthorizationMode::Webhook | AuthorizationMode::Node => (),
         }
     }
@@ -96,11 +97,14 @@ fn read(path: &Path) -> Result<String, Error> {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;
+    use std::sync::Arc;
 
     use futures_util::FutureExt as _;
     use http::HeaderMap;
     use keelson_authn::Credentials;
-    use keelson_authz::{Attributes, Subject, Target};
+    use keelson_authz::rbac::Rbac;
+    use keelson_authz::rbac::bootstrap::Policy;
+    use keelson_authz::{Attributes, Selectors, Subject, Target};
     use keelson_stdx::clock::Clock;
     use rustls_pki_types::CertificateDer;
     use rustls_pki_types::pem::PemObject as _;
@@ -177,8 +181,14 @@ mod tests {
     fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
         let groups = [group.to_owned()];
         let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
-        let attributes = Attributes { user, verb: "get", target: Target::Path, path };
-        let authorizer = authorizer(modes);
+        let attributes =
+            Attributes { user, verb: "get", target: Target::Path, path, selectors: Selectors::default() };
+        let (rbac, policy) = (Arc::new(Rbac::default()), Policy::new(|_| true));
+        rbac.change(|tables| {
+            policy.cluster_roles.iter().for_each(|it| tables.put_role(it));
+            policy.cluster_role_bindings.iter().for_each(|it| tables.put_binding(it));
+        });
+        let authorizer = authorizer(modes, &rbac);
         let verdict = authorizer.authorize(&attributes).now_or_never().expect("nothing waits");
         assert_eq!(verdict.decision.is_allowed(), expected, "{modes:?} {group} {path}");
     }

@@ -6,33 +6,38 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::future::BoxFuture;
 use keelson_apis::services::{Family, NodePorts};
+use keelson_authz::rbac::Rbac;
+use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
-use keelson_housekeeping::{namespace_emptier, priority_classes, system_namespaces};
+use keelson_kube_admission::Route;
+use keelson_housekeeping::{
+    bootstrap_roles, follow, namespace_emptier, priority_classes, role_aggregation, system_namespaces,
+};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, Check, LateClients, Limits, NamedCertificate, NamedCheck, PemSource,
-    Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
+    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, PemSource, Protocols,
+    Server, Settings, Sharing, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::{Layout, MemoryStore, Store};
-use keelson_store_mvcc::{MvccStore, Options};
+use keelson_store::Layout;
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
 use crate::access::{Authn, authorizer};
-use crate::config::{Config, StoreChoice};
+use crate::config::Config;
 use crate::error::Error;
+use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::start::Prepared;
+use crate::storage::{Storage, StoreCheck};
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
@@ -55,38 +60,48 @@ impl Assembly {
         let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
-        let ground = Ground { store: storage.store(), layout: Layout::default(), clock: clock.clone() };
+        let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
+        let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
         let authn =
             Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let rbac = Arc::new(Rbac::default());
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes),
+            authorizer: authorizer(&config.authorization_modes, &rbac),
+            rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
         };
         let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
+        storage.start_loops(config, &loops);
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
+        start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
-            .catalog(catalog)
+            .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
             .authorizer(authorizer)
-            .admission(config.admission.chain(&admission_settings(config)))
+            .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
-            .check(NamedCheck::new("etcd", StoreCheck(storage.store())))
+            .check(NamedCheck::new("etcd", StoreCheck::new(&storage, config.etcd.health_timeout, clock)))
+            .readyz_check(NamedCheck::new(
+                "etcd-readiness",
+                StoreCheck::new(&storage, config.etcd.ready_timeout, clock),
+            ))
             .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
+            .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
@@ -105,40 +120,6 @@ impl Assembly {
         self.loops.end(&self.clock, LAST_CALL).await;
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
-    }
-}
-
-/// Where objects are kept, and how to close it.
-enum Storage {
-    Embedded(Arc<MvccStore>),
-    Memory(Arc<MemoryStore>),
-}
-
-impl Storage {
-    async fn open(config: &Config, clock: &Clock) -> Result<Storage, Error> {
-        match config.store {
-            StoreChoice::Memory => Ok(Storage::Memory(Arc::new(MemoryStore::new(clock.clone())))),
-            StoreChoice::Embedded => {
-                let options = Options {
-                    compaction_interval: config.compaction_interval,
-                    ..Options::new(config.data_dir.join("store"), clock.clone())
-                };
-                Ok(Storage::Embedded(Arc::new(MvccStore::open(options).await?)))
-            }
-        }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        match self {
-            Storage::Embedded(store) => store.clone(),
-            Storage::Memory(store) => store.clone(),
-        }
-    }
-
-    async fn close(&self) {
-        if let Storage::Embedded(store) = self {
-            store.close().await;
-        }
     }
 }
 
@@ -164,8 +145,17 @@ fn features_on(config: &Config) -> BTreeSet<String> {
     config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
 }
 
-fn admission_settings(config: &Config) -> keelson_kube_admission::Settings {
-    keelson_kube_admission::Settings { features: features_on(config), ..config.plugins.clone() }
+fn admission_settings(config: &Config, catalog: &CatalogHandle) -> keelson_kube_admission::Settings {
+    // A server by itself has nobody who would lead from the address of a service to what stands behind it.
+    let route = match config.face {
+        Face::KubeApiserver if !config.aggregator_routing => Route::ClusterIp,
+        Face::KubeApiserver | Face::Standalone => Route::Endpoints,
+    };
+    keelson_kube_admission::Settings {
+        features: features_on(config),
+        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        ..config.plugins.clone()
+    }
 }
 
 /// The built-in groups, as far as the operator wants them.
@@ -192,6 +182,7 @@ fn groups(config: &Config, access: keelson_apis::Access, ground: &Ground) -> Res
     let is_idle = |name: &&str| {
         !asked.contains(*name)
             && !SERVER_FEATURES.contains(name)
+            && !Policy::features().any(|it| it == *name)
             && !keelson_kube_admission::FEATURES.contains(name)
     };
     for name in config.feature_gates.named().filter(is_idle) {
@@ -221,6 +212,34 @@ fn start_housekeeping(
     }
 }
 
+/// Roles and bindings: who follows them, and what exists in every cluster.
+fn start_roles(
+    config: &Config,
+    catalog: &CatalogHandle,
+    rbac: &Arc<Rbac>,
+    clock: &Clock,
+    (loops, booted): (&Tasks, &Booted),
+) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    for (plural, follower) in [
+        ("clusterroles", rbac.cluster_roles()),
+        ("clusterrolebindings", rbac.cluster_role_bindings()),
+        ("roles", rbac.roles()),
+        ("rolebindings", rbac.role_bindings()),
+    ] {
+        loops.spawn(plural, follow::run(catalog.clone(), GROUP, plural, follower, clock.clone()));
+    }
+    let policy = Policy::new(|feature| config.feature_gates.is_on(feature));
+    let (handle, time, rbac, booted) = (catalog.clone(), clock.clone(), rbac.clone(), booted.clone());
+    loops.spawn("bootstrap roles", async move {
+        bootstrap_roles::run(&handle, &time, &policy, &rbac).await;
+        booted.0.roles.store(true, Ordering::Release);
+    });
+    if config.aggregate_cluster_roles {
+        loops.spawn("role aggregation", role_aggregation::run(catalog.clone(), clock.clone()));
+    }
+}
+
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
@@ -235,6 +254,7 @@ struct Done {
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
     priority_classes: AtomicBool,
+    roles: AtomicBool,
 }
 
 impl Booted {
@@ -278,15 +298,6 @@ fn start_services(
         flag.store(true, Ordering::Release);
     };
     loops.spawn("services", services.run(catalog.clone(), clock, done));
-}
-
-/// The store says itself whether it works.
-struct StoreCheck(Arc<dyn Store>);
-
-impl Check for StoreCheck {
-    fn check(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { self.0.health().await.map_err(|error| error.to_string()) })
-    }
 }
 
 fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {

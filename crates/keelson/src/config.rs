@@ -2,6 +2,8 @@
 //!
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
+mod admission;
+mod etcd;
 mod feature_gates;
 mod known_gates;
 mod service_range;
@@ -11,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_range::ServiceRanges;
 
@@ -30,6 +33,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where objects are kept.
     pub store: StoreChoice,
+    /// What is said about etcd, and what every store keeps to: the prefix and the form.
+    pub etcd: Etcd,
     /// Where to listen, and how.
     pub listen: Listen,
     /// Where the certificate of the server comes from.
@@ -54,10 +59,14 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Whether cluster roles that are made of others get their rules from us.
+    pub aggregate_cluster_roles: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
     pub plugins: Plugins,
+    /// Whether services are reached at the addresses of their endpoints.
+    pub aggregator_routing: bool,
     /// Whether profiles are served.
     pub profiling: bool,
     /// Where service addresses come from.
@@ -91,6 +100,8 @@ pub enum StoreChoice {
     Embedded,
     /// In memory; everything is forgotten at the end.
     Memory,
+    /// In a cluster of etcd.
+    Etcd,
 }
 
 /// Where to listen, and how.
@@ -242,6 +253,7 @@ impl Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            etcd: Etcd::read(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes),
@@ -259,9 +271,11 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
+            aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
             allow_privileged: allow_privileged(flags),
-            admission: admission(flags),
-            plugins: plugins(flags),
+            admission: admission::selection(flags),
+            plugins: admission::plugins(flags).map_err(Error::Invalid)?,
+            aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
@@ -318,6 +332,8 @@ fn allow_privileged(flags: &Flags) -> bool {
 fn store(flags: &Flags) -> StoreChoice {
     match flags.text("store") {
         "memory" => StoreChoice::Memory,
+        "etcd" => StoreChoice::Etcd,
+        "" if !flags.list("etcd-servers").is_empty() => StoreChoice::Etcd,
         _ => StoreChoice::Embedded,
     }
 }
@@ -380,7 +396,7 @@ fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
         flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
     match (modes.is_empty(), flags.face()) {
         (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Rbac],
+        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
         (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
     }
 }
@@ -410,23 +426,6 @@ fn node_ports(flags: &Flags) -> PortRange {
     match flags.value("service-node-port-range") {
         Value::PortRange(Some((first, last))) => PortRange { first: *first, last: *last },
         _ => PortRange::DEFAULT,
-    }
-}
-
-fn admission(flags: &Flags) -> Selection {
-    let list = |name| flags.list(name).to_vec();
-    Selection {
-        only: list("admission-control"),
-        enabled: list("enable-admission-plugins"),
-        disabled: list("disable-admission-plugins"),
-    }
-}
-
-fn plugins(flags: &Flags) -> Plugins {
-    Plugins {
-        not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
-        unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
-        ..Plugins::default()
     }
 }
 
@@ -473,7 +472,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
         );
     }
     warnings.extend(
-        admission(flags).missing().map(|name| format!("the admission plugin {name} is not there yet")),
+        admission::selection(flags)
+            .missing()
+            .map(|name| format!("the admission plugin {name} is not there yet")),
     );
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),

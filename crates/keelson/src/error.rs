@@ -140,6 +140,19 @@ pub enum Error {
     /// The store in the data folder cannot be opened.
     #[error("the store cannot be opened")]
     Store(#[from] keelson_store_mvcc::Error),
+    /// What is said about etcd makes no sense.
+    #[error("etcd cannot be used")]
+    Etcd(#[from] keelson_store_etcd::Error),
+    /// Nobody answers.
+    #[error("etcd at {endpoints} does not answer within {}s", waited.as_secs())]
+    EtcdUnreachable {
+        /// Who was asked.
+        endpoints: String,
+        /// For how long.
+        waited: std::time::Duration,
+        /// What happened last.
+        source: keelson_store::StoreError,
+    },
     /// The objects cannot be loaded.
     #[error("the objects cannot be loaded")]
     Load(#[from] keelson_registry::Error),

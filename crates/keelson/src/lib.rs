@@ -19,6 +19,7 @@ pub mod pki;
 pub mod reload;
 pub mod signals;
 pub mod start;
+mod storage;
 
 /// The version of Kubernetes that is served.
 pub const KUBERNETES_VERSION: &str = "v1.36.4";

@@ -20,6 +20,7 @@ mod namespace_lifecycle;
 mod persistent_volume_claim_resize;
 mod plugins;
 mod pod_group_workload_exists;
+mod pod_security;
 mod pod_topology_labels;
 mod pods;
 mod priority;
@@ -28,5 +29,7 @@ mod runtime_class;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
+mod webhook;
 
-pub use plugins::{FEATURES, Selection, Settings, is_known};
+pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use webhook::{Route, Services};

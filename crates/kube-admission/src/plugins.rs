@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
 
 use crate::always::{AlwaysAdmit, AlwaysDeny};
@@ -19,11 +20,13 @@ use crate::namespace_exists::NamespaceExists;
 use crate::namespace_lifecycle::NamespaceLifecycle;
 use crate::persistent_volume_claim_resize::PersistentVolumeClaimResize;
 use crate::pod_group_workload_exists::PodGroupWorkloadExists;
+use crate::pod_security::{self, PodSecurity};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
+use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
 
 /// Features that plugins ask for.
 pub const FEATURES: [&str; 4] =
@@ -38,6 +41,10 @@ pub struct Settings {
     pub not_ready_toleration_seconds: i64,
     /// How long a pod stays on a node that cannot be reached.
     pub unreachable_toleration_seconds: i64,
+    /// What the file of all plugins says.
+    pub configurations: Configurations,
+    /// Where webhooks listen that stand behind a service.
+    pub services: Services,
 }
 
 impl std::default::Default for Settings {
@@ -46,6 +53,8 @@ impl std::default::Default for Settings {
             features: BTreeSet::new(),
             not_ready_toleration_seconds: 300,
             unreachable_toleration_seconds: 300,
+            configurations: Configurations::default(),
+            services: Services::default(),
         }
     }
 }
@@ -55,6 +64,27 @@ impl Settings {
     pub(crate) fn is_on(&self, feature: &str) -> bool {
         debug_assert!(FEATURES.contains(&feature), "{feature} is not in the list of what is asked for");
         self.features.contains(feature)
+    }
+}
+
+/// The configurations of plugins that have one.
+#[derive(Clone, Debug, std::default::Default)]
+pub struct Configurations {
+    pod_security: pod_security::Configuration,
+}
+
+impl Configurations {
+    /// Takes the configuration of a plugin, as it stands in the file of all plugins; or says all that is wrong with it.
+    pub fn add(&mut self, plugin: &str, configuration: &Map) -> Result<(), Vec<String>> {
+        match plugin {
+            "PodSecurity" => {
+                let read = pod_security::Configuration::read(configuration);
+                self.pod_security =
+                    read.map_err(|it| it.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+                Ok(())
+            }
+            _ => Err(vec![format!("admission plugin {plugin:?} takes no configuration")]),
+        }
     }
 }
 
@@ -100,7 +130,7 @@ const PLUGINS: &[Entry] = &[
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook"),
-    on("PodSecurity"),
+    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
     off("PodNodeSelector"),
     on("Priority").by(|it| Box::new(Priority::new(it))),
     on("DefaultTolerationSeconds").by(|it| Box::new(DefaultTolerationSeconds::new(it))),
@@ -125,9 +155,9 @@ const PLUGINS: &[Entry] = &[
     on("JobValidation"),
     on("PodResizeValidator"),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook"),
+    on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook"),
+    on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];

@@ -5,7 +5,7 @@ use std::fmt;
 use smol_str::SmolStr;
 
 /// A group and one of its versions: `apps/v1`; the core group prints as `v1`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiVersion {
     /// The group; empty for the core group.
     pub group: SmolStr,

@@ -8,11 +8,14 @@
 //! All plugins mutate in the order of the chain, then the kind has its say, then all plugins validate. A write that
 //! loses a race is judged anew, because what it changes is no longer what was judged.
 
+use std::any::Any;
 use std::fmt;
 use std::future::ready;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
+use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -47,12 +50,41 @@ pub struct Request<'r> {
     pub context: &'r Context,
     /// The object as it is, where there is one.
     pub old: Option<&'r Object>,
+    /// How often the chain has been asked.
+    pub rounds: Rounds,
+}
+
+/// How often the chain has been asked to change an object. A plugin that changes it late may want that the others look
+/// at it again; they do so once.
+#[derive(Default)]
+pub struct Rounds {
+    is_second: AtomicBool,
+    is_wanted: AtomicBool,
+    /// What the plugin that asks for a second round remembers of the first.
+    pub memory: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl Rounds {
+    /// Whether everybody has been asked before.
+    pub fn is_second(&self) -> bool {
+        self.is_second.load(Ordering::Relaxed)
+    }
+
+    /// Lets everybody look again, if they have not done so.
+    pub fn want_second(&self) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
+    fn begins_second(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed) && !self.is_second.swap(true, Ordering::Relaxed)
+    }
 }
 
 impl<'r> Request<'r> {
     /// A request for an object itself.
     pub fn new(operation: Operation, live: &'r Live, context: &'r Context, place: &'r Place) -> Request<'r> {
-        Request { operation, resource: &live.resource, subresource: "", place, context, old: None }
+        let rounds = Rounds::default();
+        Request { operation, resource: &live.resource, subresource: "", place, context, old: None, rounds }
     }
 
     /// Whether it is about objects of this resource, or parts of them.
@@ -138,10 +170,14 @@ impl fmt::Debug for Chain {
 /// Lets every plugin change the object, or refuse it.
 pub async fn mutate(request: &Request<'_>, mut object: Option<&mut Object>) -> Result<()> {
     let Some(chain) = &request.context.admission else { return Ok(()) };
-    for plugin in chain.asked(request) {
-        plugin.mutate(request, object.as_deref_mut()).await?;
+    loop {
+        for plugin in chain.asked(request) {
+            plugin.mutate(request, object.as_deref_mut()).await?;
+        }
+        if !request.rounds.begins_second() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 /// Lets every plugin refuse the object.

@@ -125,12 +125,12 @@ async fn write(
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };
-    let value = stored::encode(&object);
+    let json = stored::encode(&object);
     let revision = if context.dry_run == DryRun::All {
         current.map_or(0, |it| it.frozen.revision())
     } else {
         let expect = expectation(current)?;
-        let write = if removed { Write::Delete } else { put(live, &object, value.clone()) };
+        let write = if removed { Write::Delete } else { put(live, &object, live.value(&object, &json)?) };
         let revision = live.objects()?.store.commit(key, expect, write).await?;
         if live.resource.seen_at_once {
             // It is written, whether the cache has seen it or not.
@@ -138,7 +138,7 @@ async fn write(
         }
         revision.get()
     };
-    Ok(Outcome { object: live.freeze(&value, revision)?, removed, created: current.is_none() })
+    Ok(Outcome { object: live.freeze(&json, revision)?, removed, created: current.is_none() })
 }
 
 fn put(live: &Live, object: &Object, value: Bytes) -> Write {

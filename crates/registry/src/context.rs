@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keelson_authn::User;
-use keelson_authz::{Attributes, Authorizer, Decision, Subject, Target, Verdict};
-use keelson_object::SmolStr;
+use keelson_authz::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 use keelson_object::scalar::Time;
+use keelson_object::{SmolStr, Value};
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
@@ -38,6 +38,8 @@ pub struct Context {
     pub api_version: SmolStr,
     /// What time it is.
     pub clock: Clock,
+    /// What else the client says of how it is to be done: `CreateOptions` and its like.
+    pub options: Value,
     /// Everything that is served, for those who act on other resources, too.
     pub catalog: Option<Arc<Catalog>>,
     /// Who judges what is written; what the server does by itself is judged by nobody.
@@ -57,6 +59,7 @@ impl Context {
             field_manager: SmolStr::default(),
             api_version: SmolStr::default(),
             clock,
+            options: Value::Null,
             catalog: None,
             admission: None,
             authorizer: None,
@@ -113,7 +116,8 @@ impl Context {
     pub async fn authorize(&self, verb: &str, target: Target<'_>) -> Verdict {
         match &self.authorizer {
             Some(authorizer) => {
-                let attributes = Attributes { user: self.subject(), verb, target, path: "" };
+                let selectors = Selectors::default();
+                let attributes = Attributes { user: self.subject(), verb, target, path: "", selectors };
                 authorizer.authorize(&attributes).await
             }
             None => Verdict { decision: Decision::Allow { reason: "".into() }, error: None },

@@ -17,7 +17,7 @@ pub struct Conversion {
 }
 
 /// Brings an object of `version` into the stored version, with what that one fills in.
-pub(crate) fn to_stored(resource: &Resource, version: &Version, object: &mut Object) {
+pub fn to_stored(resource: &Resource, version: &Version, object: &mut Object) {
     let stored = resource.stored_version();
     if version.api_version == stored.api_version {
         return;
@@ -30,7 +30,7 @@ pub(crate) fn to_stored(resource: &Resource, version: &Version, object: &mut Obj
 }
 
 /// Brings a stored object into `version`.
-pub(crate) fn from_stored(version: &Version, object: &mut Object) {
+pub fn from_stored(version: &Version, object: &mut Object) {
     if version.api_version == object.api_version {
         return;
     }

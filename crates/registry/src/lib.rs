@@ -16,6 +16,7 @@ pub mod deprecation;
 pub mod enablement;
 pub mod error;
 pub mod group;
+pub mod guard;
 pub mod lifecycle;
 pub mod live;
 pub mod operation;
@@ -28,6 +29,7 @@ pub mod strategy;
 pub mod subresource;
 
 mod commit;
+pub mod form;
 mod reader;
 
 pub use answer::Answer;
@@ -39,6 +41,7 @@ pub use deprecation::Deprecation;
 pub use enablement::Enablement;
 pub use error::{Error, Result};
 pub use group::Group;
+pub use guard::{Guard, Write};
 pub use live::{Live, Place};
 pub use report::Report;
 pub use reserve::{Held, Reserve};

@@ -7,11 +7,12 @@ use keelson_codec::{protobuf, stored};
 use keelson_object::meta::StringMap;
 use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
-use keelson_store::{Entry, Key, Layout, ResourceKeys, Store};
+use keelson_store::{Entry, Form, Key, Layout, ResourceKeys, Store};
 use keelson_watch_cache::{Cache, CacheOptions};
 
 use crate::convert;
 use crate::error::{Error, Result};
+use crate::form;
 use crate::resource::{Resource, Scope, Version};
 
 /// Where an object is: a namespace (empty for cluster-scoped resources) and a name.
@@ -53,6 +54,7 @@ pub struct Live {
 pub(crate) struct Objects {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: ResourceKeys,
+    pub(crate) form: Form,
     pub(crate) cache: Arc<Cache>,
 }
 
@@ -60,8 +62,8 @@ impl Live {
     /// Loads the objects of `resource` and follows their changes.
     pub async fn start(resource: Resource, ground: &Ground) -> Result<Arc<Live>> {
         let keys = ground.layout.resource(&resource.storage_path);
-        let fields = resource.selectable.clone();
-        let decode = move |entry: &Entry| Ok(stored::decode(&entry.value, entry.modified.get(), &fields)?);
+        let reading = resource.clone();
+        let decode = move |entry: &Entry| Ok(form::frozen(&reading, &entry.value, entry.modified.get())?);
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
         let options = CacheOptions::new(
@@ -72,7 +74,8 @@ impl Live {
         );
         let options = CacheOptions { indexes, ..options };
         let cache = Cache::start(options).await?;
-        let objects = Objects { store: ground.store.clone(), keys, cache };
+        let form = if resource.json_in_store { Form::Json } else { ground.layout.form() };
+        let objects = Objects { store: ground.store.clone(), keys, form, cache };
         Ok(Arc::new(Live { resource, objects: Some(objects) }))
     }
 
@@ -136,9 +139,17 @@ impl Live {
         self.freeze(&stored::encode(&object), revision)
     }
 
-    /// Encodes an object as of `revision`.
+    /// What is put into the store for an object whose JSON is known.
+    pub(crate) fn value(&self, object: &Object, json: &Bytes) -> Result<Bytes> {
+        match self.objects()?.form {
+            Form::Json => Ok(json.clone()),
+            Form::Protobuf => form::message(&self.resource, object, json),
+        }
+    }
+
+    /// The object of a stored value as of `revision`.
     pub(crate) fn freeze(&self, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
-        let frozen = stored::decode(value, revision, &self.resource.selectable);
+        let frozen = form::frozen(&self.resource, value, revision);
         frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
     }
 
@@ -160,7 +171,7 @@ impl Live {
         let key = self.key(place)?;
         let Some(entry) = objects.store.get(&key).await? else { return Ok(None) };
         let revision = entry.modified.get();
-        let Err(problem) = stored::decode(&entry.value, revision, &self.resource.selectable) else {
+        let Err(problem) = form::frozen(&self.resource, &entry.value, revision) else {
             return Ok(None);
         };
         let path = [&*self.resource.storage_path, &*place.namespace, &*place.name];

@@ -14,6 +14,7 @@ use crate::answer::Answer;
 use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
+use crate::guard::Guard;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
@@ -219,6 +220,10 @@ pub struct Resource {
     pub indexed: Vec<SmolStr>,
     /// Where objects lie in the store; the plural unless said otherwise.
     pub storage_path: SmolStr,
+    /// Whether objects lie in the store as JSON, also where those of other kinds are protobuf.
+    pub json_in_store: bool,
+    /// Versions that nobody serves and that may still lie in the store: how they become the stored one.
+    pub readable: Vec<(&'static str, fn(&mut Object))>,
     /// How long an object lives; for ever unless said otherwise.
     pub lives: Option<Lives>,
     /// Whether a PUT without resourceVersion overwrites.
@@ -247,6 +252,8 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// Where objects get what they share with others.
     pub reserve: Option<Arc<dyn Reserve>>,
+    /// Who may write what.
+    pub guard: Option<Arc<dyn Guard>>,
 }
 
 impl Resource {
@@ -278,6 +285,8 @@ impl Resource {
             selectable: Vec::new(),
             indexed: Vec::new(),
             storage_path: plural.into(),
+            json_in_store: false,
+            readable: Vec::new(),
             lives: None,
             unconditional_update: true,
             create_on_update: false,
@@ -292,6 +301,7 @@ impl Resource {
             without_effect: None,
             strategy: Arc::new(Plain),
             reserve: None,
+            guard: None,
         }
     }
 
@@ -419,6 +429,20 @@ impl Resource {
         self
     }
 
+    /// Objects lie in the store as JSON, also where those of other kinds are protobuf.
+    #[must_use]
+    pub fn json_in_store(mut self) -> Resource {
+        self.json_in_store = true;
+        self
+    }
+
+    /// What lies in the store as `api_version` is read, and made what is stored by `convert`.
+    #[must_use]
+    pub fn reads(mut self, api_version: &'static str, convert: fn(&mut Object)) -> Resource {
+        self.readable.push((api_version, convert));
+        self
+    }
+
     /// Objects go by themselves after some time.
     #[must_use]
     pub fn lives(mut self, lives: impl Fn(&Object) -> Duration + Send + Sync + 'static) -> Resource {
@@ -465,6 +489,13 @@ impl Resource {
     #[must_use]
     pub fn seen_at_once(mut self) -> Resource {
         self.seen_at_once = true;
+        self
+    }
+
+    /// Writes are refused by a guard of its own.
+    #[must_use]
+    pub fn guarded(mut self, guard: impl Guard) -> Resource {
+        self.guard = Some(Arc::new(guard));
         self
     }
 
@@ -529,7 +560,7 @@ impl Resource {
     }
 
     /// Brings the fields of a stored object to their one form.
-    pub(crate) fn arrange(&self, object: &mut Object) {
+    pub fn arrange(&self, object: &mut Object) {
         if let Some(schema) = &self.stored_version().schema {
             schema.arrange(object);
         }

@@ -18,11 +18,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{StatusCode, header};
+use http::{Method, StatusCode, header};
 use keelson_authn::User;
 use keelson_codec::{cbor, json, protobuf, yaml};
-use keelson_object::Frozen;
 use keelson_object::scalar::Time;
+use keelson_object::{Frozen, Map, Value};
 use keelson_registry::decode::Draft;
 use keelson_registry::scale::KIND as SCALE;
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
@@ -96,7 +96,33 @@ impl Call<'_> {
         context.field_manager =
             write::field_manager(field_manager, text(&self.parts.headers, header::USER_AGENT));
         context.api_version = self.found.version().api_version.clone();
+        context.options = self.options();
         context
+    }
+
+    /// What the client says in the query of how something is to be done.
+    fn options(&self) -> Value {
+        let kind = match self.parts.method {
+            Method::POST => "CreateOptions",
+            Method::PUT => "UpdateOptions",
+            Method::PATCH => "PatchOptions",
+            _ => "DeleteOptions",
+        };
+        let mut options = Map::new();
+        options.push_new("kind", kind);
+        options.push_new("apiVersion", "meta.k8s.io/v1");
+        if self.query.get("dryRun").is_some() {
+            options.push_new("dryRun", vec![Value::from("All")]);
+        }
+        for name in ["fieldManager", "fieldValidation"] {
+            if let Some(text) = self.query.get(name).filter(|it| !it.is_empty()) {
+                options.push_new(name, text);
+            }
+        }
+        if self.query.get("force").is_some_and(|it| it == "true") {
+            options.push_new("force", true);
+        }
+        Value::Map(options)
     }
 
     /// Runs a write, and passes on what it warns of, whether it works or not.

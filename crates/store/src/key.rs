@@ -75,17 +75,40 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Where everything is: the root under which all resources have their place.
+/// Where everything is: the root under which all resources have their place, and in which form values are written.
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: String,
+    form: Form,
+}
+
+/// In which form the objects of built-in kinds are written. Stores do not look into values, and readers read all forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As clients get them: a start is a scan.
+    #[default]
+    Json,
+    /// As upstream's server writes them, in an envelope that says of which kind they are.
+    Protobuf,
 }
 
 impl Layout {
     /// Everything lies under `root`, which has a leading and no trailing slash: `/registry`.
     #[must_use]
     pub fn new(root: &str) -> Layout {
-        Layout { root: format!("/{}", root.trim_matches('/')) }
+        Layout { root: format!("/{}", root.trim_matches('/')), form: Form::default() }
+    }
+
+    /// The same places, another form.
+    #[must_use]
+    pub fn with_form(self, form: Form) -> Layout {
+        Layout { form, ..self }
+    }
+
+    /// In which form values are written.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// The keys of one resource. `path` may have more than one part: `services/specs`,

@@ -7,10 +7,12 @@ mod error;
 mod key;
 mod memory;
 mod revision;
+mod routed;
 mod store;
 
 pub use error::{Result, StoreError};
-pub use key::{Key, Layout, ResourceKeys};
+pub use key::{Form, Key, Layout, ResourceKeys};
 pub use memory::MemoryStore;
 pub use revision::Revision;
+pub use routed::RoutedStore;
 pub use store::{At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Page, Store, Tip, Write};

@@ -8,6 +8,7 @@
 mod binary;
 mod client;
 pub mod connect;
+mod etcd;
 pub mod fixture;
 mod kubeconfig;
 pub mod memory;
@@ -20,5 +21,6 @@ pub mod yardstick;
 pub use binary::Binary;
 pub use client::{Answer, Call, Client, Stream};
 pub use connect::{Connector, Credentials, Identity, Protocol};
+pub use etcd::Etcd;
 pub use kubeconfig::Kubeconfig;
 pub use server::{Options, RunningServer, free_port};

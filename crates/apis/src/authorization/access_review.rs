@@ -9,7 +9,8 @@ use keelson_authz::{Authorizer, AuthzError, Decision, Verdict};
 use keelson_object::{GroupKind, Map, Object, SmolStr, Value};
 use keelson_registry::{Answer, Context, Error, Result};
 
-use super::{question, validation};
+use super::question::Question;
+use super::validation;
 
 pub(crate) struct AccessReviews {
     pub(crate) authorizer: Arc<dyn Authorizer>,
@@ -55,8 +56,9 @@ impl AccessReviews {
             Who::Asks => context.user.clone(),
             Who::Named | Who::NamedInNamespace => named(&spec),
         };
-        let verdict = question::ask(&*self.authorizer, &user, &spec).await;
-        body.fields.set("status", status(&verdict, question::unread_selectors(&spec)));
+        let question = Question::new(&spec);
+        let verdict = question.ask(&*self.authorizer, &user).await;
+        body.fields.set("status", status(&verdict, question.unread()));
         Ok(body)
     }
 }

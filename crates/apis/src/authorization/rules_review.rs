@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use keelson_authz::{Attributes, Authorizer, Target};
-use keelson_object::{Map, Object, ObjectMeta, Value};
+use keelson_authz::{Authorizer, RuleSet, aggregate};
+use keelson_object::{Map, Object, ObjectMeta, SmolStr, Value};
 use keelson_registry::{Answer, Context, Error, Result};
 
 use super::question;
@@ -14,74 +14,81 @@ pub(crate) struct RulesReviews {
     pub(crate) authorizer: Arc<dyn Authorizer>,
 }
 
-/// Stands for every verb, group, resource and path.
-const EVERYTHING: &str = "*";
-
 impl Answer for RulesReviews {
     fn answer<'a>(&'a self, context: &'a Context, _: &'a str, body: Object) -> BoxFuture<'a, Result<Object>> {
-        self.review(context, body).boxed()
+        std::future::ready(self.review(context, body)).boxed()
     }
 }
 
 impl RulesReviews {
-    /// An authorizer answers questions and does not list its rules, but one question tells all: who may do everything
-    /// has a rule that says so. Of others we do not know the rules, and say that.
-    ///
     /// Upstream: pkg/registry/authorization/selfsubjectrulesreview/rest.go, Create (v1.36.4).
-    async fn review(&self, context: &Context, body: Object) -> Result<Object> {
+    fn review(&self, context: &Context, body: Object) -> Result<Object> {
         let namespace = body.fields.map("spec").and_then(|spec| spec.str("namespace")).unwrap_or_default();
         if namespace.is_empty() {
             return Err(Error::BadRequest("no namespace on request".to_owned()));
         }
-        let all_resources = Target::Resource {
-            namespace,
-            api_group: EVERYTHING,
-            api_version: EVERYTHING,
-            resource: EVERYTHING,
-            subresource: "",
-            name: "",
-        };
-        let resources = self.allows(context, all_resources).await;
-        let paths = self.allows(context, Target::Path).await;
+        let rules = self.authorizer.rules(&question::subject(&context.user), namespace);
         let mut fields = Map::new();
         fields.set("spec", Map::new());
-        fields.set("status", status(resources, paths));
+        fields.set("status", status(&rules.unwrap_or_default()));
         Ok(Object { meta: ObjectMeta::default(), fields, ..body })
-    }
-
-    async fn allows(&self, context: &Context, target: Target<'_>) -> bool {
-        let user = question::subject(&context.user);
-        let attributes = Attributes { user, verb: EVERYTHING, target, path: EVERYTHING };
-        self.authorizer.authorize(&attributes).await.decision.is_allowed()
     }
 }
 
-fn status(resources: bool, paths: bool) -> Map {
+fn status(rules: &RuleSet) -> Map {
+    let resources = rules.resources.iter().map(|rule| {
+        let lists = [
+            ("verbs", &rule.verbs),
+            ("apiGroups", &rule.api_groups),
+            ("resources", &rule.resources),
+            ("resourceNames", &rule.resource_names),
+        ];
+        shown(&lists)
+    });
+    let paths =
+        rules.paths.iter().map(|rule| shown(&[("verbs", &rule.verbs), ("nonResourceURLs", &rule.paths)]));
     let mut status = Map::new();
-    status.set("resourceRules", rules(resources, &["verbs", "apiGroups", "resources"]));
-    status.set("nonResourceRules", rules(paths, &["verbs", "nonResourceURLs"]));
-    status.set("incomplete", !(resources && paths));
-    if !(resources && paths) {
-        status.set("evaluationError", "the authorizers do not support user rule resolution");
+    status.set("resourceRules", resources.collect::<Vec<_>>());
+    status.set("nonResourceRules", paths.collect::<Vec<_>>());
+    status.set("incomplete", rules.is_incomplete);
+    if let Some(error) = aggregate(&rules.errors) {
+        status.set("evaluationError", error);
     }
     status
 }
 
-/// The rule that covers everything, if it is there.
-fn rules(has: bool, fields: &[&str]) -> Vec<Value> {
-    let everything = || vec![Value::from(EVERYTHING)];
-    let rule: Map = fields.iter().map(|field| ((*field).into(), everything().into())).collect();
-    if has { vec![rule.into()] } else { Vec::new() }
+/// Lists that are empty are not shown; every rule has verbs.
+fn shown(lists: &[(&'static str, &Vec<SmolStr>)]) -> Value {
+    let list = |items: &[SmolStr]| Value::List(items.iter().cloned().map(Value::from).collect());
+    let lists = lists.iter().filter(|(_, items)| !items.is_empty());
+    Value::Map(lists.map(|(name, items)| (SmolStr::new_static(name), list(items))).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer};
+    use futures_util::FutureExt as _;
+    use futures_util::future::BoxFuture;
+    use keelson_authz::{
+        AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, RuleSet, Subject, Union, Verdict,
+    };
 
     use super::RulesReviews;
     use crate::shared::testing::{answer, text};
+
+    /// Decides without rules.
+    struct Mute;
+
+    impl Authorizer for Mute {
+        fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Verdict> {
+            std::future::ready(Decision::NO_OPINION.into()).boxed()
+        }
+
+        fn rules(&self, _: &Subject<'_>, _: &str) -> Option<RuleSet> {
+            Some(RuleSet::unknown("it does not tell"))
+        }
+    }
 
     #[track_caller]
     fn check(authorizer: Arc<dyn Authorizer>, spec: &str, expected: &str) {
@@ -106,7 +113,12 @@ mod tests {
         check(
             Arc::new(AlwaysDeny),
             r#"{"namespace": "a"}"#,
-            r#"{"spec":{},"status":{"resourceRules":[],"nonResourceRules":[],"incomplete":true,"evaluationError":"the authorizers do not support user rule resolution"}}"#,
+            r#"{"spec":{},"status":{"resourceRules":[],"nonResourceRules":[],"incomplete":false}}"#,
+        );
+        check(
+            Arc::new(Union::new(vec![Arc::new(AlwaysAllow), Arc::new(Mute)])),
+            r#"{"namespace": "a"}"#,
+            r#"{"spec":{},"status":{"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}],"incomplete":true,"evaluationError":"it does not tell"}}"#,
         );
     }
 

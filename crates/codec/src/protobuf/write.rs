@@ -39,6 +39,16 @@ pub fn write_object(object: &Object, of: &Struct) -> Result<Bytes, Error> {
     Ok(out.finish())
 }
 
+/// The message of an object as it lies in a store: its resource version is that of the entry.
+pub fn write_stored(object: &Object, of: &Struct) -> Result<Bytes, Error> {
+    let mut metadata = object.meta.to_map();
+    metadata.remove("resourceVersion");
+    let mut out = Back::default();
+    let metadata = Value::Map(metadata);
+    Writer::new(&mut out).object(object, &metadata, of).map_err(|error| *error)?;
+    Ok(out.finish())
+}
+
 /// The message of a frozen object: what its first reader in protobuf pays for all others.
 pub fn write_frozen(frozen: &Frozen, of: &Struct) -> Result<Bytes, Error> {
     write(&json::read_members(frozen.json())?.value, of)

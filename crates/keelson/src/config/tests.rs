@@ -45,7 +45,7 @@ fn a_standalone_server_needs_no_flags() {
     assert_eq!(config.data_dir, Path::new("/srv/jane/.local/share/keelson"));
     assert_eq!(config.store, StoreChoice::Embedded);
     assert_eq!(config.certificate, CertificateChoice::DataFolder);
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Rbac]);
+    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
     assert_eq!(config.warnings, [""; 0]);
 }
@@ -121,11 +121,12 @@ fn privileged_containers_are_allowed_where_nobody_says_otherwise() {
 
 #[test]
 fn flags_without_effect_are_told_by_name() {
-    let config = standalone("--kubelet-timeout=5s --etcd-prefix=/x --bind-address=127.0.0.1");
+    let config =
+        standalone("--kubelet-timeout=5s --etcd-count-metric-poll-period=5s --bind-address=127.0.0.1");
     assert_eq!(
         config.warnings,
         [
-            "flag --etcd-prefix is accepted but has no effect yet",
+            "flag --etcd-count-metric-poll-period is accepted but has no effect yet",
             "flag --kubelet-timeout is accepted but has no effect yet"
         ]
     );

@@ -453,7 +453,13 @@ fn service_node_port(flags: &Flags, errors: &mut Vec<String>) {
 /// What only we have.
 fn own(flags: &Flags, errors: &mut Vec<String>) {
     let store = flags.text("store");
-    if !matches!(store, "embedded" | "memory") {
-        errors.push(format!("--store {} is not one of embedded, memory", quote(store)));
+    if !matches!(store, "" | "embedded" | "memory" | "etcd") {
+        errors.push(format!("--store {} is not one of embedded, memory, etcd", quote(store)));
+    }
+    if store == "etcd" && !is_upstream(flags) && flags.list("etcd-servers").is_empty() {
+        errors.push("--etcd-servers must be specified".to_owned());
+    }
+    if flags.text("etcd-certfile").is_empty() != flags.text("etcd-keyfile").is_empty() {
+        errors.push("--etcd-certfile and --etcd-keyfile must be given together".to_owned());
     }
 }

@@ -12,12 +12,7 @@ pub(super) const SECTION: Section = Section {
             "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.",
             "the complete list of admission plugins",
         ),
-        Flag::not_yet(
-            "admission-control-config-file",
-            Kind::Text,
-            "",
-            "file that configures admission plugins",
-        ),
+        Flag::acts("admission-control-config-file", Kind::Text, "", "file that configures admission plugins"),
         Flag::acts(
             "default-not-ready-toleration-seconds",
             Kind::Int,

@@ -36,8 +36,8 @@ pub(super) const SECTION: Section = Section {
             "",
             "read the encryption file again when it changes",
         ),
-        Flag::not_yet("etcd-cafile", Kind::Text, "", "authorities that vouch for the etcd servers"),
-        Flag::not_yet("etcd-certfile", Kind::Text, "", "certificate that is shown to etcd"),
+        Flag::acts("etcd-cafile", Kind::Text, "", "authorities that vouch for the etcd servers"),
+        Flag::acts("etcd-certfile", Kind::Text, "", "certificate that is shown to etcd"),
         Flag::acts(
             "etcd-compaction-interval",
             Kind::Duration,
@@ -50,46 +50,41 @@ pub(super) const SECTION: Section = Section {
             "1m0s",
             "time between two counts of objects per resource; 0 for none",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "etcd-db-metric-poll-interval",
             Kind::Duration,
             "30s",
             "time between two measurements of the size of the database; 0 for none",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "etcd-healthcheck-timeout",
             Kind::Duration,
             "2s",
             "how long the health check waits for etcd",
         ),
-        Flag::not_yet("etcd-keyfile", Kind::Text, "", "key of the certificate that is shown to etcd"),
-        Flag::not_yet("etcd-prefix", Kind::Text, "/registry", "what all keys begin with"),
-        Flag::not_yet(
+        Flag::acts("etcd-keyfile", Kind::Text, "", "key of the certificate that is shown to etcd"),
+        Flag::acts("etcd-prefix", Kind::Text, "/registry", "what all keys begin with"),
+        Flag::acts(
             "etcd-readycheck-timeout",
             Kind::Duration,
             "2s",
             "how long the readiness check waits for etcd",
         ),
-        Flag::not_yet(
-            "etcd-servers",
-            Kind::List,
-            "",
-            "etcd servers to connect to, as in https://10.0.0.1:2379",
-        ),
-        Flag::not_yet(
+        Flag::acts("etcd-servers", Kind::List, "", "etcd servers to connect to, as in https://10.0.0.1:2379"),
+        Flag::acts(
             "etcd-servers-overrides",
             Kind::List,
             "",
             "other etcd servers for some resources, as in /events#https://10.0.0.2:2379;https://10.0.0.3:2379",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "lease-reuse-duration-seconds",
             Kind::Int,
             "60",
             "for how many seconds new objects share the same etcd lease",
         ),
-        Flag::not_yet("storage-backend", Kind::Text, "", "kind of storage behind --etcd-servers: etcd3"),
-        Flag::not_yet(
+        Flag::acts("storage-backend", Kind::Text, "", "kind of storage behind --etcd-servers: etcd3"),
+        Flag::acts(
             "storage-media-type",
             Kind::Text,
             "application/vnd.kubernetes.protobuf",

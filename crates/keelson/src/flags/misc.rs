@@ -37,11 +37,11 @@ pub(super) const SECTION: Section = Section {
             "2s",
             "time between two tries to renew such a lease",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "enable-aggregator-routing",
             Kind::Bool,
             "",
-            "reach aggregated servers at the addresses of their endpoints instead of their service",
+            "reach webhooks at the addresses of their endpoints instead of their service",
         ),
         Flag::deprecated(
             "enable-logs-handler",

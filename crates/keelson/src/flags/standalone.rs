@@ -6,6 +6,12 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Keelson",
     flags: &[
+        Flag::acts(
+            "aggregate-cluster-roles",
+            Kind::Bool,
+            "true",
+            "gather the rules of cluster roles that are made of others; turn it off beside a controller manager",
+        ),
         Flag::acts("bind-address", Kind::Ip, "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all"),
         Flag::acts(
             "data-dir",
@@ -23,8 +29,9 @@ pub(super) const SECTION: Section = Section {
         Flag::acts(
             "store",
             Kind::Text,
-            "embedded",
-            "where objects are kept: embedded is a file in the data folder, memory forgets everything at the end",
+            "",
+            "where objects are kept: embedded is a file in the data folder, memory forgets everything at the end, etcd is \
+             where --etcd-servers says, and what is meant if it says something",
         ),
     ],
 };
@@ -33,9 +40,10 @@ pub(super) const SECTION: Section = Section {
 pub(super) const HIDDEN: Section = Section {
     title: "",
     flags: &[
+        Flag::acts("aggregate-cluster-roles", Kind::Bool, "", "gather the rules of cluster roles").hidden(),
         Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
         Flag::acts("empty-namespaces", Kind::Bool, "", "delete what is in a namespace that is to go")
             .hidden(),
-        Flag::acts("store", Kind::Text, "embedded", "where objects are kept").hidden(),
+        Flag::acts("store", Kind::Text, "", "where objects are kept").hidden(),
     ],
 };

@@ -9,6 +9,7 @@ use crate::admission::{self, Operation, Request};
 use crate::commit::{self, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::guard::{self, Write};
 use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
@@ -33,6 +34,7 @@ pub async fn create(
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let request = Request::new(Operation::Create, live, context, &place);
     admission::mutate(&request, Some(&mut object)).await?;
+    guard::ask(live, &Write { context, namespace, name: "", object: &object, old: None }).await?;
     if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
         return create_with_generated_name(live, context, object).await;
     }

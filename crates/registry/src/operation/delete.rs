@@ -34,13 +34,13 @@ pub async fn delete(
     if let Some(warning) = live.resource.strategy.delete_warning(options) {
         context.warn(warning);
     }
-    admission::mutate(&Request::new(Operation::Delete, live, context, place), None).await?;
     let mut race = Race::begin(live, place).await?;
     loop {
         let Some(current) = race.current() else { return Err(live.missing(place).await) };
         check_preconditions(live, place, current, options)?;
         let old = Some(&current.object);
         let request = Request { old, ..Request::new(Operation::Delete, live, context, place) };
+        admission::mutate(&request, None).await?;
         admission::validate(&request, None).await?;
         let step = decide(live, context, &current.object, options);
         if let Some(outcome) = race.write(context, step).await? {

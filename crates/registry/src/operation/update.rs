@@ -9,6 +9,7 @@ use crate::admission::{self, Operation, Request};
 use crate::commit::{Current, Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::guard::{self, Write};
 use crate::lifecycle::owners::{self, Seen};
 use crate::lifecycle::{field_managers, meta_rules, system_fields};
 use crate::live::{Live, Place};
@@ -121,6 +122,8 @@ pub(super) async fn attempt(
     let subresource = admission::subresource(part);
     let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
     admission::mutate(&request, Some(&mut object)).await?;
+    let write = Write { context, namespace: &place.namespace, name: &place.name, object: &object, old };
+    guard::ask(live, &write).await?;
     let held = match part {
         Part::Main | Part::Scale => reserve::take(live, context, &mut object, old).await?,
         Part::Status | Part::Named(_) => None,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use keelson_authn::User;
-use keelson_authz::{Attributes, Decision, Subject, Target, deny_message};
+use keelson_authz::{Attributes, Decision, Selectors, Subject, Target, deny_message};
 use keelson_object::GroupResource;
+use keelson_object::selector::{field, label};
 use tracing::debug;
 
 use crate::chain::Facts;
@@ -32,7 +33,8 @@ pub(crate) async fn authorize<'r>(
 ) -> Result<Granted<'r>> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authorization);
     let begun = clock.monotonic();
-    let attributes = attributes(info, user);
+    let selected = Selected::of(info);
+    let attributes = attributes(info, user, &selected);
     let verdict = facts.server.authorizer.authorize(&attributes).await;
     let elapsed = clock.monotonic().saturating_sub(begun);
     // A broken rule does not take away what another rule gives.
@@ -56,7 +58,22 @@ pub(crate) async fn authorize<'r>(
     })
 }
 
-fn attributes<'a>(info: &'a RequestInfo, user: &'a User) -> Attributes<'a> {
+/// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
+struct Selected {
+    fields: field::Selector,
+    labels: label::Selector,
+}
+
+impl Selected {
+    fn of(info: &RequestInfo) -> Selected {
+        Selected {
+            fields: field::Selector::parse(&info.field_selector).unwrap_or(field::Selector::everything()),
+            labels: label::Selector::parse(&info.label_selector).unwrap_or(label::Selector::everything()),
+        }
+    }
+}
+
+fn attributes<'a>(info: &'a RequestInfo, user: &'a User, selected: &'a Selected) -> Attributes<'a> {
     let target = if info.is_resource_request {
         Target::Resource {
             namespace: &info.namespace,
@@ -74,5 +91,6 @@ fn attributes<'a>(info: &'a RequestInfo, user: &'a User) -> Attributes<'a> {
         verb: &info.verb,
         target,
         path: &info.path,
+        selectors: Selectors { fields: selected.fields.terms(), labels: selected.labels.requirements() },
     }
 }

@@ -10,7 +10,9 @@ use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use keelson_authn::{Anonymous, AuthenticatedGroup, CaBundle, FailOnError, TokenFile, X509};
-use keelson_authz::{PrivilegedGroup, PublicPaths};
+use keelson_authz::PrivilegedGroup;
+use keelson_authz::rbac::Rbac;
+use keelson_authz::rbac::bootstrap::Policy;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Column, Group, Resource, Version, catalog};
 use keelson_server::body::RequestBody;
@@ -215,7 +217,7 @@ async fn serving(groups: Vec<Group>, settings: Settings, clock: Clock) -> Builde
     Server::builder().settings(settings).clock(clock).catalog(CatalogHandle::new(catalog)).authorizer(
         Arc::new(keelson_authz::Union::new(vec![
             Arc::new(PrivilegedGroup::masters()),
-            Arc::new(PublicPaths),
+            Arc::new(usual_roles()),
         ])),
     )
 }
@@ -238,4 +240,14 @@ impl Endpoint for Waits {
         }
         .boxed()
     }
+}
+
+/// What everybody may do who is nobody in particular.
+fn usual_roles() -> Rbac {
+    let (rbac, policy) = (Rbac::default(), Policy::new(|_| true));
+    rbac.change(|tables| {
+        policy.cluster_roles.iter().for_each(|it| tables.put_role(it));
+        policy.cluster_role_bindings.iter().for_each(|it| tables.put_binding(it));
+    });
+    rbac
 }

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use keelson_codec::stored;
 use keelson_object::{Object, Value};
 use keelson_registry::live::Ground;
-use keelson_registry::{Error, Result};
-use keelson_store::{Entry, Expect, Key, Store, StoreError, Write};
+use keelson_registry::{Error, Result, form};
+use keelson_store::{Entry, Expect, Form, Key, Store, StoreError, Write};
 use tokio::sync::Mutex;
 
 use super::port_set::{PortRange, PortSet};
@@ -23,6 +22,7 @@ pub struct NodePorts {
     store: Arc<dyn Store>,
     key: Key,
     range: PortRange,
+    form: Form,
     /// What was there when this server last looked. Who writes holds it, so that one server does not race with itself.
     known: Mutex<Option<Entry>>,
 }
@@ -39,7 +39,8 @@ impl NodePorts {
     /// The ports of `range`, as they are in the store of `ground`.
     pub fn new(ground: &Ground, range: PortRange) -> NodePorts {
         let key = ground.layout.resource("ranges").cluster("servicenodeports");
-        NodePorts { store: ground.store.clone(), key, range, known: Mutex::default() }
+        let form = ground.layout.form();
+        NodePorts { store: ground.store.clone(), key, range, form, known: Mutex::default() }
     }
 
     /// The range that the operator wants.
@@ -100,7 +101,7 @@ impl NodePorts {
             return Ok(if is_known { Swap::Done } else { Swap::Lost });
         };
         let expect = known.as_ref().map_or(Expect::Absent, |it| Expect::Unchanged(it.modified));
-        let value = write(self.range, ports);
+        let value = write(self.range, ports, self.form)?;
         let write = Write::Put { value: value.clone(), lives: None };
         let before = known.take();
         match self.store.commit(&self.key, expect, write).await {
@@ -142,16 +143,15 @@ enum Swap {
     Lost,
 }
 
-fn write(range: PortRange, ports: &PortSet) -> bytes::Bytes {
+fn write(range: PortRange, ports: &PortSet, form: Form) -> Result<bytes::Bytes> {
     let mut object = Object { kind: "RangeAllocation".into(), api_version: "v1".into(), ..Object::default() };
     object.fields.set("range", range.to_string());
     object.fields.set("data", STANDARD.encode(ports.to_bytes()));
-    stored::encode(&object)
+    form::write(&object, form)
 }
 
 fn read(value: &bytes::Bytes) -> Option<Stored> {
-    let tree = keelson_codec::json::read(value).ok()?.value;
-    let fields = tree.as_map()?;
+    let fields = form::read(value).ok()?.fields;
     let range = PortRange::parse(fields.str("range")?)?;
     let data = STANDARD.decode(fields.get("data").and_then(Value::as_str).unwrap_or_default()).ok()?;
     Some(Stored { range, ports: PortSet::from_bytes(range, &data) })

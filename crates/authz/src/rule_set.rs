@@ -1,0 +1,64 @@
+//! RuleSet: what somebody may do, as a list. Who decides by rules can tell; who decides otherwise cannot.
+
+use keelson_object::SmolStr;
+
+/// What a user may do in a namespace, as far as an authorizer can tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleSet {
+    /// What may be done with resources.
+    pub resources: Vec<ResourceRule>,
+    /// What may be done with paths.
+    pub paths: Vec<PathRule>,
+    /// Whether there may be more than this.
+    pub is_incomplete: bool,
+    /// What went wrong on the way.
+    pub errors: Vec<String>,
+}
+
+/// Verbs on resources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceRule {
+    /// `get`, `list` …, or `*`.
+    pub verbs: Vec<SmolStr>,
+    /// Groups of resources, or `*`.
+    pub api_groups: Vec<SmolStr>,
+    /// Resources and `resource/subresource`s, or `*`.
+    pub resources: Vec<SmolStr>,
+    /// Names of objects; none stands for all.
+    pub resource_names: Vec<SmolStr>,
+}
+
+/// Verbs on paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathRule {
+    /// `get`, `post` …, or `*`.
+    pub verbs: Vec<SmolStr>,
+    /// Paths; a `*` at the end stands for any rest.
+    pub paths: Vec<SmolStr>,
+}
+
+impl RuleSet {
+    /// Everything is allowed.
+    #[must_use]
+    pub fn everything() -> RuleSet {
+        let all = || vec![SmolStr::new_static("*")];
+        let resources =
+            ResourceRule { verbs: all(), api_groups: all(), resources: all(), resource_names: Vec::new() };
+        let paths = PathRule { verbs: all(), paths: all() };
+        RuleSet { resources: vec![resources], paths: vec![paths], ..RuleSet::default() }
+    }
+
+    /// Nobody knows what is allowed.
+    #[must_use]
+    pub fn unknown(why: impl Into<String>) -> RuleSet {
+        RuleSet { is_incomplete: true, errors: vec![why.into()], ..RuleSet::default() }
+    }
+
+    /// Takes in what another authorizer allows.
+    pub fn add(&mut self, other: RuleSet) {
+        self.resources.extend(other.resources);
+        self.paths.extend(other.paths);
+        self.is_incomplete |= other.is_incomplete;
+        self.errors.extend(other.errors);
+    }
+}

@@ -1,0 +1,193 @@
+//! Where objects are kept: which store, how it is opened, watched over and closed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use keelson_server::Check;
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task::Tasks;
+use keelson_store::{Form, Key, Layout, MemoryStore, RoutedStore, Store, StoreError};
+use keelson_store_etcd::{EtcdStore, Tls, keep_compacting};
+use keelson_store_mvcc::MvccStore;
+
+use crate::config::{Config, Etcd, StoreChoice};
+use crate::error::Error;
+
+/// How long etcd may be away when the server starts.
+///
+/// Upstream: apiserver/pkg/storage/storagebackend/factory/etcd3.go, dialTimeout (v1.36.4).
+const REACHED_WITHIN: Duration = Duration::from_secs(20);
+const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+
+/// Where objects are kept, and how to close it.
+pub(crate) enum Storage {
+    Embedded(Arc<MvccStore>),
+    Memory(Arc<MemoryStore>),
+    Etcd(Clusters),
+}
+
+/// The clusters of etcd that are used: one for all, and one for each resource that has its own.
+pub(crate) struct Clusters {
+    store: Arc<dyn Store>,
+    all: Vec<EtcdStore>,
+}
+
+impl Storage {
+    pub(crate) async fn open(config: &Config, clock: &Clock) -> Result<Storage, Error> {
+        match config.store {
+            StoreChoice::Memory => Ok(Storage::Memory(Arc::new(MemoryStore::new(clock.clone())))),
+            StoreChoice::Embedded => {
+                let options = keelson_store_mvcc::Options {
+                    compaction_interval: config.compaction_interval,
+                    ..keelson_store_mvcc::Options::new(config.data_dir.join("store"), clock.clone())
+                };
+                Ok(Storage::Embedded(Arc::new(MvccStore::open(options).await?)))
+            }
+            StoreChoice::Etcd => Clusters::open(&config.etcd, clock).await.map(Storage::Etcd),
+        }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Storage::Embedded(store) => store.clone(),
+            Storage::Memory(store) => store.clone(),
+            Storage::Etcd(clusters) => clusters.store.clone(),
+        }
+    }
+
+    /// In which form objects of built-in kinds are written: only etcd is shared with upstream's servers.
+    pub(crate) fn form(&self, config: &Config) -> Form {
+        match self {
+            Storage::Embedded(_) | Storage::Memory(_) => Form::Json,
+            Storage::Etcd(_) => config.etcd.form,
+        }
+    }
+
+    /// Starts what must go on for as long as the server runs.
+    pub(crate) fn start_loops(&self, config: &Config, loops: &Tasks) {
+        if let (Storage::Etcd(clusters), Some(interval)) = (self, config.compaction_interval) {
+            for cluster in &clusters.all {
+                loops.spawn("etcd compaction", keep_compacting(cluster.clone(), interval));
+            }
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        if let Storage::Embedded(store) = self {
+            store.close().await;
+        }
+    }
+}
+
+impl Clusters {
+    async fn open(config: &Etcd, clock: &Clock) -> Result<Clusters, Error> {
+        let tls = tls(config)?;
+        let cluster = |servers: &[String]| {
+            EtcdStore::new(keelson_store_etcd::Options {
+                tls: tls.clone(),
+                lease_reuse: config.lease_reuse,
+                ..keelson_store_etcd::Options::new(servers.to_vec(), clock.clone())
+            })
+        };
+        let main = cluster(&config.servers)?;
+        let mut all = vec![main.clone()];
+        let mut others: Vec<(Key, Arc<dyn Store>)> = Vec::new();
+        for other in &config.overrides {
+            let store = cluster(&other.servers)?;
+            let keys = Layout::new(&config.prefix).resource(storage_path(&other.group, &other.resource));
+            others.push((keys.all().clone(), Arc::new(store.clone())));
+            all.push(store);
+        }
+        for cluster in &all {
+            wait_for(cluster, clock).await?;
+        }
+        let store: Arc<dyn Store> = match others.is_empty() {
+            true => Arc::new(main),
+            false => Arc::new(RoutedStore::new(Arc::new(main), others)),
+        };
+        Ok(Clusters { store, all })
+    }
+}
+
+/// Waits until a cluster answers, or gives up.
+async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
+    let deadline = clock.monotonic() + REACHED_WITHIN;
+    let endpoints = cluster.endpoints().join(",");
+    loop {
+        let Err(error) = ask(cluster, clock, REACHED_WITHIN).await else { return Ok(()) };
+        if clock.monotonic() + BETWEEN_ATTEMPTS >= deadline {
+            return Err(Error::EtcdUnreachable { endpoints, waited: REACHED_WITHIN, source: error });
+        }
+        let cause = std::error::Error::source(&error).map(tracing::field::display);
+        tracing::warn!(endpoints, cause, "etcd does not answer and is asked again");
+        clock.sleep(BETWEEN_ATTEMPTS).await;
+    }
+}
+
+/// Whether a store works, within a time.
+async fn ask(store: &dyn Store, clock: &Clock, time: Duration) -> Result<(), StoreError> {
+    let late = || StoreError::Unavailable(std::io::ErrorKind::TimedOut.into());
+    clock.timeout(time, store.health()).await.unwrap_or_else(|| Err(late()))
+}
+
+fn tls(config: &Etcd) -> Result<Option<Tls>, Error> {
+    let read =
+        |path: &Path| std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source });
+    let authorities = config.ca_file.as_deref().map(read).transpose()?;
+    let identity = match (&config.cert_file, &config.key_file) {
+        (Some(cert), Some(key)) => Some((read(cert)?, read(key)?)),
+        _ => None,
+    };
+    Ok((authorities.is_some() || identity.is_some()).then_some(Tls { authorities, identity }))
+}
+
+/// Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes (v1.36.4).
+fn storage_path<'r>(group: &str, resource: &'r str) -> &'r str {
+    match (group, resource) {
+        ("", "replicationcontrollers") => "controllers",
+        ("", "endpoints") => "services/endpoints",
+        ("", "nodes") => "minions",
+        ("", "services") => "services/specs",
+        ("extensions" | "networking.k8s.io", "ingresses") => "ingress",
+        ("events.k8s.io", "events") => "events",
+        _ => resource,
+    }
+}
+
+/// The store says itself whether it works.
+pub(crate) struct StoreCheck {
+    store: Arc<dyn Store>,
+    timeout: Duration,
+    clock: Clock,
+}
+
+impl StoreCheck {
+    pub(crate) fn new(storage: &Storage, timeout: Duration, clock: &Clock) -> StoreCheck {
+        StoreCheck { store: storage.store(), timeout, clock: clock.clone() }
+    }
+}
+
+impl Check for StoreCheck {
+    fn check(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async {
+            ask(&*self.store, &self.clock, self.timeout).await.map_err(|error| match &error {
+                StoreError::Unavailable(cause) => format!("error getting data from etcd: {cause}"),
+                other => other.to_string(),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::storage_path;
+
+    #[test]
+    fn some_resources_lie_under_old_names() {
+        assert_eq!(storage_path("", "nodes"), "minions");
+        assert_eq!(storage_path("events.k8s.io", "events"), "events");
+        assert_eq!(storage_path("apps", "deployments"), "deployments");
+    }
+}

@@ -1,0 +1,28 @@
+//! Webhooks: programs of others that are asked about requests, and may change what is written.
+//!
+//! ```text
+//! configurations ──> Hook ──> which requests (matching) ──> question (review) ──> call ──> answer
+//!   of the API                                                                     │
+//!                           mutating:   one after the other, each sees what the others changed
+//!                           validating: all at once, each may refuse
+//! ```
+
+mod call;
+mod hook;
+mod matching;
+mod mutating;
+mod review;
+mod service;
+mod source;
+mod validating;
+
+use keelson_object::{Map, Value};
+
+pub(crate) use mutating::MutatingWebhooks;
+pub use service::{Route, Services};
+pub(crate) use validating::ValidatingWebhooks;
+
+/// The texts of a list.
+fn text_list(map: &Map, key: &str) -> Vec<String> {
+    map.list(key).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,140 @@
+//! Which webhooks a request is for, and in which version they want to see it.
+
+use keelson_object::Object;
+use keelson_object::meta::StringMap;
+use keelson_object::selector::label::Selector;
+use keelson_registry::admission::{Operation, Request};
+use keelson_registry::{Result, Scope, Version};
+
+use super::hook::{Hook, Rule};
+
+/// How a webhook is to be asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Invocation<'r> {
+    /// The version of the resource that it wants to see: that of the request, or an equivalent.
+    pub(crate) version: &'r Version,
+}
+
+/// Kinds about which no webhook is asked: it could keep itself from being switched off.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go (v1.36.4).
+pub(crate) fn is_exempt(request: &Request<'_>) -> bool {
+    const EXEMPT: [&str; 6] = [
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    ];
+    request.resource.group == "admissionregistration.k8s.io"
+        && EXEMPT.contains(&request.resource.kind.as_str())
+}
+
+/// How upstream calls what is to be done.
+pub(crate) fn operation(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Create => "CREATE",
+        Operation::Update => "UPDATE",
+        Operation::Delete => "DELETE",
+        Operation::Connect => "CONNECT",
+    }
+}
+
+/// The namespace of a request: for a namespace it is its own name.
+pub(crate) fn namespace<'r>(request: &'r Request<'_>) -> &'r str {
+    if request.is_of("", "namespaces") { &request.place.name } else { &request.place.namespace }
+}
+
+/// Whether and how a webhook is to be asked.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook (v1.36.4).
+pub(crate) fn invocation<'r>(
+    hook: &Hook,
+    request: &'r Request<'_>,
+    object: Option<&Object>,
+) -> Result<Option<Invocation<'r>>> {
+    let wants = |selector: &Selector, labels: &StringMap| selector.matches(|key| labels.get(key));
+    let is_selected = |it: Option<&Object>| it.is_some_and(|it| wants(&hook.objects, &it.meta.labels));
+    if !hook.objects.is_everything() && !is_selected(object) && !is_selected(request.old) {
+        return Ok(None);
+    }
+    let Some(version) = wanted_version(hook, request) else { return Ok(None) };
+    if hook.namespaces.is_everything() || namespace(request).is_empty() {
+        return Ok(Some(Invocation { version }));
+    }
+    let own = object.filter(|_| request.is_object_of("", "namespaces") && request.is_write());
+    let is_wanted = match own {
+        Some(object) => wants(&hook.namespaces, &object.meta.labels),
+        None => {
+            let namespaces = request.context.reach("", "namespaces")?;
+            let snapshot = namespaces.cache()?.snapshot();
+            let name = namespace(request);
+            let found = snapshot.get("", name).ok_or_else(|| namespaces.not_found(name))?;
+            wants(&hook.namespaces, &found.index().labels)
+        }
+    };
+    Ok(is_wanted.then_some(Invocation { version }))
+}
+
+/// The version of the request if a rule names it, or the first equivalent that one names.
+fn wanted_version<'r>(hook: &Hook, request: &'r Request<'_>) -> Option<&'r Version> {
+    let served = || request.resource.served_versions();
+    let own = served().find(|it| it.api_version == request.context.api_version)?;
+    if hook.rules.iter().any(|rule| rule.matches(request, &own.name)) {
+        return Some(own);
+    }
+    if !hook.equivalent {
+        return None;
+    }
+    let others = |rule: &Rule| {
+        let mut others = served().filter(|it| it.api_version != own.api_version);
+        others.find(|it| rule.matches(request, &it.name))
+    };
+    hook.rules.iter().find_map(others)
+}
+
+impl Rule {
+    fn matches(&self, request: &Request<'_>, version: &str) -> bool {
+        let has = |list: &[String], wanted: &str| list.iter().any(|it| it == "*" || it == wanted);
+        let is_cluster = request.resource.scope == Scope::Cluster;
+        let in_scope = match self.scope.as_str() {
+            "Namespaced" => !is_cluster,
+            "Cluster" => is_cluster,
+            _ => true,
+        };
+        in_scope
+            && has(&self.operations, operation(request.operation))
+            && has(&self.groups, &request.resource.group)
+            && has(&self.versions, version)
+            && self.resources.iter().any(|it| covers(it, &request.resource.plural, request.subresource))
+    }
+}
+
+/// Whether `pods/*` and its like mean a resource and one of its parts.
+fn covers(pattern: &str, resource: &str, subresource: &str) -> bool {
+    let (of, part) = pattern.split_once('/').unwrap_or((pattern, ""));
+    (of == "*" || of == resource) && (part == "*" || part == subresource)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    #[test]
+    fn patterns_mean_resources_and_their_parts() {
+        for (pattern, asked, expected) in [
+            ("pods", ("pods", ""), true),
+            ("pods", ("pods", "status"), false),
+            ("pods/status", ("pods", "status"), true),
+            ("pods/*", ("pods", ""), true),
+            ("pods/*", ("pods", "exec"), true),
+            ("*", ("nodes", ""), true),
+            ("*", ("nodes", "status"), false),
+            ("*/status", ("nodes", "status"), true),
+            ("*/*", ("nodes", "proxy"), true),
+        ] {
+            assert_eq!(covers(pattern, asked.0, asked.1), expected, "{pattern} {asked:?}");
+        }
+    }
+}

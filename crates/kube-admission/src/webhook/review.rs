@@ -1,0 +1,250 @@
+//! AdmissionReview: what a webhook is asked, and what it answers.
+
+use keelson_authn::User;
+use keelson_codec::json;
+use keelson_object::scalar::quote;
+use keelson_object::{ApiVersion, Map, Object, Value};
+use keelson_registry::admission::Request;
+use keelson_registry::{DryRun, Version};
+use keelson_status::Status;
+
+use super::hook::Review;
+use super::matching::{namespace, operation};
+use super::text_list;
+
+const GROUP: &str = "admission.k8s.io";
+
+impl Review {
+    fn version(self) -> &'static str {
+        match self {
+            Review::V1 => "v1",
+            Review::V1beta1 => "v1beta1",
+        }
+    }
+}
+
+/// What is shown to a webhook, in the version it wants.
+pub(crate) struct Shown<'s> {
+    pub(crate) version: &'s Version,
+    pub(crate) object: Option<&'s Object>,
+    pub(crate) old: Option<&'s Object>,
+}
+
+/// The question as JSON.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go (v1.36.4).
+pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &Shown<'_>) -> bytes::Bytes {
+    let resource = request.resource;
+    let own = request.context.api_version.as_str();
+    // What is posted to some subresources is of another kind.
+    let foreign = shown.object.filter(|it| it.kind != resource.kind);
+    let kind = |api_version: &str| match foreign {
+        Some(object) => group_version(&object.api_version, ("kind", &object.kind)),
+        None => group_version(api_version, ("kind", &resource.kind)),
+    };
+    let plural = |api_version: &str| group_version(api_version, ("resource", &resource.plural));
+    let asked = shown.version.api_version.as_str();
+    let mut body = Map::new();
+    body.push_new("uid", uid);
+    body.push_new("kind", kind(asked));
+    body.push_new("resource", plural(asked));
+    push_text(&mut body, "subResource", request.subresource);
+    body.push_new("requestKind", kind(own));
+    body.push_new("requestResource", plural(own));
+    push_text(&mut body, "requestSubResource", request.subresource);
+    push_text(&mut body, "name", &request.place.name);
+    push_text(&mut body, "namespace", namespace(request));
+    body.push_new("operation", operation(request.operation));
+    body.push_new("userInfo", user(&request.context.user));
+    let tree = |object: Option<&Object>| object.map_or(Value::Null, |it| it.clone().into_value());
+    body.push_new("object", tree(shown.object));
+    body.push_new("oldObject", tree(shown.old));
+    body.push_new("dryRun", request.context.dry_run == DryRun::All);
+    body.push_new("options", request.context.options.clone());
+    let mut review = Map::new();
+    review.push_new("kind", "AdmissionReview");
+    review.push_new("apiVersion", format!("{GROUP}/{}", form.version()));
+    review.push_new("request", body);
+    json::to_bytes(&Value::Map(review))
+}
+
+fn push_text(map: &mut Map, key: &'static str, text: &str) {
+    if !text.is_empty() {
+        map.push_new(key, text);
+    }
+}
+
+fn group_version(api_version: &str, (key, name): (&'static str, &str)) -> Map {
+    let ApiVersion { group, version } = ApiVersion::parse(api_version).unwrap_or_default();
+    let mut map = Map::new();
+    map.push_new("group", group);
+    map.push_new("version", version);
+    map.push_new(key, name);
+    map
+}
+
+fn user(user: &User) -> Map {
+    let list = |texts: &[String]| texts.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>();
+    let mut map = Map::new();
+    push_text(&mut map, "username", &user.name);
+    push_text(&mut map, "uid", &user.uid);
+    if !user.groups.is_empty() {
+        map.push_new("groups", list(&user.groups));
+    }
+    if !user.extra.is_empty() {
+        let mut extra = Map::new();
+        for (key, values) in &user.extra {
+            extra.push_new(key.as_str(), list(values));
+        }
+        map.push_new("extra", extra);
+    }
+    map
+}
+
+/// What a webhook says.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) allowed: bool,
+    /// A JSON patch, not read yet.
+    pub(crate) patch: Vec<u8>,
+    pub(crate) result: Option<Status>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) annotations: Vec<(String, String)>,
+}
+
+/// Whether a webhook may change objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Change,
+    Judge,
+}
+
+/// Reads an answer, or says why it is none.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
+pub(crate) fn answer(form: Review, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {
+    let Some(response) = review.map("response") else { return Err("webhook response was absent".to_owned()) };
+    let patch = response.str("patch").unwrap_or_default();
+    let patch_type = response.str("patchType");
+    if form == Review::V1 {
+        let found = response.str("uid").unwrap_or_default();
+        if found != uid {
+            return Err(format!("expected response.uid={}, got {}", quote(uid), quote(found)));
+        }
+        check_kind(review)?;
+        match (task, patch.is_empty(), patch_type) {
+            (Task::Change, false, None) => {
+                return Err("webhook returned response.patch but not response.patchType".to_owned());
+            }
+            (Task::Change, true, Some(_)) => {
+                return Err("webhook returned response.patchType but not response.patch".to_owned());
+            }
+            (Task::Change, false, Some("")) => {
+                return Err("webhook returned invalid response.patchType of \"\"".to_owned());
+            }
+            (Task::Judge, false, _) => {
+                return Err("validating webhook may not return response.patch".to_owned());
+            }
+            (Task::Judge, true, Some(_)) => {
+                return Err("validating webhook may not return response.patchType".to_owned());
+            }
+            (Task::Change, false, Some(other)) if other != "JSONPatch" => {
+                return Err(format!("unsupported patch type {}", quote(other)));
+            }
+            _ => (),
+        }
+    }
+    let patch = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, patch);
+    let annotations = response.map("auditAnnotations").into_iter().flat_map(|it| it.iter());
+    Ok(Answer {
+        allowed: response.bool("allowed").unwrap_or_default(),
+        patch: patch.map_err(|error| format!("response.patch: {error}"))?,
+        result: response.map("status").map(Status::from_map),
+        warnings: text_list(response, "warnings"),
+        annotations: annotations
+            .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
+            .collect(),
+    })
+}
+
+fn check_kind(review: &Map) -> Result<(), String> {
+    let text = |key: &str| review.str(key).unwrap_or_default();
+    let ApiVersion { group, version } = ApiVersion::parse(text("apiVersion")).unwrap_or_default();
+    let kind = text("kind");
+    if (group.as_str(), version.as_str(), kind) == (GROUP, "v1", "AdmissionReview") {
+        return Ok(());
+    }
+    let expected = format!("{GROUP}/v1, Kind=AdmissionReview");
+    Err(format!("expected webhook response of {expected}, got {group}/{version}, Kind={kind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Review, Task, answer};
+    use crate::testing::map;
+
+    #[track_caller]
+    fn check(form: Review, task: Task, response: &str, expected: Result<bool, &str>) {
+        let review = map(&format!(
+            r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#
+        ));
+        let found = answer(form, "u", task, &review).map(|it| it.allowed);
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn an_answer_must_fit_its_question() {
+        check(Review::V1, Task::Judge, r#"{"uid":"u","allowed":true}"#, Ok(true));
+        check(Review::V1, Task::Judge, r#"{"uid":"u"}"#, Ok(false));
+        check(
+            Review::V1,
+            Task::Judge,
+            r#"{"uid":"x","allowed":true}"#,
+            Err(r#"expected response.uid="u", got "x""#),
+        );
+        check(Review::V1beta1, Task::Judge, r#"{"uid":"x","allowed":true}"#, Ok(true));
+        check(Review::V1, Task::Judge, "null", Err("webhook response was absent"));
+        let other = map(r#"{"response":{"uid":"u"}}"#);
+        assert_eq!(
+            answer(Review::V1, "u", Task::Judge, &other),
+            Err("expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="
+                .to_owned())
+        );
+    }
+
+    #[test]
+    fn only_who_may_change_objects_patches() {
+        let patch = r#"{"uid":"u","allowed":true,"patch":"W10=","patchType":"JSONPatch"}"#;
+        check(Review::V1, Task::Change, patch, Ok(true));
+        check(Review::V1, Task::Judge, patch, Err("validating webhook may not return response.patch"));
+        check(
+            Review::V1,
+            Task::Change,
+            r#"{"uid":"u","patch":"W10="}"#,
+            Err("webhook returned response.patch but not response.patchType"),
+        );
+        check(
+            Review::V1,
+            Task::Change,
+            r#"{"uid":"u","patchType":"JSONPatch"}"#,
+            Err("webhook returned response.patchType but not response.patch"),
+        );
+    }
+
+    #[test]
+    fn everything_else_is_read() {
+        let review = map(
+            r#"{"response":{"allowed":false,"status":{"message":"no","code":418},"warnings":["w"],"auditAnnotations":{"k":"v"}}}"#,
+        );
+        let found = answer(Review::V1beta1, "", Task::Judge, &review).expect("an answer");
+        let status = found.result.as_ref().expect("a status");
+        assert_eq!((status.message.as_str(), status.code), ("no", 418));
+        let expected = Answer {
+            warnings: vec!["w".to_owned()],
+            annotations: vec![("k".to_owned(), "v".to_owned())],
+            result: found.result.clone(),
+            ..Answer::default()
+        };
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,61 @@
+//! Source: the webhooks of all configurations, read again only where one has changed.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use keelson_object::Frozen;
+use keelson_registry::Result;
+use keelson_registry::admission::Request;
+
+use super::hook::Hook;
+
+/// The webhooks of one kind of configuration.
+pub(crate) struct Source {
+    plural: &'static str,
+    read: ArcSwap<Vec<Configuration>>,
+}
+
+/// A configuration as it was read.
+#[derive(Clone)]
+struct Configuration {
+    frozen: Arc<Frozen>,
+    hooks: Arc<[Arc<Hook>]>,
+}
+
+impl Source {
+    /// The webhooks of the configurations called `plural`.
+    pub(crate) fn new(plural: &'static str) -> Source {
+        Source { plural, read: ArcSwap::default() }
+    }
+
+    /// All webhooks, by the names of their configurations.
+    pub(crate) fn hooks(&self, request: &Request<'_>) -> Result<Vec<Arc<Hook>>> {
+        let catalog = request.context.catalog.as_ref();
+        let Some(live) = catalog.and_then(|it| it.live("admissionregistration.k8s.io", self.plural)) else {
+            return Ok(Vec::new());
+        };
+        let snapshot = live.cache()?.snapshot();
+        if snapshot.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut known = self.read.load_full();
+        let is_known = |(frozen, known): (&Arc<Frozen>, &Configuration)| Arc::ptr_eq(frozen, &known.frozen);
+        let there = || snapshot.iter().map(|(_, frozen)| frozen);
+        if known.len() != snapshot.len() || !there().zip(known.iter()).all(is_known) {
+            let mut read = Vec::with_capacity(snapshot.len());
+            for frozen in there() {
+                let same = known.iter().find(|it| Arc::ptr_eq(frozen, &it.frozen)).cloned();
+                read.push(match same {
+                    Some(same) => same,
+                    None => {
+                        let hooks = Hook::all(&live.thaw(frozen)?).into_iter().map(Arc::new).collect();
+                        Configuration { frozen: frozen.clone(), hooks }
+                    }
+                });
+            }
+            known = Arc::new(read);
+            self.read.store(known.clone());
+        }
+        Ok(known.iter().flat_map(|it| it.hooks.iter().cloned()).collect())
+    }
+}

@@ -1,0 +1,134 @@
+//! What can be wrong with an etcd cluster, and what of it the contract has a word for.
+
+use std::io;
+
+use keelson_store::StoreError;
+use tonic::{Code, Status};
+
+/// What can be wrong with the way to an etcd cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nobody to talk to.
+    #[error("no etcd endpoint is given")]
+    NoEndpoint,
+    /// An endpoint is no address.
+    #[error("{endpoint:?} is not the address of an etcd server")]
+    Endpoint {
+        /// What was given.
+        endpoint: String,
+        /// Why it is not.
+        #[source]
+        source: tonic::transport::Error,
+    },
+    /// The certificates cannot be used.
+    #[error("the certificates for {endpoint} cannot be used")]
+    Tls {
+        /// For whom.
+        endpoint: String,
+        /// Why not.
+        #[source]
+        source: tonic::transport::Error,
+    },
+    /// etcd refused a request.
+    #[error("rpc error: code = {code:?} desc = {message}")]
+    Refused {
+        /// The code of gRPC.
+        code: Code,
+        /// What etcd says.
+        message: String,
+    },
+    /// etcd answered something that it should not.
+    #[error("the answer of etcd lacks {0}")]
+    Incomplete(&'static str),
+}
+
+impl Error {
+    fn kind(&self) -> io::ErrorKind {
+        match self {
+            Error::Refused { code: Code::DeadlineExceeded, .. } => io::ErrorKind::TimedOut,
+            Error::Refused { code: Code::ResourceExhausted, .. } => io::ErrorKind::StorageFull,
+            Error::Refused { code: Code::PermissionDenied | Code::Unauthenticated, .. } => {
+                io::ErrorKind::PermissionDenied
+            }
+            Error::Refused { code: Code::Unavailable, .. } => io::ErrorKind::NotConnected,
+            _ => io::ErrorKind::Other,
+        }
+    }
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Error {
+        Error::Refused { code: status.code(), message: status.message().to_owned() }
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> StoreError {
+        StoreError::Unavailable(io::Error::new(error.kind(), error))
+    }
+}
+
+/// Something that etcd says and the contract has a word for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Compacted,
+    Future,
+    TooLarge,
+    Other,
+}
+
+/// Upstream: etcd api/v3rpc/rpctypes/error.go (v3.6.8): texts are the only way to tell these apart.
+pub(crate) fn told(status: &Status) -> Told {
+    let message = status.message();
+    match status.code() {
+        Code::OutOfRange if message.contains("has been compacted") => Told::Compacted,
+        Code::OutOfRange if message.contains("is a future revision") => Told::Future,
+        Code::InvalidArgument if message.contains("request is too large") => Told::TooLarge,
+        Code::ResourceExhausted if message.contains("message larger than max") => Told::TooLarge,
+        _ => Told::Other,
+    }
+}
+
+/// Whether somebody else, or the same later, may answer better.
+pub(crate) fn is_passing(status: &Status) -> bool {
+    match status.code() {
+        Code::Unavailable => true,
+        // A connection that is cut while an answer comes is told as one of these by the transport.
+        Code::Unknown | Code::Internal | Code::Cancelled => std::error::Error::source(status).is_some(),
+        _ => false,
+    }
+}
+
+/// Whether the request certainly has not reached anybody: there was no connection to send it over.
+pub(crate) fn is_unsent(status: &Status) -> bool {
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        if error.is::<tonic::ConnectError>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::{Code, Status};
+
+    use super::{Told, told};
+
+    #[track_caller]
+    fn check(code: Code, message: &str, expected: Told) {
+        assert_eq!(told(&Status::new(code, message)), expected);
+    }
+
+    #[test]
+    fn etcd_tells_by_texts() {
+        let compacted = "etcdserver: mvcc: required revision has been compacted";
+        check(Code::OutOfRange, compacted, Told::Compacted);
+        check(Code::OutOfRange, "etcdserver: mvcc: required revision is a future revision", Told::Future);
+        check(Code::InvalidArgument, "etcdserver: request is too large", Told::TooLarge);
+        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", Told::Other);
+        check(Code::Unavailable, "etcdserver: no leader", Told::Other);
+    }
+}

@@ -1,0 +1,26 @@
+//! The store that is an etcd cluster: etcd's gRPC API with messages written by hand.
+//!
+//! ```text
+//! kv.rs     get, list, commit      one Range or one Txn each
+//! watch.rs  watch                  one Watch stream each, opened again where it broke
+//! lease.rs  how long entries live  one lease for many of them
+//! client.rs endpoints, failover, TLS
+//! ```
+
+#![warn(missing_docs)]
+
+mod client;
+mod compact;
+mod error;
+mod kv;
+mod lease;
+mod messages;
+mod store;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+pub use client::Tls;
+pub use compact::keep_compacting;
+pub use error::Error;
+pub use store::{EtcdStore, Options};

@@ -1,0 +1,138 @@
+//! EtcdStore: the public face.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, StreamExt};
+use keelson_stdx::clock::Clock;
+use keelson_store::{
+    At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Key, Page, Result, Revision, Store, Tip, Write,
+};
+
+use crate::client::{Client, Tls};
+use crate::error::Error;
+use crate::lease::Leases;
+use crate::messages::{StatusRequest, StatusResponse, path};
+use crate::watch::{self, Pokes, Watching};
+
+/// How to reach a cluster, and what to keep to.
+#[derive(Clone)]
+pub struct Options {
+    /// The addresses of its members: `https://10.0.0.1:2379`.
+    pub endpoints: Vec<String>,
+    /// The certificates for those addresses that begin with `https`.
+    pub tls: Option<Tls>,
+    /// What time it is.
+    pub clock: Clock,
+    /// The largest value that is sent.
+    pub value_limit: usize,
+    /// For how long new entries share a lease at most.
+    pub lease_reuse: Duration,
+    /// How long a watch is silent before it asks etcd how far it is.
+    pub progress_interval: Duration,
+}
+
+impl Options {
+    /// The usual bounds.
+    #[must_use]
+    pub fn new(endpoints: Vec<String>, clock: Clock) -> Options {
+        Options {
+            endpoints,
+            tls: None,
+            clock,
+            value_limit: DEFAULT_VALUE_LIMIT,
+            lease_reuse: Duration::from_secs(60),
+            progress_interval: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A cluster of etcd. Clones are the same store.
+#[derive(Clone)]
+pub struct EtcdStore {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) leases: Leases,
+    pub(crate) value_limit: usize,
+    pub(crate) clock: Clock,
+    /// The time of the network, which no test turns.
+    pub(crate) machine: Clock,
+    pub(crate) progress_interval: Duration,
+    /// The watches that can be asked to find out how far they are.
+    pub(crate) pokes: Pokes,
+}
+
+impl EtcdStore {
+    /// Connects when it is first asked for something. Must be called within a runtime.
+    pub fn new(options: Options) -> std::result::Result<EtcdStore, Error> {
+        let Options { endpoints, tls, clock, value_limit, lease_reuse, progress_interval } = options;
+        let client = Client::new(&endpoints, tls.as_ref())?;
+        let leases = Leases::new(clock.clone(), lease_reuse);
+        let pokes = Pokes::default();
+        let machine = Clock::real();
+        let shared = Shared { client, leases, value_limit, clock, machine, progress_interval, pokes };
+        Ok(EtcdStore { shared: Arc::new(shared) })
+    }
+
+    /// The addresses of the members.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<String> {
+        self.shared.client.endpoints()
+    }
+
+    /// How many bytes the database of a member takes on its disk.
+    pub async fn size(&self, member: usize) -> Result<u64> {
+        let status: StatusResponse = self
+            .shared
+            .client
+            .ask_member(member, path::STATUS, StatusRequest {})
+            .await
+            .map_err(Error::from)?;
+        Ok(u64::try_from(status.db_size).unwrap_or_default())
+    }
+}
+
+impl Store for EtcdStore {
+    fn tip<'s>(&'s self, prefix: &'s Key) -> BoxFuture<'s, Result<Tip>> {
+        Box::pin(async move {
+            let latest = self.shared.latest(prefix).await?;
+            // Who asks wants to wait until its watch is there.
+            self.shared.pokes.poke(prefix, latest);
+            Ok(Tip { latest, changed: latest })
+        })
+    }
+
+    fn get<'s>(&'s self, key: &'s Key) -> BoxFuture<'s, Result<Option<Entry>>> {
+        Box::pin(self.shared.get(key))
+    }
+
+    fn list<'s>(
+        &'s self,
+        prefix: &'s Key,
+        after: Option<&'s Key>,
+        limit: usize,
+        at: At,
+    ) -> BoxFuture<'s, Result<Page>> {
+        Box::pin(self.shared.list(prefix, after, limit, at))
+    }
+
+    fn commit<'s>(&'s self, key: &'s Key, expect: Expect, write: Write) -> BoxFuture<'s, Result<Revision>> {
+        Box::pin(self.shared.commit(key, expect, write))
+    }
+
+    fn watch(&self, prefix: &Key, after: Revision) -> BoxStream<'static, Result<Event>> {
+        watch::events(Watching::new(self.shared.clone(), prefix.clone(), after)).boxed()
+    }
+
+    fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.shared.compact(before))
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.shared.latest(&Key::from("/registry/health")).await.map(drop) })
+    }
+}

@@ -1,0 +1,334 @@
+//! Watches: one stream of etcd each, opened again where it broke.
+//!
+//! ```text
+//! after 7 ──▶ is 7 kept? where is the store? 12      (one read)
+//!             create, start at 8                      ──▶ events 9, 11
+//!             caught up with 12?  how far are you?    ──▶ 12: that is progress
+//!             connection cut; position is 12
+//!             is 12 kept? … create, start at 13       ──▶ nothing lost, nothing twice
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::stream::{self, Stream};
+use keelson_stdx::backoff::Backoff;
+use keelson_store::{Event, Key, Result, Revision, StoreError};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+use tonic::{Status, Streaming};
+
+use crate::error::{Error, is_passing};
+use crate::kv::{bytes, end_of, entry, number, revision, revision_of};
+use crate::messages::{
+    EventType, WatchCreateRequest, WatchEvent, WatchProgressRequest, WatchRequest, WatchResponse, WatchStep,
+    path,
+};
+use crate::store::Shared;
+
+/// How long after a question without an answer the next one is asked: etcd does not answer while it is behind.
+///
+/// Upstream: apiserver/pkg/storage/cacher/progress/watch_progress.go, progressRequestPeriod (v1.36.4).
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+const FIRST_DELAY: Duration = Duration::from_millis(25);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
+/// The watches of a store that somebody may wait for.
+#[derive(Default)]
+pub(crate) struct Pokes(Mutex<Vec<Weak<Poke>>>);
+
+/// How far somebody wants a watch to be.
+struct Poke {
+    prefix: Key,
+    wanted: AtomicU64,
+    news: Notify,
+}
+
+impl Pokes {
+    /// Makes the watches of a prefix find out whether they are at `wanted`.
+    pub(crate) fn poke(&self, prefix: &Key, wanted: Revision) {
+        for poke in self.0.lock().iter().filter_map(Weak::upgrade) {
+            if poke.prefix == *prefix && poke.wanted.fetch_max(wanted.get(), Ordering::Relaxed) < wanted.get()
+            {
+                poke.news.notify_one();
+            }
+        }
+    }
+
+    fn join(&self, prefix: Key) -> Arc<Poke> {
+        let poke = Arc::new(Poke { prefix, wanted: AtomicU64::new(0), news: Notify::new() });
+        let mut pokes = self.0.lock();
+        pokes.retain(|poke| poke.strong_count() > 0);
+        pokes.push(Arc::downgrade(&poke));
+        poke
+    }
+}
+
+/// The events of a watch. An error is the last thing that it says.
+pub(crate) fn events(watching: Watching) -> impl Stream<Item = Result<Event>> + Send + 'static {
+    stream::unfold(Some(watching), |watching| async {
+        let mut watching = watching?;
+        let event = watching.next().await;
+        let go_on = event.is_ok().then_some(watching);
+        Some((event, go_on))
+    })
+}
+
+/// One watch.
+pub(crate) struct Watching {
+    shared: Arc<Shared>,
+    prefix: Key,
+    poke: Arc<Poke>,
+    /// Everything up to here was delivered.
+    position: Revision,
+    /// The revision at which it has caught up; `None` after it has said that it has.
+    goal: Option<Goal>,
+    /// What was received and not yet delivered.
+    ready: VecDeque<Event>,
+    session: Option<Session>,
+    backoff: Backoff,
+}
+
+#[derive(Clone, Copy)]
+enum Goal {
+    /// The present, wherever that is.
+    Unknown,
+    At(Revision),
+}
+
+/// A stream of etcd.
+struct Session {
+    questions: mpsc::UnboundedSender<WatchRequest>,
+    answers: Streaming<WatchResponse>,
+    /// The pieces of an answer that is not complete.
+    pieces: Vec<WatchEvent>,
+    /// When etcd was last asked how far it is, and has not said.
+    asked: Option<Duration>,
+}
+
+/// What a watch waits for.
+enum News {
+    Answer(Box<std::result::Result<Option<WatchResponse>, Status>>),
+    Poked,
+    Silence,
+}
+
+impl Watching {
+    pub(crate) fn new(shared: Arc<Shared>, prefix: Key, after: Revision) -> Watching {
+        let poke = shared.pokes.join(prefix.clone());
+        Watching {
+            shared,
+            prefix,
+            poke,
+            position: after,
+            goal: Some(Goal::Unknown),
+            ready: VecDeque::new(),
+            session: None,
+            backoff: Backoff::new(FIRST_DELAY, LONGEST_DELAY),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Event> {
+        let mut deadline = self.shared.clock.monotonic() + self.shared.progress_interval;
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                self.position = event.revision();
+                return Ok(event);
+            }
+            if let Some(Goal::At(goal)) = self.goal
+                && goal <= self.position
+            {
+                self.goal = None;
+                return Ok(Event::Progress(self.position));
+            }
+            let Some(session) = &mut self.session else {
+                self.open().await?;
+                continue;
+            };
+            let wants_more =
+                self.goal.is_some() || self.position.get() < self.poke.wanted.load(Ordering::Relaxed);
+            if wants_more {
+                session.ask_how_far(self.shared.machine.monotonic());
+            }
+            let news = tokio::select! {
+                biased;
+                answer = session.answers.message() => News::Answer(Box::new(answer)),
+                () = self.poke.news.notified() => News::Poked,
+                () = self.shared.machine.sleep(ASK_AGAIN), if wants_more => News::Poked,
+                () = self.shared.clock.sleep_until(deadline) => News::Silence,
+            };
+            match news {
+                News::Answer(answer) => self.hear(*answer).await?,
+                News::Poked => (),
+                News::Silence => {
+                    session.asked = None;
+                    session.ask_how_far(self.shared.machine.monotonic());
+                    deadline = self.shared.clock.monotonic() + self.shared.progress_interval;
+                }
+            }
+        }
+    }
+
+    /// Takes what etcd says; no answer at all means that the stream is to be opened again.
+    async fn hear(&mut self, answer: std::result::Result<Option<WatchResponse>, Status>) -> Result<()> {
+        match answer {
+            Ok(Some(answer)) => {
+                self.backoff.reset();
+                self.take(answer)
+            }
+            Ok(None) => self.broken(&Status::unavailable("the stream ended")).await,
+            Err(status) => self.broken(&status).await,
+        }
+    }
+
+    fn take(&mut self, answer: WatchResponse) -> Result<()> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        if answer.canceled {
+            if let Some(oldest) = revision_of(answer.compact_revision) {
+                return Err(StoreError::Compacted { asked: self.position, oldest });
+            }
+            tracing::warn!(
+                prefix = self.prefix.as_str(),
+                reason = answer.cancel_reason,
+                "etcd cancelled a watch"
+            );
+            self.session = None;
+            return Ok(());
+        }
+        if answer.created {
+            return Ok(());
+        }
+        let is_progress = answer.events.is_empty() && session.pieces.is_empty() && !answer.fragment;
+        if is_progress {
+            session.asked = None;
+            let reached = revision(answer.header.as_ref())?;
+            if reached >= self.position {
+                self.goal = None;
+                self.ready.push_back(Event::Progress(reached));
+            }
+            return Ok(());
+        }
+        session.pieces.extend(answer.events);
+        if answer.fragment {
+            return Ok(());
+        }
+        for event in std::mem::take(&mut session.pieces) {
+            if let Some(event) = event_of(event, self.position)? {
+                self.ready.push_back(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the stream behind the position.
+    async fn open(&mut self) -> Result<()> {
+        let latest = self.shared.latest_if_kept(&self.prefix, self.position).await;
+        let latest = match latest {
+            Err(StoreError::Unavailable(_)) if self.goal.is_none() => {
+                self.wait_a_little().await;
+                return Ok(());
+            }
+            latest => latest?,
+        };
+        let create = WatchCreateRequest {
+            key: bytes(&self.prefix),
+            range_end: end_of(self.prefix.as_str()),
+            start_revision: number(self.position.next()),
+            progress_notify: true,
+            prev_kv: true,
+            fragment: true,
+        };
+        match self.shared.start(create).await {
+            Ok(session) => {
+                self.session = Some(session);
+                if self.goal.is_some() {
+                    self.goal = Some(Goal::At(latest));
+                }
+                Ok(())
+            }
+            Err(status) => self.broken(&status).await,
+        }
+    }
+
+    /// A stream that worked is opened again; who never had one is told why.
+    async fn broken(&mut self, status: &Status) -> Result<()> {
+        self.session = None;
+        let message = status.message();
+        if !is_passing(status) {
+            return Err(Error::Refused { code: status.code(), message: message.to_owned() }.into());
+        }
+        tracing::warn!(prefix = self.prefix.as_str(), message, "watch of etcd broke and is opened again");
+        self.shared.client.leave_current();
+        self.wait_a_little().await;
+        Ok(())
+    }
+
+    async fn wait_a_little(&mut self) {
+        let delay = self.backoff.delay();
+        self.shared.machine.sleep(delay).await;
+    }
+}
+
+impl Session {
+    /// Asks etcd to tell how far it is, unless it was asked a moment ago.
+    fn ask_how_far(&mut self, now: Duration) {
+        if self.asked.is_some_and(|asked| now < asked + ASK_AGAIN) {
+            return;
+        }
+        self.asked = Some(now);
+        let step = Some(WatchStep::Progress(WatchProgressRequest {}));
+        // If nobody listens any more, the answers tell.
+        self.questions.send(WatchRequest { step }).ok();
+    }
+}
+
+impl Shared {
+    async fn start(&self, create: WatchCreateRequest) -> std::result::Result<Session, Status> {
+        let (questions, receiver) = mpsc::unbounded_channel();
+        // etcd says nothing at all before it is asked for something.
+        questions.send(WatchRequest { step: Some(WatchStep::Create(create)) }).ok();
+        let receiver =
+            stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|it| (it, receiver)) });
+        let answers = self.client.converse(path::WATCH, receiver).await?;
+        Ok(Session { questions, answers, pieces: Vec::new(), asked: None })
+    }
+
+    /// The revision up to which everything is forgotten: etcd tells it only to watches that start before it.
+    pub(crate) async fn oldest(&self) -> Result<Revision> {
+        let create =
+            WatchCreateRequest { key: "/".into(), start_revision: 1, ..WatchCreateRequest::default() };
+        let mut session = self.start(create).await.map_err(Error::from)?;
+        while let Some(answer) = session.answers.message().await.map_err(Error::from)? {
+            if let Some(oldest) = revision_of(answer.compact_revision) {
+                return Ok(oldest);
+            }
+            if !answer.created {
+                break;
+            }
+        }
+        Ok(Revision::FIRST)
+    }
+}
+
+/// `None` for keys that cannot be ours.
+fn event_of(event: WatchEvent, position: Revision) -> Result<Option<Event>> {
+    let deleted = event.kind() == EventType::Delete;
+    let kv = event.kv.ok_or(Error::Incomplete("the entry of an event"))?;
+    let Some(modified) = revision_of(kv.mod_revision) else {
+        return Err(Error::Incomplete("the revision of an event").into());
+    };
+    let previous = event.prev_kv.and_then(entry);
+    // What was there before is forgotten: who wants to know it must list.
+    let forgotten = StoreError::Compacted { asked: position, oldest: modified };
+    if deleted {
+        let Ok(key) = std::str::from_utf8(&kv.key) else { return Ok(None) };
+        let previous = previous.ok_or(forgotten)?;
+        return Ok(Some(Event::Delete { key: Key::from(key), revision: modified, previous }));
+    }
+    if kv.version > 1 && previous.is_none() {
+        return Err(forgotten);
+    }
+    Ok(entry(kv).map(|entry| Event::Put { entry, previous }))
+}

@@ -1,0 +1,162 @@
+//! A real etcd on loopback, with a folder of its own, that can be killed, paused and started again.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use keelson_stdx::clock::Clock;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::free_port;
+use crate::tool::Tool;
+
+/// One member, which is a cluster. Ends when this is dropped.
+pub struct Etcd {
+    program: PathBuf,
+    folder: TempDir,
+    ports: Ports,
+    arguments: Vec<String>,
+    process: Option<Child>,
+}
+
+#[derive(Clone, Copy)]
+struct Ports {
+    clients: u16,
+    peers: u16,
+}
+
+/// How long it may take on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Ports that were free are sometimes taken by somebody else before etcd takes them.
+const ATTEMPTS: usize = 5;
+
+impl Etcd {
+    /// Starts one, or notes that `test` cannot run.
+    pub async fn for_test(test: &str) -> Option<Etcd> {
+        Etcd::with_arguments(test, &[]).await
+    }
+
+    /// Starts one with more arguments than the usual ones, or notes that `test` cannot run.
+    pub async fn with_arguments(test: &str, arguments: &[&str]) -> Option<Etcd> {
+        let program = Tool::Etcd.path_for(test)?;
+        let arguments: Vec<String> = arguments.iter().copied().map(String::from).collect();
+        for _ in 1..ATTEMPTS {
+            if let Ok(etcd) = Etcd::new(program.clone(), arguments.clone()).await {
+                return Some(etcd);
+            }
+        }
+        match Etcd::new(program, arguments).await {
+            Ok(etcd) => Some(etcd),
+            Err(error) => panic!("etcd does not start: {error:#}"),
+        }
+    }
+
+    async fn new(program: PathBuf, arguments: Vec<String>) -> Result<Etcd> {
+        let ports = Ports { clients: free_port()?, peers: free_port()? };
+        let mut etcd = Etcd { program, folder: tempfile::tempdir()?, ports, arguments, process: None };
+        etcd.start().await?;
+        Ok(etcd)
+    }
+
+    /// Where clients connect: `http://127.0.0.1:2379`.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.clients)
+    }
+
+    /// Where its data and its log are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts it with the data that it had, and waits until it answers.
+    pub async fn start(&mut self) -> Result<()> {
+        let log = File::options().create(true).append(true).open(self.folder.path().join("etcd.log"))?;
+        let child = Command::new(&self.program)
+            .args(self.command_line())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("{} does not start", self.program.display()))?;
+        self.process = Some(child);
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + READY_WITHIN;
+        while !self.is_healthy() {
+            if let Some(process) = &mut self.process
+                && let Some(status) = process.try_wait()?
+            {
+                let log = std::fs::read_to_string(self.folder.path().join("etcd.log")).unwrap_or_default();
+                bail!("ended with {status}:\n{log}");
+            }
+            if clock.monotonic() > deadline {
+                bail!("not ready after {READY_WITHIN:?}");
+            }
+            clock.sleep(BETWEEN_LOOKS).await;
+        }
+        Ok(())
+    }
+
+    /// Ends it at once, as a power failure does.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// It keeps its connections and does nothing.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// It goes on after a pause.
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let process = self.process.as_ref().context("etcd does not run")?;
+        let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw).context("no such process")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    fn command_line(&self) -> Vec<String> {
+        let Ports { clients, peers } = self.ports;
+        let mut all = vec![
+            format!("--data-dir={}", self.folder.path().join("data").display()),
+            format!("--listen-client-urls=http://127.0.0.1:{clients}"),
+            format!("--advertise-client-urls=http://127.0.0.1:{clients}"),
+            format!("--listen-peer-urls=http://127.0.0.1:{peers}"),
+            format!("--initial-advertise-peer-urls=http://127.0.0.1:{peers}"),
+            format!("--initial-cluster=default=http://127.0.0.1:{peers}"),
+            String::from("--log-level=warn"),
+        ];
+        all.extend(self.arguments.iter().cloned());
+        all
+    }
+
+    fn is_healthy(&self) -> bool {
+        ask_health(SocketAddr::from(([127, 0, 0, 1], self.ports.clients))).unwrap_or_default()
+    }
+}
+
+fn ask_health(address: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    stream.write_all(b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.contains("\"health\":\"true\""))
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
