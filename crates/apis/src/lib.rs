@@ -40,5 +40,11 @@ pub mod services {
     };
 }
 
+pub mod text_rules {
+    //! Rules about text that files of the server share with objects.
+
+    pub use crate::shared::{domain_path, url};
+}
+
 pub use access::{Access, Tokens};
 pub use catalog::{ServiceRanges, Settings, groups};

@@ -9,7 +9,7 @@ pub(crate) mod conditions;
 pub(crate) mod counts;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
-pub(crate) mod domain_path;
+pub mod domain_path;
 pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod go_form;
@@ -35,7 +35,7 @@ pub(crate) mod strings;
 pub(crate) mod template_meta;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod url;
+pub mod url;
 pub(crate) mod user_info;
 pub(crate) mod volume_sources;
 pub(crate) mod webhook_client;

@@ -9,7 +9,7 @@ const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 /// A DNS subdomain, a slash, and a path.
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsDomainPrefixedPath (v1.36.4).
-pub(crate) fn check(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+pub fn check(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     if text.is_empty() {
         return errors.required(at, "");
     }
