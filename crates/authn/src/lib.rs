@@ -31,7 +31,7 @@ pub use error::AuthError;
 pub use group::AuthenticatedGroup;
 pub use request_header::{RequestHeader, RequestHeaderSettings};
 pub use token::{AudienceAgnostic, TokenAuthenticator, TokenUnion};
-pub use token_cache::{TokenCache, TokenCacheMetrics, Unmeasured};
+pub use token_cache::{Kept, TokenCache, TokenCacheMetrics, Unmeasured};
 pub use token_file::TokenFile;
 pub use union::{FailOnError, Union};
 pub use user::{Extra, User};

@@ -6,11 +6,13 @@ pub mod bootstrap_roles;
 pub mod default_service_cidr;
 pub mod follow;
 pub mod kubernetes_service;
+pub mod legacy_tokens;
 pub mod namespace_emptier;
 pub mod priority_classes;
 pub mod repair_addresses;
 pub mod repair_node_ports;
 pub mod role_aggregation;
+pub mod service_accounts;
 pub mod services;
 pub mod system_namespaces;
 

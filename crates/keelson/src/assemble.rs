@@ -11,17 +11,18 @@ use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
-use keelson_kube_admission::Route;
 use keelson_housekeeping::{
-    bootstrap_roles, follow, namespace_emptier, priority_classes, role_aggregation, system_namespaces,
+    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, role_aggregation,
+    system_namespaces,
 };
+use keelson_kube_admission::Route;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, PemSource, Protocols,
-    Server, Settings, Sharing, TlsSettings, Version, bind,
+    Builder, CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, NamedCheck, OpenId,
+    PemSource, Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
@@ -30,14 +31,17 @@ use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, authorizer};
+use crate::access::{Authn, Setup, authorizer};
+use crate::authentication::Others;
 use crate::config::Config;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
+use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
 use crate::storage::{Storage, StoreCheck};
+use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
@@ -64,14 +68,26 @@ impl Assembly {
         let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
-        let authn =
-            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
+        let pki = prepared.pki.as_ref();
+        let external = external_address(config, address.port());
+        let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
+        let token_metrics = Arc::new(TokenMetrics::new());
+        let mut others = Others::new(&config.authentication, Arc::new(catalog.clone()), clock)?;
+        let setup = Setup {
+            own_authority: pki.map(|it| it.ca_cert.as_path()),
+            service_accounts: Some(accounts.tokens.clone()),
+            others: &others,
+            cache_metrics: token_metrics.clone(),
+            clock,
+        };
+        let authn = Authn::new(&config.authentication, &setup)?;
         let rbac = Arc::new(Rbac::default());
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
             authorizer: authorizer(&config.authorization_modes, &rbac),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
+            tokens: accounts.issue.clone(),
         };
         let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
@@ -81,9 +97,13 @@ impl Assembly {
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        accounts.start(&catalog, &authn.token_cache, clock, &loops);
+        start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
+        others.start(&loops);
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
-        let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
+        let openid = accounts.openid.iter().flat_map(OpenId::mounted);
+        let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
@@ -91,7 +111,7 @@ impl Assembly {
             .authorizer(authorizer)
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
-            .tls(tls(config, &prepared.certificate, &authn))
+            .tls(tls(config, &prepared.certificate, &authn, &others))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, config.etcd.health_timeout, clock)))
             .readyz_check(NamedCheck::new(
                 "etcd-readiness",
@@ -102,9 +122,13 @@ impl Assembly {
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
+            .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        token_metrics.add_to(server.metrics());
+        accounts.add_metrics(server.metrics());
+        others.numbers.add_to(server.metrics());
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
@@ -240,6 +264,29 @@ fn start_roles(
     }
 }
 
+/// What a namespace needs before pods can be made in it, and what the controller manager wants to know about tokens.
+fn start_accounts(
+    config: &Config,
+    prepared: &Prepared,
+    catalog: &CatalogHandle,
+    clock: &Clock,
+    (loops, booted): (&Tasks, &Booted),
+) -> Result<(), Error> {
+    let booted = booted.clone();
+    let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+    loops.spawn("legacy tokens", legacy_tokens::track(catalog.clone(), clock.clone(), tracked));
+    if let Some(pki) = prepared.pki.as_ref().filter(|_| config.default_service_accounts) {
+        let path = &pki.ca_cert;
+        let pem = std::fs::read_to_string(path);
+        let pem = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
+        loops.spawn(
+            "service accounts",
+            keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone()),
+        );
+    }
+    Ok(())
+}
+
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
@@ -255,6 +302,7 @@ struct Done {
     kubernetes_service: AtomicBool,
     priority_classes: AtomicBool,
     roles: AtomicBool,
+    legacy_tokens: AtomicBool,
 }
 
 impl Booted {
@@ -300,14 +348,20 @@ fn start_services(
     loops.spawn("services", services.run(catalog.clone(), clock, done));
 }
 
-fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {
+fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &Others) -> TlsSettings {
     let named = config.sni.iter().map(|pair| NamedCertificate {
         source: CertificateSource::files(&pair.cert_file, &pair.key_file),
         names: pair.names.clone(),
     });
     TlsSettings {
         named: named.collect(),
-        client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        client_cas: authn
+            .client_ca_files
+            .iter()
+            .chain(&others.proxy_ca_file)
+            .cloned()
+            .map(PemSource::File)
+            .collect(),
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
@@ -352,8 +406,19 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
         cors_allowed_origins: origins,
         hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
         external_address: external_address(config, address.port()),
+        front_proxy: front_proxy(config),
         ..Settings::default()
     })
+}
+
+/// The headers in which a front proxy says who asks.
+fn front_proxy(config: &Config) -> FrontProxyHeaders {
+    let Some(proxy) = &config.authentication.others.request_header else {
+        return FrontProxyHeaders::default();
+    };
+    let it = &proxy.settings;
+    let names = it.username_headers.iter().chain(&it.uid_headers).chain(&it.group_headers);
+    FrontProxyHeaders::new(names, &it.extra_header_prefixes)
 }
 
 /// `host:port`, with brackets around what has colons of its own.

@@ -186,7 +186,10 @@ fn read_config(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), St
     Ok((configuration, data))
 }
 
-fn check_anonymous(configuration: &AuthenticationConfiguration, wanted: &Authenticators) -> Result<(), String> {
+fn check_anonymous(
+    configuration: &AuthenticationConfiguration,
+    wanted: &Authenticators,
+) -> Result<(), String> {
     if configuration.anonymous.is_some() && wanted.anonymous_was_set {
         return Err(
             "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in \

@@ -37,8 +37,12 @@ const VERSIONS: [(&str, &str); 3] = [
     ("apiserver.config.k8s.io/v1alpha1", "v1alpha1"),
 ];
 /// Other kinds of the group, which upstream recognizes.
-const NEIGHBOURS: [&str; 4] =
-    ["AdmissionConfiguration", "AuthorizationConfiguration", "EncryptionConfiguration", "TracingConfiguration"];
+const NEIGHBOURS: [&str; 4] = [
+    "AdmissionConfiguration",
+    "AuthorizationConfiguration",
+    "EncryptionConfiguration",
+    "TracingConfiguration",
+];
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/apis/apiserver/v1/types.go (v1.36.4).
 const STRUCTS: [(&str, &str); 11] = [
@@ -64,10 +68,7 @@ const STRUCTS: [(&str, &str); 11] = [
         "issuer Issuer; claimValidationRules []ClaimValidationRule; claimMappings ClaimMappings; \
          userValidationRules []UserValidationRule",
     ),
-    (
-        KIND,
-        "kind string; apiVersion string; jwt []JWTAuthenticator; anonymous *AnonymousAuthConfig",
-    ),
+    (KIND, "kind string; apiVersion string; jwt []JWTAuthenticator; anonymous *AnonymousAuthConfig"),
 ];
 
 static SCHEMAS: LazyLock<[Schema; 3]> =
@@ -147,7 +148,12 @@ fn jwt(map: &Map) -> JwtSettings {
             url: text(issuer, "url"),
             discovery_url: optional(issuer, "discoveryURL").filter(|url| !url.is_empty()),
             certificate_authority: text(issuer, "certificateAuthority"),
-            audiences: issuer.list("audiences").iter().filter_map(|it| it.as_str()).map(str::to_owned).collect(),
+            audiences: issuer
+                .list("audiences")
+                .iter()
+                .filter_map(|it| it.as_str())
+                .map(str::to_owned)
+                .collect(),
             audience_match_policy: text(issuer, "audienceMatchPolicy"),
             egress_selector_type: text(issuer, "egressSelectorType"),
         },
@@ -158,7 +164,10 @@ fn jwt(map: &Map) -> JwtSettings {
             uid: ClaimOrExpression { claim: text(uid, "claim"), expression: text(uid, "expression") },
             extra: mappings
                 .maps("extra")
-                .map(|it| ExtraMapping { key: text(it, "key"), value_expression: text(it, "valueExpression") })
+                .map(|it| ExtraMapping {
+                    key: text(it, "key"),
+                    value_expression: text(it, "valueExpression"),
+                })
                 .collect(),
         },
         user_validation_rules: map

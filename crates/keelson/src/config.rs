@@ -3,9 +3,11 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod authenticators;
 mod etcd;
 mod feature_gates;
 mod known_gates;
+mod service_accounts;
 mod service_range;
 mod validate;
 
@@ -13,8 +15,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
+pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
 
 use keelson_apis::services::PortRange;
@@ -61,6 +65,8 @@ pub struct Config {
     pub empty_namespaces: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
+    /// Whether the server makes what every namespace needs for its pods.
+    pub default_service_accounts: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
@@ -144,12 +150,18 @@ pub struct Authentication {
     pub anonymous: bool,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
-    /// Issuers of service account tokens; the first signs.
-    pub service_account_issuers: Vec<String>,
-    /// Keys that verify service account tokens.
-    pub service_account_key_files: Vec<PathBuf>,
-    /// The key that signs service account tokens.
-    pub service_account_signing_key_file: Option<PathBuf>,
+    /// How tokens of service accounts are made and judged.
+    pub service_accounts: ServiceAccounts,
+    /// Those who know users that we do not.
+    pub others: Authenticators,
+}
+
+impl Authentication {
+    /// Whose tokens are those of service accounts, and nobody else's.
+    #[must_use]
+    pub fn disallowed_issuers(&self) -> &[String] {
+        &self.service_accounts.issuers
+    }
 }
 
 /// A way to decide who may do what.
@@ -272,6 +284,7 @@ impl Config {
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
+            default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),
             plugins: admission::plugins(flags).map_err(Error::Invalid)?,
@@ -359,19 +372,15 @@ fn certificate(flags: &Flags) -> CertificateChoice {
 }
 
 fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
-    let audiences = match flags.list("api-audiences") {
-        [] => flags.list("service-account-issuer"),
-        audiences => audiences,
-    };
+    let service_accounts = ServiceAccounts::read(flags);
     Authentication {
-        api_audiences: audiences.to_vec(),
+        api_audiences: service_accounts.audiences(flags),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
-        service_account_issuers: flags.list("service-account-issuer").to_vec(),
-        service_account_key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
-        service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+        service_accounts,
+        others: Authenticators::read(flags),
     }
 }
 
@@ -471,6 +480,8 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(authenticators::warnings(flags));
+    warnings.extend(service_accounts::warnings(flags));
     warnings.extend(
         admission::selection(flags)
             .missing()

@@ -7,6 +7,7 @@ use std::time::Duration;
 use keelson_stdx::clock::Clock;
 
 use crate::access::{self, Authn};
+use crate::error::Error;
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -32,6 +33,28 @@ pub fn client_authorities(authn: &Authn, clock: Clock) -> impl Future<Output = (
             }
             seen = now;
         }
+    }
+}
+
+/// Calls `replace` whenever one of the files changes; when that fails everything stays as it was.
+pub async fn follow(
+    what: &'static str,
+    files: Vec<PathBuf>,
+    clock: Clock,
+    replace: impl Fn() -> Result<(), Error> + Send,
+) {
+    let mut seen = contents(files.clone()).await;
+    loop {
+        clock.sleep(INTERVAL).await;
+        let now = contents(files.clone()).await;
+        if now == seen {
+            continue;
+        }
+        match replace() {
+            Ok(()) => tracing::info!("{what} were read again"),
+            Err(error) => tracing::warn!(%error, "{what} stay as they were"),
+        }
+        seen = now;
     }
 }
 

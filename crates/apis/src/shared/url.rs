@@ -41,6 +41,7 @@ fn read(text: &str) -> Result<Url<'_>, String> {
         let first = rest.split('/').next().unwrap_or_default();
         return match scheme {
             "" if first.contains(':') => Err("first path segment in URL cannot contain colon".to_owned()),
+            "" => check_escapes(rest).map(|()| url),
             _ => Ok(url),
         };
     }

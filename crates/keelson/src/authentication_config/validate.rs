@@ -45,7 +45,8 @@ pub(super) fn configuration(it: &AuthenticationConfiguration, disallowed: &[Stri
         }
     }
     if let Some(anonymous) = it.anonymous.as_ref().filter(|it| !it.enabled && !it.paths.is_empty()) {
-        let shown: Vec<String> = anonymous.paths.iter().map(|it| format!("{{\"Path\":{}}}", quote(it))).collect();
+        let shown: Vec<String> =
+            anonymous.paths.iter().map(|it| format!("{{\"Path\":{}}}", quote(it))).collect();
         errors.invalid_as(
             &Path::root("anonymous").key("conditions"),
             format!("[{}]", shown.join(",")),
@@ -142,7 +143,11 @@ fn audiences(issuer: &IssuerSettings, at: &Path<'_>, errors: &mut FieldErrors) {
         errors.invalid(&at_policy, policy, "audienceMatchPolicy must be MatchAny for multiple audiences");
     }
     if list.len() == 1 && !matches!(policy, "" | "MatchAny") {
-        errors.invalid(&at_policy, policy, "audienceMatchPolicy must be empty or MatchAny for single audience");
+        errors.invalid(
+            &at_policy,
+            policy,
+            "audienceMatchPolicy must be empty or MatchAny for single audience",
+        );
     }
 }
 

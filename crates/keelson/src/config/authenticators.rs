@@ -63,7 +63,8 @@ pub struct Oidc {
 impl Authenticators {
     pub(super) fn read(flags: &Flags) -> Authenticators {
         Authenticators {
-            request_header: path(flags, "requestheader-client-ca-file").map(|ca_file| front_proxy(flags, ca_file)),
+            request_header: path(flags, "requestheader-client-ca-file")
+                .map(|ca_file| front_proxy(flags, ca_file)),
             bootstrap_tokens: flags.is_on("enable-bootstrap-token-auth"),
             webhook: path(flags, "authentication-token-webhook-config-file").map(|kubeconfig| TokenWebhook {
                 kubeconfig,
@@ -110,8 +111,11 @@ fn oidc(flags: &Flags) -> Option<Oidc> {
         "" => PrefixedClaimOrExpression::default(),
         claim => mapping(claim, flags.text("oidc-groups-prefix").to_owned()),
     };
-    let required: BTreeMap<&str, &str> =
-        flags.pairs("oidc-required-claim").iter().map(|(claim, value)| (claim.as_str(), value.as_str())).collect();
+    let required: BTreeMap<&str, &str> = flags
+        .pairs("oidc-required-claim")
+        .iter()
+        .map(|(claim, value)| (claim.as_str(), value.as_str()))
+        .collect();
     let rule = |(claim, value): (&str, &str)| ClaimValidationRule {
         claim: claim.to_owned(),
         required_value: value.to_owned(),
@@ -125,7 +129,11 @@ fn oidc(flags: &Flags) -> Option<Oidc> {
     let settings = JwtSettings {
         issuer,
         claim_validation_rules: required.into_iter().map(rule).collect(),
-        claim_mappings: ClaimMappings { username: mapping(claim, prefix), groups, ..ClaimMappings::default() },
+        claim_mappings: ClaimMappings {
+            username: mapping(claim, prefix),
+            groups,
+            ..ClaimMappings::default()
+        },
         user_validation_rules: Vec::new(),
     };
     let algorithms = flags.list("oidc-signing-algs").to_vec();

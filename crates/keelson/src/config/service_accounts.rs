@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use keelson_authn::service_account::{EXTENDED_SECONDS, WARN_ONLY_SECONDS};
+
 use crate::flags::{Face, Flags};
 
 /// How tokens of service accounts are made and judged.
@@ -60,7 +62,9 @@ impl ServiceAccounts {
 pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     let max = i128::from(flags.duration("service-account-max-token-expiration").nanos());
     if max != 0 && !(HOUR * NANOS..=(1 << 32) * NANOS).contains(&max) {
-        errors.push("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned());
+        errors.push(
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
+        );
     }
     let has_endpoint = !flags.text("service-account-signing-endpoint").is_empty();
     if has_endpoint && !flags.text("service-account-signing-key-file").is_empty() {
@@ -79,25 +83,26 @@ pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
 }
 
 /// What an operator should know although the server starts.
-pub(super) fn warnings(flags: &Flags) -> Option<String> {
+///
+/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
+pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     let max = flags.duration("service-account-max-token-expiration");
     let seconds = i128::from(max.nanos()) / NANOS;
-    let shown = flags.shown("service-account-max-token-expiration");
+    let mut warnings = Vec::new();
     if seconds == 0 || !flags.is_on("service-account-extend-token-expiration") {
-        return None;
+        return warnings;
     }
-    let limit = i128::from(keelson_authn::service_account::WARN_ONLY_SECONDS);
-    let extended = i128::from(keelson_authn::service_account::EXTENDED_SECONDS);
-    if seconds < limit {
-        return Some(format!(
+    if seconds < i128::from(WARN_ONLY_SECONDS) {
+        warnings.push(format!(
             "service-account-extend-token-expiration is true, in order to correctly trigger safe transition logic, \
-             service-account-max-token-expiration must be set longer than {limit} seconds (currently {shown})"
+             service-account-max-token-expiration must be set longer than {WARN_ONLY_SECONDS} seconds (currently {max})"
         ));
     }
-    (seconds < extended).then(|| {
-        format!(
-            "service-account-extend-token-expiration is true, enabling tokens valid up to {extended} seconds, which is \
-             longer than service-account-max-token-expiration set to {shown}"
-        )
-    })
+    if seconds < i128::from(EXTENDED_SECONDS) {
+        warnings.push(format!(
+            "service-account-extend-token-expiration is true, enabling tokens valid up to {EXTENDED_SECONDS} seconds, \
+             which is longer than service-account-max-token-expiration set to {max}"
+        ));
+    }
+    warnings
 }

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use keelson_object::scalar::quote;
 
-use super::{AuthorizationMode, ServiceRanges};
+use super::{AuthorizationMode, ServiceRanges, authenticators};
 use crate::flags::{Face, Flags, Value};
 
 /// Everything that is wrong.
@@ -20,6 +20,7 @@ pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
     admission(flags, &mut errors);
     runtime_config(flags, &mut errors);
     token_requests(flags, &mut errors);
+    super::service_accounts::errors(flags, &mut errors);
     leadership(flags, &mut errors);
     service_ranges(ranges, &mut errors);
     service_node_port(flags, &mut errors);
@@ -223,6 +224,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    errors.extend(authenticators::overlap(flags));
 }
 
 fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {

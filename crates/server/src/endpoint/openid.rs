@@ -69,9 +69,9 @@ impl OpenId {
 
 impl Endpoint for OpenId {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
-        let response = self.respond(path, parts).unwrap_or_else(|error| {
-            respond::answer(error, &parts.headers, &Query::of(&parts.uri))
-        });
+        let response = self
+            .respond(path, parts)
+            .unwrap_or_else(|error| respond::answer(error, &parts.headers, &Query::of(&parts.uri)));
         Box::pin(std::future::ready(response))
     }
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use keelson_authn::service_account::{
-    EXTENDED_SECONDS, ISSUED_CREDENTIAL_ID, Order, Ref, WARN_ONLY_SECONDS,
-};
+use keelson_authn::service_account::{EXTENDED_SECONDS, ISSUED_CREDENTIAL_ID, Order, Ref, WARN_ONLY_SECONDS};
 use keelson_object::scalar::{Time, quote};
 use keelson_object::{FieldErrors, GroupKind, GroupResource, Object, Path, Value};
 use keelson_registry::subresource::{Action, Call, Subresource};
