@@ -43,8 +43,14 @@ pub mod services {
 pub mod text_rules {
     //! Rules about text that files of the server share with objects.
 
-    pub use crate::shared::{domain_path, url};
+    pub use crate::shared::url;
 }
 
 pub use access::{Access, Tokens};
+pub mod certificate_requests {
+    //! Requests for certificates, for who signs them.
+
+    pub use crate::certificates::keys::signature_problem;
+}
+
 pub use catalog::{ServiceRanges, Settings, groups};

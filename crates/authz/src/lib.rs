@@ -8,6 +8,7 @@ mod always;
 mod attributes;
 mod authorizer;
 mod deny_message;
+pub mod impersonation;
 pub mod node;
 mod privileged_group;
 pub mod rbac;

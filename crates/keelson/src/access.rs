@@ -56,8 +56,11 @@ impl Authn {
         known.extend(setup.others.request_header.clone().map(|it| it as Arc<dyn Authenticator>));
         let mut x509 = None;
         if !client_ca_files.is_empty() {
-            let authenticator =
-                Arc::new(X509::new(client_authorities(&client_ca_files)?, setup.clock.clone()));
+            let mut authenticator = X509::new(client_authorities(&client_ca_files)?, setup.clock.clone());
+            if !config.uid_from_certificates {
+                authenticator = authenticator.without_uids();
+            }
+            let authenticator = Arc::new(authenticator);
             known.push(authenticator.clone());
             x509 = Some(authenticator);
         }
@@ -176,6 +179,7 @@ mod tests {
         Authentication {
             client_ca_file: None,
             token_file: None,
+            uid_from_certificates: true,
             anonymous: true,
             api_audiences: Vec::new(),
             service_accounts: ServiceAccounts::default(),

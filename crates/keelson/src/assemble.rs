@@ -22,7 +22,7 @@ use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, NamedCheck, OpenId,
-    PemSource, Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
+    PemSource, Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
@@ -33,6 +33,7 @@ use tracing::warn;
 
 use crate::access::{Authn, Setup, authorizer};
 use crate::authentication::Others;
+use crate::certificates;
 use crate::config::Config;
 use crate::error::Error;
 use crate::flags::Face;
@@ -61,7 +62,7 @@ impl Assembly {
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
-        let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
+        let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
@@ -99,8 +100,15 @@ impl Assembly {
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
         start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
-        others.start(&loops);
-        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
+        let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
+        let trust_changed = {
+            let booted = booted.clone();
+            let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
+            let proxy = config.authentication.others.request_header.as_ref();
+            certificates::publish_trust(&shared, &authn.client_ca_files, proxy, done)
+        };
+        others.start(&loops, &trust_changed);
+        certificates::sign_requests(&shared, config, prepared, authorizer.clone());
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
@@ -120,6 +128,7 @@ impl Assembly {
             .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(booted.check(CLUSTER_AUTHENTICATION, |it| &it.cluster_authentication))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
             .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
@@ -129,6 +138,14 @@ impl Assembly {
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
         others.numbers.add_to(server.metrics());
+        let reloaded = {
+            let server = server.clone();
+            move |reload| {
+                server.count_reload("client-ca", reload);
+                trust_changed.notify_one();
+            }
+        };
+        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
         Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
     }
 
@@ -162,8 +179,13 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 4] =
-    ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
+const SERVER_FEATURES: [&str; 5] = [
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ConstrainedImpersonation",
+    "OpenAPIEnums",
+    "ShardedListAndWatch",
+];
 
 fn features_on(config: &Config) -> BTreeSet<String> {
     config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
@@ -290,6 +312,9 @@ fn start_accounts(
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
+/// What is ready when the config map that says whom to believe is there.
+const CLUSTER_AUTHENTICATION: &str = "start-cluster-authentication-info-controller";
+
 /// What has been done for the first time since the start.
 #[derive(Clone, Default)]
 struct Booted(Arc<Done>);
@@ -300,6 +325,7 @@ struct Done {
     service_range: AtomicBool,
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
+    cluster_authentication: AtomicBool,
     priority_classes: AtomicBool,
     roles: AtomicBool,
     legacy_tokens: AtomicBool,
@@ -362,6 +388,9 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &
             .cloned()
             .map(PemSource::File)
             .collect(),
+        min_version: config.tls.min_version,
+        cipher_suites: config.tls.cipher_suites.clone(),
+        groups: config.tls.groups.clone(),
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
@@ -391,6 +420,7 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     Ok(Settings {
         cbor: offered(config, "CBORServingAndStorage"),
         shards: offered(config, "ShardedListAndWatch"),
+        constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,

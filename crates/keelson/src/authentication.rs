@@ -16,6 +16,7 @@ use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_webhook_client::Client;
+use tokio::sync::Notify;
 
 use crate::access::client_authorities;
 use crate::authentication_config::{AnonymousSettings, AuthenticationConfiguration, overlap};
@@ -103,13 +104,21 @@ impl Others {
         })
     }
 
-    /// Finds issuers, and follows files that change.
-    pub fn start(&mut self, loops: &Tasks) {
+    /// Finds issuers, and follows files that change. `trust_changed` is notified when other proxies are believed.
+    pub fn start(&mut self, loops: &Tasks, trust_changed: &Arc<Notify>) {
         for issuer in self.first_issuers.drain(..) {
             loops.spawn("issuer", issuer.discover());
         }
         if let (Some(proxy), Some(path)) = (&self.request_header, &self.proxy_ca_file) {
-            loops.spawn("proxy authorities", reload::proxy(proxy.clone(), path.clone(), self.clock.clone()));
+            let (proxy, file, changed) = (proxy.clone(), path.clone(), trust_changed.clone());
+            let replace = move || {
+                let bundle = proxy_authorities(&file).map_err(|problem| Error::Invalid(vec![problem]))?;
+                proxy.replace_bundle(bundle);
+                changed.notify_one();
+                Ok(())
+            };
+            let what = "authorities of the front proxy";
+            loops.spawn(what, crate::reload::follow(what, vec![path.clone()], self.clock.clone(), replace));
         }
         if let Some(file) = self.file.take() {
             self.numbers.in_force(&file.data);

@@ -9,6 +9,7 @@ mod feature_gates;
 mod known_gates;
 mod service_accounts;
 mod service_range;
+mod tls;
 mod validate;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,10 +21,12 @@ pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
+pub use tls::Tls;
 
 use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
 use keelson_kube_admission::{Selection, Settings as Plugins};
+use keelson_server::Sharing;
 
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value};
@@ -41,6 +44,8 @@ pub struct Config {
     pub etcd: Etcd,
     /// Where to listen, and how.
     pub listen: Listen,
+    /// Which TLS is spoken.
+    pub tls: Tls,
     /// Where the certificate of the server comes from.
     pub certificate: CertificateChoice,
     /// Further certificates for some names.
@@ -63,6 +68,8 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Whether the server approves and signs requests for certificates itself.
+    pub sign_certificates: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
     /// Whether the server makes what every namespace needs for its pods.
@@ -121,6 +128,8 @@ pub struct Listen {
     pub http2: bool,
     /// How many requests may be open on one HTTP/2 connection.
     pub http2_max_streams: u32,
+    /// Whether others may listen on the same port, or on another address of it.
+    pub sharing: Sharing,
 }
 
 /// Where the certificate of the server comes from.
@@ -146,6 +155,8 @@ pub struct Authentication {
     pub client_ca_file: Option<PathBuf>,
     /// Static tokens.
     pub token_file: Option<PathBuf>,
+    /// Whether the uid in the subject of a client certificate counts.
+    pub uid_from_certificates: bool,
     /// Whether requests without credentials are let in as `system:anonymous`.
     pub anonymous: bool,
     /// For whom tokens are good that are not made for anybody in particular.
@@ -265,10 +276,11 @@ impl Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            tls: Tls::read(flags),
             etcd: Etcd::read(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
-            authentication: authentication(flags, &modes),
+            authentication: authentication(flags, &modes, &feature_gates),
             requests: requests(flags),
             shutdown: Shutdown {
                 delay: flags.duration("shutdown-delay-duration").to_std(),
@@ -283,6 +295,7 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
+            sign_certificates: flags.is_on("sign-certificates"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
             default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
@@ -358,6 +371,10 @@ fn listen(flags: &Flags) -> Listen {
         port: u16::try_from(flags.int("secure-port")).unwrap_or_default(),
         http2: !flags.is_on("disable-http2-serving"),
         http2_max_streams: u32::try_from(streams).ok().filter(|it| *it > 0).unwrap_or(DEFAULT_HTTP2_STREAMS),
+        sharing: Sharing {
+            port: flags.is_on("permit-port-sharing"),
+            address: flags.is_on("permit-address-sharing"),
+        },
     }
 }
 
@@ -371,12 +388,13 @@ fn certificate(flags: &Flags) -> CertificateChoice {
     }
 }
 
-fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
+fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGates) -> Authentication {
     let service_accounts = ServiceAccounts::read(flags);
     Authentication {
         api_audiences: service_accounts.audiences(flags),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
+        uid_from_certificates: gates.is_on("AllowParsingUserUIDFromCertAuth"),
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
@@ -482,6 +500,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
     }
     warnings.extend(authenticators::warnings(flags));
     warnings.extend(service_accounts::warnings(flags));
+    warnings.extend(tls::warnings(flags));
     warnings.extend(
         admission::selection(flags)
             .missing()

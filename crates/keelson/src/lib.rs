@@ -10,6 +10,7 @@ pub mod assemble;
 pub mod authentication;
 pub mod authentication_config;
 pub mod banner;
+pub mod certificates;
 pub mod command;
 pub mod config;
 pub mod data_folder;

@@ -1,18 +1,16 @@
-//! Files about who is believed, followed while the server runs. What cannot be used leaves the old in force.
+//! The authentication configuration, followed while the server runs. What cannot be used leaves the old in force.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keelson_authn::RequestHeader;
 use keelson_authn::jws::Algorithm;
 use keelson_authn::oidc::{Issuers, Oidc};
 use keelson_object::{FieldErrors, Path};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
-use super::{ConfigFile, Numbers, issuers, proxy_authorities};
+use super::{ConfigFile, Numbers, issuers};
 use crate::authentication_config::AuthenticationConfiguration;
 
 /// How often files are looked at.
@@ -25,26 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
 /// How long to wait after failures that may pass.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
-
-/// Follows the authorities of the front proxy.
-pub(super) async fn proxy(proxy: Arc<RequestHeader>, path: PathBuf, clock: Clock) {
-    let mut seen = std::fs::read(&path).ok();
-    loop {
-        clock.sleep(INTERVAL).await;
-        let now = contents(&path).await;
-        if now == seen {
-            continue;
-        }
-        match proxy_authorities(&path) {
-            Ok(bundle) => {
-                proxy.replace_bundle(bundle);
-                info!("authorities of the front proxy were read again");
-            }
-            Err(error) => warn!(error, "authorities of the front proxy stay as they were"),
-        }
-        seen = now;
-    }
-}
 
 async fn contents(path: &std::path::Path) -> Option<Vec<u8>> {
     let path = path.to_owned();

@@ -2,14 +2,14 @@
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go (v1.36.4).
 
-use keelson_apis::text_rules::{domain_path, url};
+use keelson_apis::text_rules::url;
 use keelson_authn::CaBundle;
 use keelson_authn::oidc::{
     ClaimMappings, ClaimValidationRule, ExtraMapping, IssuerSettings, JwtSettings, PrefixedClaimOrExpression,
     UserValidationRule,
 };
 use keelson_object::scalar::quote;
-use keelson_object::{FieldErrors, Path};
+use keelson_object::{FieldErrors, Path, domain_path};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use keelson_server::MinVersion;
+
 use super::{AuthorizationMode, CertificateChoice, Config, Environment, LogFormat, StoreChoice};
 use crate::error::Error;
 use crate::flags::{Face, parse};
@@ -165,4 +167,31 @@ fn unusable_values_are_refused_in_upstreams_words() {
     check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
     check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory");
     check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
+}
+
+#[test]
+fn tls_is_as_wanted_or_says_why_not() {
+    let config = upstream(
+        "--tls-min-version=VersionTLS13 --tls-curve-preferences=29,25 \
+         --tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA",
+    );
+    assert_eq!(config.tls.min_version, MinVersion::Tls13);
+    assert_eq!(config.tls.cipher_suites, ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
+    assert_eq!(config.tls.groups, [29]);
+    let says =
+        |warning: &str| assert!(config.warnings.iter().any(|it| it == warning), "{:?}", config.warnings);
+    says("--tls-cipher-suites: TLS_RSA_WITH_AES_128_CBC_SHA is not offered, it is not safe");
+    says("--tls-curve-preferences: 25 is not offered");
+    check_refused("--tls-min-version=1.2", "unknown tls version \"1.2\"");
+    check_refused("--tls-cipher-suites=nope", "Cipher suite nope not supported or doesn't exist");
+    check_refused(
+        "--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA",
+        "--tls-cipher-suites names no suite that this server can use",
+    );
+    check_refused("--tls-curve-preferences=29,29", "duplicate curve preference 29");
+    check_refused("--tls-curve-preferences=0", "curve preference 0 is out of range (must be 1-65535)");
+    check_refused(
+        "--tls-curve-preferences=7",
+        "curve preference 7 is not supported by the current Go version",
+    );
 }

@@ -182,6 +182,7 @@ fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
     if flags.text("tls-cert-file").is_empty() != flags.text("tls-private-key-file").is_empty() {
         errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
     }
+    super::tls::errors(flags, errors);
 }
 
 /// Upstream: pkg/kubeapiserver/options/authentication.go, Validate (v1.36.4).

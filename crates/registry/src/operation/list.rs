@@ -15,6 +15,7 @@ use crate::report;
 use crate::resource::Scope;
 
 /// A page of a list.
+#[derive(Clone)]
 pub struct Listing {
     /// The objects, in the order of their keys.
     pub items: Vec<Arc<Frozen>>,

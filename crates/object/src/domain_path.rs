@@ -1,7 +1,7 @@
 //! Names of programs that say whose they are: `acme.io/foo`.
 
-use keelson_object::selector::name_rules;
-use keelson_object::{FieldErrors, Path};
+use crate::selector::name_rules;
+use crate::{FieldErrors, Path};
 
 /// What a path may consist of.
 const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
