@@ -9,7 +9,6 @@ pub(crate) mod conditions;
 pub(crate) mod counts;
 pub(crate) mod data_keys;
 pub(crate) mod default_columns;
-pub(crate) mod domain_path;
 pub(crate) mod edit;
 pub(crate) mod gated;
 pub(crate) mod go_form;

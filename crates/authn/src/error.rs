@@ -13,18 +13,18 @@ pub enum AuthError {
         reason: String,
     },
     /// A certificate that no trusted authority stands for, at this time and for this use.
-    #[error("verifying certificate SN={serial} failed: {reason}")]
+    #[error("verifying certificate {certificate} failed: {reason}")]
     UntrustedCertificate {
-        /// The serial number in decimal.
-        serial: String,
+        /// `SN=1, SKID=01:AB, AKID=02:CD`
+        certificate: String,
         /// What the verifier says.
         reason: String,
     },
     /// A verified certificate whose subject makes no user.
-    #[error("subject of certificate is not usable: {reason}")]
+    #[error("{reason}")]
     UnusableSubject {
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// A bundle of authorities that cannot be used.
     #[error("certificate authority bundle is not usable: {reason}")]

@@ -3,6 +3,8 @@
 #![deny(missing_docs)]
 
 pub mod bootstrap_roles;
+pub mod certificates;
+pub mod cluster_authentication;
 pub mod default_service_cidr;
 pub mod follow;
 pub mod kubernetes_service;

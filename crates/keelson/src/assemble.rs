@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keelson_apis::services::{Family, NodePorts};
+use keelson_audit::Audit;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
@@ -22,28 +23,35 @@ use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
     Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, OpenId, PemSource,
-    Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
+    Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::Layout;
+use keelson_store::{Key, Layout, Transforms};
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, Setup, authorizer};
-use crate::config::Config;
+use crate::access::{Authn, Authz, Setup};
+use crate::certificates;
+use crate::auditing;
+use crate::config::{Config, StoreChoice};
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
-use crate::storage::{Storage, StoreCheck};
+use crate::storage::{Measures, Storage, StoreCheck};
+use crate::store_command::{self, socket::Socket};
 use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// How long the last audit events have to be told.
+const LAST_EVENTS: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A server that is ready to serve, and what belongs to it.
 pub struct Assembly {
@@ -52,6 +60,7 @@ pub struct Assembly {
     address: SocketAddr,
     storage: Storage,
     loops: Tasks,
+    audit: Option<Arc<Audit>>,
     clock: Clock,
 }
 
@@ -60,13 +69,18 @@ impl Assembly {
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
-        let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
+        let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
+        let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
-        let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
+        let encryption = Encryption::load(config, clock).await?;
+        let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
+        let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let ground = Ground::new(storage.measured(&measures), layout, clock.clone());
+        let ground = Ground { transforms, ..ground };
         let pki = prepared.pki.as_ref();
         let external = external_address(config, address.port());
         let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
@@ -79,22 +93,33 @@ impl Assembly {
         };
         let authn = Authn::new(&config.authentication, &setup)?;
         let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes, &rbac),
+            authorizer: authz.authorizer.clone(),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
             tokens: accounts.issue.clone(),
         };
-        let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
-        storage.start_loops(config, &loops);
+        storage.start_loops(config, &measures, &loops);
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        for (group, plural, feed) in authz.feeds() {
+            loops.spawn("node graph", follow::run(catalog.clone(), group, plural, feed, clock.clone()));
+        }
+        loops.spawn("authorization config", authz.reload());
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
+        let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
+        let trust_changed = {
+            let booted = booted.clone();
+            let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
+            certificates::publish_trust(&shared, &authn.client_ca_files, done)
+        };
+        certificates::sign_requests(&shared, config, prepared, authz.authorizer.clone());
         loops.spawn("legacy tokens", {
             let booted = booted.clone();
             let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
@@ -103,15 +128,19 @@ impl Assembly {
         if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
             accounts.make_defaults(pki, &catalog, clock, &loops)?;
         }
-        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
+        let builder = match &encryption {
+            Some(encryption) => encryption.checks(builder),
+            None => builder,
+        };
+        let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer)
+            .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
             .tls(tls(config, &prepared.certificate, &authn))
@@ -123,15 +152,33 @@ impl Assembly {
             .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(booted.check(CLUSTER_AUTHENTICATION, |it| &it.cluster_authentication))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
-            .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
+            .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
+        measures.add_to(server.metrics());
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
-        Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
+        let reloaded = {
+            let server = server.clone();
+            move |reload| {
+                server.count_reload("client-ca", reload);
+                trust_changed.notify_one();
+            }
+        };
+        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
+        if config.store == StoreChoice::Embedded {
+            offer_snapshots(config, &storage, &loops);
+        }
+        if let Some(encryption) = encryption {
+            encryption.add_numbers(server.metrics());
+            loops.spawn("encryption configuration", encryption.follow());
+        }
+        Ok(Assembly { server, listener, address, storage, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -144,8 +191,22 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
+        if let Some(audit) = &self.audit {
+            audit.close(LAST_EVENTS).await;
+        }
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
+    }
+}
+
+/// Hands out snapshots of the store; a server does not need it to work.
+fn offer_snapshots(config: &Config, storage: &Storage, loops: &Tasks) {
+    match Socket::listen(&config.data_dir) {
+        Ok(socket) => {
+            let root = Key::from(store_command::root(config));
+            loops.spawn("snapshots", socket.serve(storage.store(), root));
+        }
+        Err(error) => warn!(%error, "there will be no snapshots of the running store"),
     }
 }
 
@@ -164,8 +225,13 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 4] =
-    ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "OpenAPIEnums", "ShardedListAndWatch"];
+const SERVER_FEATURES: [&str; 5] = [
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ConstrainedImpersonation",
+    "OpenAPIEnums",
+    "ShardedListAndWatch",
+];
 
 fn features_on(config: &Config) -> BTreeSet<String> {
     config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
@@ -269,6 +335,9 @@ fn start_roles(
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
+/// What is ready when the config map that says whom to believe is there.
+const CLUSTER_AUTHENTICATION: &str = "start-cluster-authentication-info-controller";
+
 /// What has been done for the first time since the start.
 #[derive(Clone, Default)]
 struct Booted(Arc<Done>);
@@ -279,9 +348,10 @@ struct Done {
     service_range: AtomicBool,
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
+    cluster_authentication: AtomicBool,
     priority_classes: AtomicBool,
-    legacy_tokens: AtomicBool,
     roles: AtomicBool,
+    legacy_tokens: AtomicBool,
 }
 
 impl Booted {
@@ -335,6 +405,9 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
     TlsSettings {
         named: named.collect(),
         client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        min_version: config.tls.min_version,
+        cipher_suites: config.tls.cipher_suites.clone(),
+        groups: config.tls.groups.clone(),
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
@@ -364,6 +437,7 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
     Ok(Settings {
         cbor: offered(config, "CBORServingAndStorage"),
         shards: offered(config, "ShardedListAndWatch"),
+        constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,

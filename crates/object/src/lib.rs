@@ -5,6 +5,7 @@
 #![deny(missing_docs)]
 
 pub mod cell;
+pub mod domain_path;
 pub mod field_error;
 pub mod frozen;
 pub mod meta;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use http::Request;
 use hyper::body::Incoming;
+use keelson_audit::Audit;
 use keelson_authn::Authenticator;
 use keelson_authz::Authorizer;
 use keelson_registry::CatalogHandle;
@@ -14,13 +15,14 @@ use parking_lot::Mutex;
 
 use crate::body::RequestBody;
 use crate::chain;
+use crate::chain::impersonation::Impersonation;
 use crate::chain::in_flight::Seats;
 use crate::discovery::Discovery;
 use crate::endpoint::health::{Health, HealthSettings, NamedCheck};
 use crate::listen::certificates::CertificateError;
 use crate::listen::connection::{Handler, Peer};
-use crate::listen::tls::{Tls, TlsSettings};
-use crate::metrics::{Computed, Kind, Metrics, Registry, Sample};
+use crate::listen::tls::{Reload, Tls, TlsSettings};
+use crate::metrics::{self, Computed, Kind, Metrics, Registry, Sample};
 use crate::plain::Mounted;
 use crate::response::Response;
 use crate::run::Hook;
@@ -34,6 +36,8 @@ pub struct Server {
     pub(crate) catalog: CatalogHandle,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) audit: Option<Arc<Audit>>,
+    pub(crate) impersonation: Impersonation,
     pub(crate) admission: Arc<Chain>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) endpoints: Vec<Mounted>,
@@ -68,6 +72,11 @@ impl Server {
     /// What is counted; others may add theirs.
     pub fn metrics(&self) -> &Registry {
         &self.metrics.registry
+    }
+
+    /// Counts that certificates were read again.
+    pub fn count_reload(&self, files: &str, reload: Reload) {
+        self.metrics.count_reload(files, reload);
     }
 
     /// TLS as it is now.
@@ -111,6 +120,7 @@ pub struct Builder {
     catalog: Option<CatalogHandle>,
     authenticator: Option<Arc<dyn Authenticator>>,
     authorizer: Option<Arc<dyn Authorizer>>,
+    audit: Option<Arc<Audit>>,
     admission: Chain,
     tls: Option<TlsSettings>,
     endpoints: Vec<Mounted>,
@@ -154,6 +164,13 @@ impl Builder {
     #[must_use]
     pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Builder {
         self.authorizer = Some(authorizer);
+        self
+    }
+
+    /// What is recorded; nothing unless said otherwise.
+    #[must_use]
+    pub fn audit(mut self, audit: Arc<Audit>) -> Builder {
+        self.audit = Some(audit);
         self
     }
 
@@ -217,6 +234,7 @@ impl Builder {
         let catalog = self.catalog.ok_or(BuildError::Missing("a catalog"))?;
         let metrics = Metrics::new(&self.settings.version);
         add_object_counts(&metrics.registry, &catalog);
+        metrics::audit::add_to(&metrics.registry, self.audit.as_ref());
         let mut checks = vec![NamedCheck::ping()];
         checks.extend(self.checks);
         let mut readyz_only = self.readyz_checks;
@@ -231,9 +249,14 @@ impl Builder {
             ready: self.moments.has_been_ready.clone(),
             counts: Arc::clone(&metrics.health_checks),
         });
+        let authorizer = self.authorizer.ok_or(BuildError::Missing("an authorizer"))?;
+        let constrained = self.settings.constrained_impersonation;
+        let impersonation = Impersonation::new(authorizer.clone(), constrained, (&metrics.registry, &clock));
         Ok(Arc::new(Server {
             authenticator: self.authenticator.ok_or(BuildError::Missing("an authenticator"))?,
-            authorizer: self.authorizer.ok_or(BuildError::Missing("an authorizer"))?,
+            authorizer,
+            impersonation,
+            audit: self.audit,
             admission: Arc::new(self.admission),
             tls: self.tls.map(Tls::new).transpose()?.map(Arc::new),
             seats: Seats::new(self.settings.max_read_only, self.settings.max_mutating),

@@ -2,6 +2,7 @@
 //!
 //! Upstream: apiserver/pkg/server/config.go, DefaultBuildHandlerChain, read from the bottom (v1.36.4).
 
+pub(crate) mod audit;
 pub(crate) mod authenticate;
 pub(crate) mod authorize;
 pub(crate) mod cors;
@@ -16,11 +17,12 @@ pub(crate) mod panic;
 pub(crate) mod warning;
 pub(crate) mod websocket_token;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request};
+use keelson_audit::Record;
 
 use crate::body::RequestBody;
 use crate::builder::Server;
@@ -40,8 +42,19 @@ pub(crate) struct Facts<'r> {
     pub(crate) peer: &'r Arc<Peer>,
     /// When it came in, on the server's clock.
     pub(crate) received: Duration,
+    /// The id under which it is found in logs.
+    pub(crate) audit_id: HeaderValue,
     /// What the client is told besides the answer.
     pub(crate) warnings: warning::Warnings,
+    /// Set when it is known that the request is recorded.
+    pub(crate) recorded: OnceLock<Arc<audit::Recorded>>,
+}
+
+impl Facts<'_> {
+    /// The record of the request, if there is one.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.recorded.get().map(|it| &*it.record)
+    }
 }
 
 /// Answers a request, whatever happens.
@@ -51,16 +64,23 @@ pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, pe
         received: server.clock.monotonic(),
         server: &server,
         peer: &peer,
+        audit_id: headers::audit_id(&parts.headers),
         warnings: warning::Warnings::default(),
+        recorded: OnceLock::new(),
     };
-    let audit_id = headers::audit_id(&parts.headers);
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let work = Box::pin(serve_guarded(&facts, &mut parts, body));
     let mut response = match panic::guard(&server, work).await {
         Ok(response) => response,
-        Err(error) => respond::answer(error, &parts.headers, &Query::of(&uri)),
+        Err(error) => {
+            if let (Some(record), Error::Panic { message }) = (facts.record(), &error) {
+                record.panicked(message);
+            }
+            respond::answer(error, &parts.headers, &Query::of(&uri))
+        }
     };
-    headers::set_audit_id(&mut response, audit_id);
+    audit::answer(&facts, &mut response).await;
+    headers::set_audit_id(&mut response, facts.audit_id.clone());
     goaway::obey(&mut response, &parts, &peer);
     if method == Method::HEAD {
         headers::keep_length_only(&mut response);
@@ -100,7 +120,8 @@ async fn serve_counted(
     info: &RequestInfo,
 ) -> Result<Response> {
     let pass = late::enter(facts.server, info, &parts.headers)?;
-    let deadline = deadline::of(facts, info, &Query::of(&parts.uri))?;
+    let deadline = deadline::of(facts, info, &Query::of(&parts.uri))
+        .inspect_err(|_| audit::refuse(facts, parts, info))?;
     let cors = cors::Cors::of(&facts.server.settings, &parts.headers);
     let mut response = if cors.is_allowed() && parts.method == Method::OPTIONS {
         cors::preflight()
@@ -123,8 +144,16 @@ async fn serve_known(
     body: RequestBody,
     info: &RequestInfo,
 ) -> Result<Response> {
-    let user = authenticate::authenticate(facts, parts).await?;
-    impersonation::refuse(&parts.headers)?;
+    let user =
+        authenticate::authenticate(facts, parts).await.inspect_err(|_| audit::refuse(facts, parts, info))?;
+    audit::receive(facts, parts, info, &user).await?;
+    let user = match impersonation::impersonate(facts, parts, info, &user).await? {
+        Some(actor) => {
+            audit::impersonated(facts, &actor);
+            actor.user
+        }
+        None => user,
+    };
     let seat = in_flight::take_seat(facts.server, info, &user)?;
     let granted = authorize::authorize(facts, parts, info, &user).await?;
     let mut response = route::route(facts, granted, parts, body).await?;

@@ -71,8 +71,16 @@ pub(crate) fn answer(
     let query = Query::of(&parts.uri);
     let output =
         negotiate::plain(&parts.headers, &query, Offered::No).ok_or_else(negotiate::nothing_acceptable)?;
+    record(facts, compact.as_bytes());
     let response = encode::document(StatusCode::OK, compact.as_bytes(), output);
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
+}
+
+/// Documents are objects for the audit log.
+fn record(facts: &Facts<'_>, compact: &[u8]) {
+    if let Some(record) = facts.record().filter(|it| it.wants_response()) {
+        record.response_object(bytes::Bytes::copy_from_slice(compact));
+    }
 }
 
 /// A version that a served group does not have is missed in other words than a group.

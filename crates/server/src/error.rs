@@ -13,6 +13,9 @@ pub enum Error {
     /// The request makes no sense.
     #[error("{0}")]
     BadRequest(String),
+    /// The request is to be made as nobody in particular.
+    #[error("{0}")]
+    BadImpersonation(String),
     /// The options in the query or body are wrong.
     #[error("{kind} is invalid")]
     InvalidOptions {
@@ -114,7 +117,16 @@ pub enum Error {
     },
     /// A handler panicked.
     #[error("panic")]
-    Panic,
+    Panic {
+        /// With these words.
+        message: String,
+    },
+    /// Nothing happens that cannot be recorded.
+    #[error("the request cannot be recorded")]
+    NotRecorded {
+        /// The address.
+        uri: String,
+    },
     /// The engine refuses.
     #[error(transparent)]
     Registry(#[from] keelson_registry::Error),

@@ -8,6 +8,7 @@ pub(crate) mod delete_collection;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
+mod recorded;
 pub(crate) mod scale;
 pub(crate) mod update;
 pub(crate) mod watch;
@@ -135,9 +136,19 @@ impl Call<'_> {
     ) -> BoxFuture<'r, Result<T>> {
         Box::pin(async move {
             let done = self.facts.server.clock.timeout(WRITE_TIME, work).await;
-            self.facts.warnings.extend(context.take_warnings());
+            self.pass_on(context);
             Ok(done.unwrap_or(Err(RegistryError::Timeout))?)
         })
+    }
+
+    /// What an operation has to say besides its result.
+    fn pass_on(&self, context: &Context) {
+        self.facts.warnings.extend(context.take_warnings());
+        if let Some(record) = self.facts.record() {
+            for (key, value) in context.take_annotations() {
+                record.annotate(&key, value);
+            }
+        }
     }
 
     /// A body as a tree.
@@ -220,12 +231,19 @@ impl Call<'_> {
 
     /// One object as an answer, in the shape that was agreed on.
     fn answer(&self, code: StatusCode, frozen: &Arc<Frozen>, output: Output) -> Result<Response> {
+        self.record_response(|| self.compact(frozen, output.shape).ok());
         if output.encoding == Encoding::Protobuf {
             let body = encode::protobuf::object(&self.found, frozen, output.shape)?;
             let response = with_type(code, encode::media_type(Encoding::Protobuf), Body::full(body));
             return Ok(whole(response, Gzip::of(&self.parts.headers)));
         }
-        let compact = match output.shape {
+        let compact = self.compact(frozen, output.shape)?;
+        Ok(encode::pieces(code, std::iter::once(compact), output, Gzip::of(&self.parts.headers)))
+    }
+
+    /// One object as compact JSON.
+    fn compact(&self, frozen: &Arc<Frozen>, shape: Shape) -> Result<Bytes> {
+        Ok(match shape {
             Shape::Object => object::whole(&self.found.version().head, &*self.found.show(frozen)?),
             Shape::Table(version) => self.table(version)?.of_one(frozen, Headings::Shown),
             Shape::Metadata(version) => {
@@ -239,8 +257,7 @@ impl Call<'_> {
                     "you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
                 )));
             }
-        };
-        Ok(encode::pieces(code, std::iter::once(compact), output, Gzip::of(&self.parts.headers)))
+        })
     }
 }
 

@@ -56,9 +56,15 @@ pub(crate) fn series(metrics: &Metrics, info: &RequestInfo, parts: &Parts, query
 /// Remembers that somebody still uses what is on its way out.
 ///
 /// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, MonitorRequest (v1.36.4).
-pub(crate) fn deprecated(metrics: &Metrics, info: &RequestInfo, deprecation: &Deprecation) {
+pub(crate) fn deprecated(facts: &Facts<'_>, info: &RequestInfo, deprecation: &Deprecation) {
+    if let Some(record) = facts.record() {
+        record.annotate("k8s.io/deprecated", "true");
+        if !deprecation.removed.is_empty() {
+            record.annotate("k8s.io/removed-release", deprecation.removed);
+        }
+    }
     let labels = [&*info.group, &*info.version, &*info.resource, &*info.subresource, deprecation.removed];
-    metrics.deprecated.with(&labels).set(1);
+    facts.server.metrics.deprecated.with(&labels).set(1);
 }
 
 /// The answer, counted when it is sent or dropped.

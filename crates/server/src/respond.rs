@@ -2,6 +2,8 @@
 //!
 //! The texts are part of the API: clients and scripts parse them.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use keelson_object::scalar::quote;
 use keelson_registry::Error as RegistryError;
@@ -9,6 +11,7 @@ use keelson_status::{Outcome, Reason, ServerResponse, Status};
 use keelson_store::StoreError;
 use tracing::error;
 
+use crate::chain::audit::SentStatus;
 use crate::encode;
 use crate::error::Error;
 use crate::negotiate::{self, Layout, Output};
@@ -48,9 +51,14 @@ pub(crate) fn encode_status(
     cbor: Offered,
 ) -> Response {
     let raw = Output { layout: Layout::Pretty, ..Output::JSON };
-    let output = negotiate::plain(headers, query, cbor).unwrap_or(raw);
+    let negotiated = negotiate::plain(headers, query, cbor);
+    let output = negotiated.unwrap_or(raw);
     let code = StatusCode::from_u16(status.http_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = encode::document(code, &status.to_json(), output);
+    // Upstream does not record what it had to write without asking how.
+    if negotiated.is_some() {
+        response.extensions_mut().insert(SentStatus(Arc::new(status.clone())));
+    }
     if let Some(seconds) = status.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -80,6 +88,9 @@ fn failure(error: Error) -> (Failure, Extra) {
     let text = |code: StatusCode, message: &str| (Failure::Text(code, message.to_owned()), Extra::new());
     match error {
         Error::BadRequest(message) => status(Status::bad_request(&message)),
+        Error::BadImpersonation(message) => {
+            (Failure::Status(Box::new(Status::bad_request(&message))), vec![NOSNIFF])
+        }
         Error::InvalidOptions { kind, errors } => status(Status::invalid("meta.k8s.io", kind, "", &errors)),
         Error::BadRevision(message) => status(Status::unclassified(500, &message)),
         Error::NotAcceptable(message) => status(with_reason(406, Reason::NotAcceptable, message)),
@@ -151,7 +162,12 @@ fn failure(error: Error) -> (Failure, Extra) {
                 quote(&uri)
             )),
         ),
-        Error::Panic => text(
+        Error::NotRecorded { uri } => {
+            let message =
+                harmless(&format!("Internal Server Error: {}: failed to store audit event", quote(&uri)));
+            text(StatusCode::INTERNAL_SERVER_ERROR, &message)
+        }
+        Error::Panic { .. } => text(
             StatusCode::INTERNAL_SERVER_ERROR,
             "This request caused apiserver to panic. Look in the logs for details.",
         ),
@@ -208,6 +224,14 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             error!(%key, %revision, %problem, "a stored object cannot be read");
             Status::internal_error(&message)
         }
+        RegistryError::Undecryptable { key: Some(key), problem } => {
+            error!(%key, %problem, "a stored object cannot be decrypted");
+            Status::internal_error(&format!(
+                "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: data from \
+                 the storage is not transformable revision=0: {problem}"
+            ))
+        }
+        RegistryError::Undecryptable { key: None, problem } => Status::internal_error(&problem),
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),
@@ -241,6 +265,10 @@ fn store_error(error: &StoreError) -> Status {
         StoreError::Corrupt { .. } => {
             error!(%error, "the store is damaged");
             Status::internal_error(&error.to_string())
+        }
+        StoreError::Unreadable { key, problem, .. } | StoreError::Unwritable { key, problem } => {
+            error!(%key, %problem, "a value cannot be encrypted or decrypted");
+            Status::internal_error(problem)
         }
         StoreError::Unavailable(cause) => {
             error!(%error, %cause, "the store is unavailable");
@@ -320,7 +348,10 @@ mod tests {
             Error::ShuttingDownTryAgain,
             "429 after 5 The apiserver is shutting down, please try again later.\n",
         );
-        check(Error::Panic, "500 This request caused apiserver to panic. Look in the logs for details.\n");
+        check(
+            Error::Panic { message: String::new() },
+            "500 This request caused apiserver to panic. Look in the logs for details.\n",
+        );
         check(
             Error::BodyTooLarge { limit: 3_145_728 },
             &format!(

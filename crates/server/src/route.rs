@@ -51,7 +51,7 @@ pub(crate) async fn route(
     if let Some(deprecation) = &found.version().deprecation {
         let (version, kind) = (&found.version().api_version, &found.live.resource.kind);
         facts.warnings.extend([deprecation.warning(version, kind)]);
-        observe::deprecated(&facts.server.metrics, info, deprecation);
+        observe::deprecated(facts, info, deprecation);
     }
     let call = Call { facts, user: granted.user, info, parts, query: &query, found };
     let representation = match operation {

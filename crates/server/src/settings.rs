@@ -19,6 +19,8 @@ pub struct Settings {
     pub shards: Offered,
     /// Whether objects can be deleted that cannot be read: the gate `AllowUnsafeMalformedObjectDeletion`.
     pub unreadable_deletion: Offered,
+    /// Whether there are narrow ways to act as somebody else: the gate `ConstrainedImpersonation`.
+    pub constrained_impersonation: Offered,
     /// The largest body of a request.
     pub max_body: usize,
     /// How long a request may take that is not long-running; clients may ask for less.
@@ -68,6 +70,7 @@ impl Default for Settings {
             cbor: Offered::default(),
             shards: Offered::default(),
             unreadable_deletion: Offered::default(),
+            constrained_impersonation: Offered::Yes,
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),

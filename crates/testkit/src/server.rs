@@ -53,6 +53,13 @@ pub struct RunningServer {
     started_in: Duration,
 }
 
+/// What is waited for at the start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Ready,
+    Any,
+}
+
 impl Accounts {
     fn arguments(self) -> &'static [&'static str] {
         match self {
@@ -269,7 +276,19 @@ impl RunningServer {
         }
     }
 
+    /// The same for a server that will not be ready: waits until it answers at all.
+    pub async fn restart_unready(&mut self) {
+        self.kill();
+        if let Err(error) = self.run_until(Answer::Any).await {
+            panic!("{error:#}");
+        }
+    }
+
     async fn run(&mut self) -> Result<()> {
+        self.run_until(Answer::Ready).await
+    }
+
+    async fn run_until(&mut self, wanted: Answer) -> Result<()> {
         let clock = Clock::real();
         let log = File::create(self.log_path()).context("the server's log")?;
         let binary = self.options.binary.clone().unwrap_or_else(Binary::path);
@@ -288,7 +307,7 @@ impl RunningServer {
             .with_context(|| format!("{} does not start", binary.display()))?;
         self.child = Some(child);
         loop {
-            if self.is_ready().await {
+            if self.is_ready(wanted).await {
                 self.started_in = clock.monotonic() - started;
                 return Ok(());
             }
@@ -305,7 +324,7 @@ impl RunningServer {
         }
     }
 
-    async fn is_ready(&mut self) -> bool {
+    async fn is_ready(&mut self, wanted: Answer) -> bool {
         // Nobody listens while the files are being made; a whole one is there before the port opens.
         if tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             return false;
@@ -318,7 +337,7 @@ impl RunningServer {
             return false;
         };
         let answer = client.call("GET", "/readyz").try_send().await;
-        answer.is_ok_and(|answer| answer.status == 200)
+        answer.is_ok_and(|answer| wanted == Answer::Any || answer.status == 200)
     }
 
     fn log_path(&self) -> PathBuf {

@@ -1,14 +1,14 @@
 //! IngressClass: who serves which ingresses.
 
 use keelson_object::selector::name_rules;
-use keelson_object::{Cell, FieldErrors, Map, Object, Path};
+use keelson_object::{Cell, FieldErrors, Map, Object, Path, domain_path};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
 
 use super::reference;
 use crate::shared::edit::part;
 use crate::shared::read::{sub, text};
-use crate::shared::{cells, domain_path, immutable};
+use crate::shared::{cells, immutable};
 
 /// Which class is taken when an ingress names none.
 const IS_DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";

@@ -14,6 +14,10 @@ use crate::error::{Error, Result};
 pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Arc<User>> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
     let begun = clock.monotonic();
+    if let Some(expires) = facts.peer.expires() {
+        let left = expires - i64::try_from(clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
+        facts.server.metrics.client_certificate_expiration.observe(left as f64);
+    }
     let by_protocol = websocket_token::read(&parts.headers);
     let headers = match &by_protocol {
         Ok(Some(token)) => &token.as_bearer,

@@ -40,16 +40,21 @@ pub(crate) async fn authorize<'r>(
     // A broken rule does not take away what another rule gives.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);
+        annotate(facts, "allow", verdict.decision.reason());
         return Ok(Granted { user, info, _proof: Proof });
     }
     if let Some(source) = verdict.error {
         metrics.error.count(elapsed);
+        if let Some(record) = facts.record() {
+            record.annotate(REASON, "internal error");
+        }
         return Err(Error::AuthorizationFailed { uri: parts.uri.to_string(), source });
     }
     match verdict.decision {
         Decision::NoOpinion { .. } => metrics.no_opinion.count(elapsed),
         Decision::Deny { .. } | Decision::Allow { .. } => metrics.denied.count(elapsed),
     }
+    annotate(facts, "forbid", verdict.decision.reason());
     debug!(uri = %parts.uri, reason = verdict.decision.reason(), "forbidden");
     Err(Error::Forbidden {
         resource: GroupResource::new(info.group.clone(), info.resource.clone()),
@@ -59,13 +64,13 @@ pub(crate) async fn authorize<'r>(
 }
 
 /// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
-struct Selected {
+pub(crate) struct Selected {
     fields: field::Selector,
     labels: label::Selector,
 }
 
 impl Selected {
-    fn of(info: &RequestInfo) -> Selected {
+    pub(crate) fn of(info: &RequestInfo) -> Selected {
         Selected {
             fields: field::Selector::parse(&info.field_selector).unwrap_or(field::Selector::everything()),
             labels: label::Selector::parse(&info.label_selector).unwrap_or(label::Selector::everything()),
@@ -73,7 +78,38 @@ impl Selected {
     }
 }
 
-fn attributes<'a>(info: &'a RequestInfo, user: &'a User, selected: &'a Selected) -> Attributes<'a> {
+const DECISION: &str = "authorization.k8s.io/decision";
+const REASON: &str = "authorization.k8s.io/reason";
+
+/// Tells the audit log.
+fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
+    if let Some(record) = facts.record() {
+        record.annotate(DECISION, decision);
+        record.annotate(REASON, reason);
+    }
+}
+
+/// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
+pub(crate) struct Selected {
+    fields: field::Selector,
+    labels: label::Selector,
+}
+
+impl Selected {
+    pub(crate) fn of(info: &RequestInfo) -> Selected {
+        Selected {
+            fields: field::Selector::parse(&info.field_selector).unwrap_or(field::Selector::everything()),
+            labels: label::Selector::parse(&info.label_selector).unwrap_or(label::Selector::everything()),
+        }
+    }
+}
+
+/// What the authorizer is asked about a request.
+pub(crate) fn attributes<'a>(
+    info: &'a RequestInfo,
+    user: &'a User,
+    selected: &'a Selected,
+) -> Attributes<'a> {
     let target = if info.is_resource_request {
         Target::Resource {
             namespace: &info.namespace,

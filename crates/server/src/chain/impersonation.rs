@@ -1,34 +1,95 @@
-//! Acting as somebody else. Not offered yet: who asks for it is told so, because to ignore the wish would be to act
-//! with the wrong rights.
+//! Acting as somebody else: who asks for it in headers is that user from here on, if all of it is allowed.
+//!
+//! Upstream: apiserver/pkg/endpoints/filters/impersonation (v1.36.4).
 
-use http::HeaderMap;
+mod headers;
+mod metrics;
 
+use std::sync::Arc;
+
+use http::request::Parts;
+use keelson_authn::User;
+use keelson_authz::Authorizer;
+use keelson_authz::impersonation::{Acting, Impersonator, Wanted};
+use keelson_stdx::clock::Clock;
+use tracing::debug;
+
+use self::metrics::{Counted, ImpersonationMetrics};
+use crate::chain::{Facts, authorize};
 use crate::error::{Error, Result};
+use crate::metrics::Registry;
+use crate::openapi::Offered;
+use crate::request_info::RequestInfo;
 
-/// Refuses a request that wants to act as somebody else.
-pub(crate) fn refuse(headers: &HeaderMap) -> Result<()> {
-    let wish = headers.keys().find(|name| name.as_str().starts_with("impersonate-"));
-    match wish {
-        None => Ok(()),
-        Some(_) => Err(Error::Forbidden {
-            resource: keelson_object::GroupResource::new("", ""),
-            name: String::new(),
-            message: "forbidden: impersonation is not supported by this server".to_owned(),
-        }),
+/// Who decides who may act as whom.
+pub(crate) struct Impersonation {
+    impersonator: Impersonator,
+    /// Where the gate is open that knows narrow ways.
+    constrained: Option<ImpersonationMetrics>,
+}
+
+/// Who a request is made as.
+#[derive(Clone, Debug)]
+pub(crate) struct Actor {
+    pub(crate) user: Arc<User>,
+    /// The verb that allowed it; empty for `impersonate`.
+    pub(crate) constraint: &'static str,
+}
+
+impl Impersonation {
+    /// `constrained` is the gate `ConstrainedImpersonation`.
+    pub(crate) fn new(
+        authorizer: Arc<dyn Authorizer>,
+        constrained: Offered,
+        (registry, clock): (&Registry, &Clock),
+    ) -> Impersonation {
+        match constrained {
+            Offered::No => Impersonation { impersonator: Impersonator::new(authorizer), constrained: None },
+            Offered::Yes => {
+                let metrics = ImpersonationMetrics::new(registry);
+                let counted = Counted { authorizer, metrics: metrics.clone(), clock: clock.clone() };
+                Impersonation {
+                    impersonator: Impersonator::new(Arc::new(counted)),
+                    constrained: Some(metrics),
+                }
+            }
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use http::HeaderMap;
-
-    use super::refuse;
-
-    #[test]
-    fn nobody_acts_as_somebody_else() {
-        let mut headers = HeaderMap::new();
-        assert!(refuse(&headers).is_ok());
-        headers.insert("impersonate-extra-scopes", "x".parse().unwrap());
-        assert!(refuse(&headers).is_err());
-    }
+/// The user that a request is to be made as; `None` for most requests. The headers that say so go no further.
+pub(crate) async fn impersonate(
+    facts: &Facts<'_>,
+    parts: &mut Parts,
+    info: &RequestInfo,
+    user: &Arc<User>,
+) -> Result<Option<Actor>> {
+    let server = facts.server;
+    let impersonation = &server.impersonation;
+    let style = match impersonation.constrained {
+        Some(_) => headers::Style::Constrained,
+        None => headers::Style::Plain,
+    };
+    let Some(wanted) = headers::wanted(&parts.headers, style).map_err(Error::BadImpersonation)? else {
+        return Ok(None);
+    };
+    headers::remove(&mut parts.headers);
+    let selected = authorize::Selected::of(info);
+    let request = authorize::attributes(info, user, &selected);
+    let acting = match &impersonation.constrained {
+        None => impersonation.impersonator.plain(&wanted, request.user).await,
+        Some(metrics) => {
+            let begun = server.clock.monotonic();
+            let acting = impersonation.impersonator.constrained(&wanted, &request).await;
+            metrics.attempt(acting.as_ref().ok(), server.clock.monotonic().saturating_sub(begun));
+            acting
+        }
+    };
+    let acting = acting.map_err(|refused| {
+        debug!(uri = %parts.uri, reason = refused.message, "forbidden");
+        Error::Forbidden { resource: refused.resource, name: refused.name, message: refused.message }
+    })?;
+    debug!(user = user.name, acting_as = acting.user.name, "impersonation");
+    let Acting { user: Wanted { name, uid, groups, extra }, constraint } = acting;
+    Ok(Some(Actor { user: Arc::new(User { name, uid, groups, extra }), constraint }))
 }

@@ -14,8 +14,9 @@ pub(crate) async fn guard<T>(server: &Server, work: impl Future<Output = T>) -> 
     // Nothing that the panic left half done is looked at again: the request is dropped with all it has.
     AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| {
         server.metrics.panics.inc();
-        error!(panic = text(payload.as_ref()), "a handler panicked");
-        Error::Panic
+        let message = text(payload.as_ref()).to_owned();
+        error!(panic = message, "a handler panicked");
+        Error::Panic { message }
     })
 }
 

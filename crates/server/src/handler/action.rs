@@ -37,6 +37,7 @@ pub(crate) async fn act(
         let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref() };
         let body = shape.read(&context, draft, params.validation)?;
         let mut body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
+        call.record_foreign_request(&body, schema.as_ref());
         let live = &call.found.live;
         let request = Request {
             subresource: &call.info.subresource,
@@ -62,5 +63,6 @@ pub(super) fn answered(
         schema.arrange(&mut answer);
     }
     let compact = json::to_bytes(&answer.into_value());
+    call.record_response(|| Some(compact.clone()));
     encode::pieces(StatusCode::CREATED, std::iter::once(compact), output, Gzip::of(&call.parts.headers))
 }

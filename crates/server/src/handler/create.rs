@@ -20,6 +20,7 @@ pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Respons
     if live.resource.answers.is_some() {
         let work = async {
             let body = decode::object(&context, &live.resource, version, draft, params.validation)?;
+            call.record_request(&body);
             operation::answer(live, &context, call.namespace(), body).await
         };
         let answer = call.run(&context, work).await?;
@@ -28,6 +29,7 @@ pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Respons
     let frozen = call
         .run(&context, async {
             let object = decode::object(&context, &live.resource, version, draft, params.validation)?;
+            call.record_request(&object);
             operation::create(live, &context, call.namespace(), object).await
         })
         .await?;

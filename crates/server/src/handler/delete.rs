@@ -79,5 +79,6 @@ pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteP
             document.map_err(|error| Error::BadRequest(error.to_string()))?.value
         }
     };
+    call.record_delete_options(&value);
     from_body(&value, call.facts.server.settings.unreadable_deletion)
 }

@@ -16,6 +16,6 @@ pub(crate) async fn delete_collection(call: &Call<'_>, body: RequestBody) -> Res
     let context = call.context(how.dry_run, "");
     let live = &call.found.live;
     let done = operation::delete_collection(live, &context, call.namespace(), &options, &how.options).await;
-    call.facts.warnings.extend(context.take_warnings());
+    call.pass_on(&context);
     list::answer(call, done?, output).await
 }

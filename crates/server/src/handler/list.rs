@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::{Bytes, BytesMut};
 use http::StatusCode;
+use keelson_audit::Record;
 use keelson_object::Frozen;
 use keelson_registry::operation::{self, Listing};
 use keelson_registry::{Error as RegistryError, Found};
@@ -31,18 +33,35 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
         Shape::Object => listing,
         Shape::Table(_) | Shape::Metadata(_) | Shape::MetadataList(_) => Listing { shard: None, ..listing },
     };
+    call.record_response(|| recorded(call, listing.clone(), output.shape));
     if output.encoding == Encoding::Protobuf {
         return encode::protobuf::list(&call.found, listing, output.shape, gzip).await;
     }
     let Listing { mut items, revision, continue_token, remaining, shard } = listing;
     let meta = ListMeta { revision, continue_token, remaining, shard };
+    if let Shape::Table(version) = output.shape {
+        let pieces = call.table(version)?.pieces(&meta, items);
+        return Ok(encode::pieces(StatusCode::OK, pieces, output, gzip));
+    }
+    let (head, item) = form(call, output.shape)?;
+    if matches!(output.shape, Shape::Object) && call.found.version().conversion.is_some() {
+        items = shown(&call.found, items).await?;
+    }
+    if output.encoding == Encoding::Cbor {
+        let schema = call.found.version().schema.clone();
+        let list = encode::cbor::List { head, meta, schema, item };
+        return Ok(encode::ready(StatusCode::OK, Encoding::Cbor, list.pieces(items), gzip));
+    }
+    let pieces = encode::list::list(&head, &meta, items, item);
+    Ok(encode::pieces(StatusCode::OK, pieces, output, gzip))
+}
+
+/// What a list that is no table begins with, and what its items are.
+fn form(call: &Call<'_>, shape: Shape) -> Result<(ListHead, Item)> {
     let resource = &call.found.live.resource;
-    let (head, item) = match output.shape {
-        Shape::Table(version) => {
-            let pieces = call.table(version)?.pieces(&meta, items);
-            return Ok(encode::pieces(StatusCode::OK, pieces, output, gzip));
-        }
-        Shape::Metadata(_) => {
+    Ok(match shape {
+        // A table has a form of its own.
+        Shape::Table(_) | Shape::Metadata(_) => {
             return Err(Error::NotAcceptable(format!(
                 "you requested PartialObjectMetadata, but the requested object is a list ({}List)",
                 resource.kind
@@ -57,9 +76,6 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
         ),
         Shape::Object => {
             let version = call.found.version();
-            if version.conversion.is_some() {
-                items = shown(&call.found, items).await?;
-            }
             let item =
                 if resource.items_carry_head { Item::WithHead(version.head.clone()) } else { Item::Bare };
             (
@@ -67,14 +83,33 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
                 item,
             )
         }
+    })
+}
+
+/// A list as compact JSON for the audit log, but not much more of it than fits there.
+fn recorded(call: &Call<'_>, listing: Listing, shape: Shape) -> Option<Bytes> {
+    let Listing { items, revision, continue_token, remaining, shard } = listing;
+    let meta = ListMeta { revision, continue_token, remaining, shard };
+    let mut out = BytesMut::new();
+    let mut add = |pieces: &mut dyn Iterator<Item = Bytes>| {
+        for piece in pieces {
+            out.extend_from_slice(&piece);
+            if out.len() > Record::MAX_OBJECT {
+                break;
+            }
+        }
     };
-    if output.encoding == Encoding::Cbor {
-        let schema = call.found.version().schema.clone();
-        let list = encode::cbor::List { head, meta, schema, item };
-        return Ok(encode::ready(StatusCode::OK, Encoding::Cbor, list.pieces(items), gzip));
+    if let Shape::Table(version) = shape {
+        add(&mut call.table(version).ok()?.pieces(&meta, items));
+    } else {
+        let (head, item) = form(call, shape).ok()?;
+        let items = match shape {
+            Shape::Object => items.iter().map(|it| call.found.show(it).ok()).collect::<Option<_>>()?,
+            _ => items,
+        };
+        add(&mut encode::list::list(&head, &meta, items, item));
     }
-    let pieces = encode::list::list(&head, &meta, items, item);
-    Ok(encode::pieces(StatusCode::OK, pieces, output, gzip))
+    Some(out.freeze())
 }
 
 /// Objects as a version shows them whose shape is not the stored one, made off the threads that serve connections.

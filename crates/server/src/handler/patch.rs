@@ -30,6 +30,7 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
         return apply(call, part, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
+    call.record_patch(form, &body);
     let patch = Patch::read(form, &body, params.validation)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let place = call.place();
@@ -46,6 +47,7 @@ async fn apply(
     output: Output,
 ) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
+    call.record_patch(Form::Apply(language), body);
     let wanted = read_applied(language, body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let place = call.place();

@@ -38,6 +38,7 @@ pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Re
     let draft = call.draft(call.input()?, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let wanted = read(&context, draft, params.validation)?;
+    call.record_foreign_request(&as_scale(&wanted), schema().as_ref());
     let edit = |old: &Object| scale::apply(old, &wanted, at);
     write_back(call, &context, at, output, edit).await
 }
@@ -50,6 +51,7 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
         return apply(call, at, (language, &body), output).await;
     }
     let params = write(call.query, Writing::Patch)?;
+    call.record_patch(form, &body);
     let patch = Patch::read(form, &body, params.validation)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let schema = schema();
@@ -70,6 +72,7 @@ async fn apply(
     output: Output,
 ) -> Result<Response> {
     let params = write(call.query, Writing::Apply)?;
+    call.record_patch(Form::Apply(language), body);
     let wanted = patch::read_applied(language, body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let (place, version) = (call.place(), call.found.version());
@@ -114,6 +117,7 @@ fn answer(call: &Call<'_>, frozen: &Frozen, at: &Scale, output: Output) -> Resul
             ));
         }
     });
+    call.record_response(|| Some(compact.clone()));
     Ok(encode::pieces(StatusCode::OK, std::iter::once(compact), output, Gzip::of(&call.parts.headers)))
 }
 
@@ -168,6 +172,11 @@ fn as_metadata(scale: &Object, version: MetaVersion) -> Value {
     map.push_new("apiVersion", version.api_version());
     map.push_new("metadata", whole.as_map().and_then(|it| it.get("metadata")).cloned().unwrap_or_default());
     Value::Map(map)
+}
+
+/// A scale that says what it is.
+fn as_scale(wanted: &Object) -> Object {
+    Object { kind: scale::KIND.into(), api_version: scale::API_VERSION.into(), ..wanted.clone() }
 }
 
 fn schema() -> Option<Schema> {

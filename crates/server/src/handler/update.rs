@@ -21,6 +21,7 @@ pub(crate) async fn update(call: &Call<'_>, part: Part, body: RequestBody) -> Re
     let updated = call
         .run(&context, async {
             let object = decode::object(&context, &live.resource, version, draft, params.validation)?;
+            call.record_request(&object);
             operation::update(live, &context, &place, part, object).await
         })
         .await?;

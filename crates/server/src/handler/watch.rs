@@ -87,7 +87,8 @@ fn by_websocket(call: &Call<'_>, upgrade: OnUpgrade, setup: Frames, encoding: En
         Encoding::Protobuf | Encoding::Cbor => Framing::Binary,
     };
     let (clock, timeout) = (setup.server.clock.clone(), setup.timeout);
-    Conversation { upgrade, messages: messages(setup), framing, clock, timeout }.begin();
+    let record = call.facts.recorded.get().cloned();
+    Conversation { upgrade, messages: messages(setup), framing, clock, timeout, record }.begin();
     response
 }
 

@@ -14,6 +14,7 @@
 //! (v1.36.4).
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::digest;
@@ -29,6 +30,7 @@ use keelson_stdx::clock::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tracing::debug;
 
+use crate::chain::audit::Recorded;
 use crate::negotiate::text;
 use crate::response::{Body, Response};
 
@@ -113,6 +115,8 @@ pub(crate) struct Conversation<M> {
     pub(crate) clock: Clock,
     /// How long it lasts.
     pub(crate) timeout: Duration,
+    /// Complete when it ends.
+    pub(crate) record: Option<Arc<Recorded>>,
 }
 
 /// What a client that reads nothing gets on top of the time of its watch.
@@ -121,7 +125,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 impl<M: Stream<Item = io::Result<Bytes>> + Send + 'static> Conversation<M> {
     /// Runs it to its end in a task of its own.
     pub(crate) fn begin(self) {
-        let Conversation { upgrade, messages, framing, clock, timeout } = self;
+        let Conversation { upgrade, messages, framing, clock, timeout, record } = self;
         keelson_stdx::task::spawn("websocket", async move {
             let whole = async {
                 let connection = match upgrade.await {
@@ -135,6 +139,7 @@ impl<M: Stream<Item = io::Result<Bytes>> + Send + 'static> Conversation<M> {
             if clock.timeout(timeout.saturating_add(PATIENCE), Box::pin(whole)).await.is_none() {
                 debug!("a websocket whose client reads nothing is cut");
             }
+            drop(record);
         });
     }
 }

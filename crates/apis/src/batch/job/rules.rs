@@ -2,13 +2,13 @@
 
 use keelson_object::selector::label::Selector;
 use keelson_object::selector::name_rules;
-use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, Map, Object, Path, Value, domain_path};
 
 use super::{CONTROLLER_UID, NAME_LABELS, UID_LABELS, failure_policy, success_policy};
 use crate::shared::go_form::as_json;
 use crate::shared::pod_template::{self, PodRules};
 use crate::shared::read::{given, sub, text};
-use crate::shared::{counts, domain_path, selector_rules, workload_rules};
+use crate::shared::{counts, selector_rules, workload_rules};
 
 /// Indexed jobs run at most this many pods at a time and forgive at most this many indexes.
 const MOST: i64 = 100_000;

@@ -1,7 +1,7 @@
 //! Names of programs that say whose they are: `acme.io/foo`.
 
-use keelson_object::selector::name_rules;
-use keelson_object::{FieldErrors, Path};
+use crate::selector::name_rules;
+use crate::{FieldErrors, Path};
 
 /// What a path may consist of.
 const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
@@ -9,7 +9,7 @@ const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 /// A DNS subdomain, a slash, and a path.
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsDomainPrefixedPath (v1.36.4).
-pub(crate) fn check(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
+pub fn check(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     if text.is_empty() {
         return errors.required(at, "");
     }

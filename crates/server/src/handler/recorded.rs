@@ -1,0 +1,107 @@
+//! The objects of a request in the audit log, where the policy wants them.
+
+use bytes::Bytes;
+use keelson_audit::Record;
+use keelson_codec::{cbor, json, yaml};
+use keelson_object::{Map, Object, Value};
+use keelson_schema::Schema;
+
+use super::Call;
+use super::patch::{Form, Language};
+
+impl Call<'_> {
+    fn record(&self) -> Option<&Record> {
+        self.facts.record()
+    }
+
+    /// An object of this resource, in the stored version, that a client sent.
+    pub(super) fn record_request(&self, object: &Object) {
+        let Some(record) = self.record() else { return };
+        self.record_reference(record, object);
+        if record.wants_request() {
+            let version = self.found.version();
+            let mut shown = self.found.live.in_version(version, object.clone());
+            shown.api_version = version.api_version.clone();
+            record.request_object(bytes_of(shown, version.schema.as_ref()));
+        }
+    }
+
+    /// An object of another kind that a client sent to a subresource.
+    pub(super) fn record_foreign_request(&self, object: &Object, schema: Option<&Schema>) {
+        let Some(record) = self.record() else { return };
+        self.record_reference(record, object);
+        if record.wants_request() {
+            record.request_object(bytes_of(object.clone(), schema));
+        }
+    }
+
+    /// What the address does not say is known from the object.
+    ///
+    /// Upstream: apiserver/pkg/audit/request.go, LogRequestObject (v1.36.4).
+    fn record_reference(&self, record: &Record, object: &Object) {
+        let meta = &object.meta;
+        record.edit(|event| {
+            let reference = event.object.get_or_insert_default();
+            for (known, said) in [
+                (&mut reference.namespace, &meta.namespace),
+                (&mut reference.name, &meta.name),
+                (&mut reference.uid, &meta.uid),
+                (&mut reference.resource_version, &meta.resource_version),
+            ] {
+                if known.is_empty() {
+                    known.push_str(said);
+                }
+            }
+        });
+    }
+
+    /// A patch, as it was sent. (Upstream loses events of patches that are no JSON.)
+    pub(super) fn record_patch(&self, form: Form, body: &Bytes) {
+        let Some(record) = self.record().filter(|it| it.wants_request()) else { return };
+        let value = match form {
+            Form::Apply(Language::Yaml) => yaml::read(body).ok().map(|it| it.value),
+            Form::Apply(Language::Cbor) => cbor::read(body).ok(),
+            Form::Json | Form::Merge | Form::Strategic => json::read(body).ok().map(|it| it.value),
+        };
+        let unreadable = || Value::from(&*String::from_utf8_lossy(body));
+        record.request_patch(json::to_bytes(&value.unwrap_or_else(unreadable)));
+    }
+
+    /// How something is to be deleted. The version is what upstream calls it.
+    pub(super) fn record_delete_options(&self, options: &Value) {
+        const FIELDS: [&str; 6] = [
+            "gracePeriodSeconds",
+            "preconditions",
+            "orphanDependents",
+            "propagationPolicy",
+            "dryRun",
+            "ignoreStoreReadErrorWithClusterBreakingPotential",
+        ];
+        let Some(record) = self.record().filter(|it| it.wants_request()) else { return };
+        let mut map = Map::new();
+        map.push_new("kind", "DeleteOptions");
+        map.push_new("apiVersion", "meta.k8s.io/__internal");
+        for field in FIELDS {
+            if let Some(value) = options.as_map().and_then(|it| it.get(field)).filter(|it| !it.is_null()) {
+                map.push_new(field, value.clone());
+            }
+        }
+        record.request_object(json::to_bytes(&Value::Map(map)));
+    }
+
+    /// The answer, as compact JSON that is only made if it is wanted.
+    pub(super) fn record_response(&self, object: impl FnOnce() -> Option<Bytes>) {
+        if let Some(record) = self.record().filter(|it| it.wants_response())
+            && let Some(object) = object()
+        {
+            record.response_object(object);
+        }
+    }
+}
+
+fn bytes_of(mut object: Object, schema: Option<&Schema>) -> Bytes {
+    if let Some(schema) = schema {
+        schema.arrange(&mut object);
+    }
+    json::to_bytes(&object.into_value())
+}
