@@ -95,8 +95,9 @@ impl Scenario {
         let mut seen = Vec::new();
         for step in &self.steps {
             seen.push(step.run(client, &mut names).await.with_context(|| step.ask.clone())?);
-            // Upstream's plugins learn of classes and limits from a watch, a moment later.
-            if self.name.starts_with("admission/") && !step.ask.starts_with("GET") {
+            // Upstream learns of classes, limits and roles from a watch, a moment later.
+            let settles = self.name.starts_with("admission/") || self.name == "rbac/escalation";
+            if settles && !step.ask.starts_with("GET") {
                 Clock::real().sleep(SETTLES).await;
             }
         }

@@ -6,9 +6,11 @@ use keelson_testkit::{Client, Kubeconfig, Options, Protocol, RunningServer};
 use keelson_tests::scenario::{Scenario, Seen};
 use keelson_tests::upstream::{EVERYTHING, Upstream};
 
-/// Upstream has no controller manager beside it, so nobody empties namespaces here either. Both serve everything.
+/// Upstream has no controller manager beside it, so nobody empties namespaces or gathers rules here either. Both serve
+/// everything.
 fn alone() -> Options {
-    let own = Options::default().argument("--empty-namespaces=false");
+    let own =
+        Options::default().argument("--empty-namespaces=false").argument("--aggregate-cluster-roles=false");
     EVERYTHING.into_iter().fold(own, Options::argument)
 }
 
