@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod controllers;
+pub mod encryption;
 pub mod kubectl;
 pub mod matrix;
 pub mod place;

@@ -9,7 +9,7 @@ use keelson_codec::json;
 use keelson_object::Object;
 use keelson_testkit::{Options, RunningServer};
 use keelson_tests::matrix::Matrix;
-use keelson_tests::upstream::{EVERYTHING, Upstream};
+use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 
 /// What the matrices must hold at the least.
 const CELLS: usize = 5_000;
@@ -45,7 +45,11 @@ async fn upstream_decides_as_it_is_written() {
     let (mut cells, mut differences) = (0, Vec::new());
     for matrix in Matrix::all().expect("the matrices can be read") {
         let test = "upstream_decides_as_it_is_written";
-        let Some(upstream) = Upstream::with_modes(test, &matrix.modes).await else { return };
+        let Some(upstream) =
+            Upstream::with(test, Accounts::Free, &[format!("--authorization-mode={}", matrix.modes)]).await
+        else {
+            return;
+        };
         let answers = matrix.answered_by(upstream.client()).await.expect("upstream answers");
         cells += matrix.cells();
         if is_recording {

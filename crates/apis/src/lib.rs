@@ -40,11 +40,11 @@ pub mod services {
     };
 }
 
-pub use access::{Access, Tokens};
 pub mod certificate_requests {
     //! Requests for certificates, for who signs them.
 
     pub use crate::certificates::keys::signature_problem;
 }
 
+pub use access::{Access, Tokens};
 pub use catalog::{ServiceRanges, Settings, groups};
