@@ -68,6 +68,8 @@ pub struct Assembly {
 impl Assembly {
     /// Puts everything together. The port is bound and the objects are loaded when this returns.
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
+        let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
@@ -95,8 +97,6 @@ impl Assembly {
             clock,
         };
         let authn = Authn::new(&config.authentication, &setup)?;
-        let rbac = Arc::new(Rbac::default());
-        let mut authz = Authz::new(config, &rbac, clock)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
             authorizer: authz.authorizer.clone(),

@@ -294,7 +294,7 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     if has("Webhook") && ReviewVersion::parse(version).is_none() {
         let version = quote(version);
         errors.push(format!(
-            "unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
+            "invalid authorization config: unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
         ));
     }
     if modes.iter().enumerate().any(|(index, mode)| modes[..index].contains(mode)) {
