@@ -1,5 +1,7 @@
 //! Who may come in, and who may do what: from the config to an authenticator and an authorizer.
 
+mod authorization;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,14 +9,14 @@ use keelson_authn::{
     Anonymous, AudienceAgnostic, AuthenticatedGroup, Authenticator, Bearer, CaBundle, FailOnError,
     TokenAuthenticator, TokenCache, TokenCacheMetrics, TokenFile, TokenUnion, Union, X509,
 };
-use keelson_authz::rbac::Rbac;
-use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer, PrivilegedGroup};
 use keelson_stdx::clock::Clock;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-use crate::config::{Authentication, AuthorizationMode};
+use crate::config::Authentication;
 use crate::error::Error;
+
+pub use authorization::Authz;
 
 /// How the server finds out who asks.
 pub struct Authn {
@@ -106,28 +108,12 @@ pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
     })
 }
 
-/// Who may do what.
-#[must_use]
-pub fn authorizer(modes: &[AuthorizationMode], rbac: &Arc<Rbac>) -> Arc<dyn Authorizer> {
-    let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup::masters())];
-    for mode in modes {
-        match mode {
-            AuthorizationMode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
-            AuthorizationMode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
-            AuthorizationMode::Rbac => chain.push(rbac.clone()),
-            AuthorizationMode::Abac | AuthorizationMode::Webhook | AuthorizationMode::Node => (),
-        }
-    }
-    Arc::new(keelson_authz::Union::new(chain))
-}
-
 fn read(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs;
     use std::path::Path;
     use std::sync::Arc;
@@ -135,15 +121,12 @@ mod tests {
     use futures_util::FutureExt as _;
     use http::HeaderMap;
     use keelson_authn::{Credentials, Unmeasured};
-    use keelson_authz::rbac::Rbac;
-    use keelson_authz::rbac::bootstrap::Policy;
-    use keelson_authz::{Attributes, Selectors, Subject, Target};
     use keelson_stdx::clock::Clock;
     use rustls_pki_types::CertificateDer;
     use rustls_pki_types::pem::PemObject as _;
 
-    use super::{Authn, Setup, authorizer};
-    use crate::config::{Authentication, AuthorizationMode, ServiceAccounts};
+    use super::{Authn, Setup};
+    use crate::config::{Authentication, ServiceAccounts};
     use crate::error::Error;
     use crate::pki::{Pki, ServerNames};
 
@@ -216,32 +199,5 @@ mod tests {
         let config = Authentication { client_ca_file: Some(path.clone()), ..settings() };
         let refusal = authn(&config, None).err().expect("must be refused").to_string();
         assert_eq!(refusal, format!("{} is not usable: it holds no certificate", path.display()));
-    }
-
-    #[track_caller]
-    fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
-        let groups = [group.to_owned()];
-        let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
-        let attributes =
-            Attributes { user, verb: "get", target: Target::Path, path, selectors: Selectors::default() };
-        let (rbac, policy) = (Arc::new(Rbac::default()), Policy::new(|_| true));
-        rbac.change(|tables| {
-            policy.cluster_roles.iter().for_each(|it| tables.put_role(it));
-            policy.cluster_role_bindings.iter().for_each(|it| tables.put_binding(it));
-        });
-        let authorizer = authorizer(modes, &rbac);
-        let verdict = authorizer.authorize(&attributes).now_or_never().expect("nothing waits");
-        assert_eq!(verdict.decision.is_allowed(), expected, "{modes:?} {group} {path}");
-    }
-
-    #[test]
-    fn modes_decide_and_masters_may_everything() {
-        use AuthorizationMode::{AlwaysAllow, AlwaysDeny, Node, Rbac};
-        check(&[AlwaysAllow], "any", "/metrics", true);
-        check(&[AlwaysDeny], "any", "/healthz", false);
-        check(&[AlwaysDeny], "system:masters", "/metrics", true);
-        check(&[Node, Rbac], "system:unauthenticated", "/healthz", true);
-        check(&[Node, Rbac], "system:unauthenticated", "/metrics", false);
-        check(&[Rbac], "system:authenticated", "/api", true);
     }
 }

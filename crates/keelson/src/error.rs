@@ -159,6 +159,17 @@ pub enum Error {
     /// The server cannot be put together.
     #[error("the server cannot be put together")]
     Build(#[from] keelson_server::BuildError),
+    /// A command that is not there, or not like this.
+    #[error("{problem}\n\n{usage}")]
+    Usage {
+        /// What is wrong.
+        problem: String,
+        /// How it is done.
+        usage: &'static str,
+    },
+    /// The store does not do what it was asked for.
+    #[error("the store cannot be used")]
+    Entries(#[source] keelson_store::StoreError),
     /// The runtime cannot be started.
     #[error("the runtime cannot be started")]
     Runtime(#[source] io::Error),

@@ -33,6 +33,7 @@ mod priority;
 mod protection;
 mod runtime_class;
 mod signers;
+mod service_account;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;

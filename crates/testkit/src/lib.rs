@@ -10,6 +10,7 @@ mod client;
 pub mod connect;
 mod etcd;
 pub mod fixture;
+pub mod kms;
 mod kubeconfig;
 pub mod memory;
 pub mod openapi;

@@ -47,7 +47,7 @@ fn a_standalone_server_needs_no_flags() {
     assert_eq!(config.data_dir, Path::new("/srv/jane/.local/share/keelson"));
     assert_eq!(config.store, StoreChoice::Embedded);
     assert_eq!(config.certificate, CertificateChoice::DataFolder);
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
+    assert_eq!(config.authorization.modes(), [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
     assert_eq!(config.warnings, [""; 0]);
 }
@@ -57,7 +57,7 @@ fn a_drop_in_has_upstreams_defaults() {
     let config = upstream("");
     assert_eq!(config.socket_address().to_string(), "0.0.0.0:6443");
     assert_eq!(config.certificate, CertificateChoice::CertDir("/var/run/kubernetes".into()));
-    assert_eq!(config.authorization_modes, [AuthorizationMode::AlwaysAllow]);
+    assert_eq!(config.authorization.modes(), [AuthorizationMode::AlwaysAllow]);
     assert!(!config.authentication.anonymous, "AlwaysAllow excludes anonymous requests");
     assert_eq!(config.advertise_address.to_string(), "10.1.2.3");
     assert_eq!(config.external_host, "10.1.2.3");
@@ -110,7 +110,7 @@ fn flags_become_values() {
     assert_eq!(config.shutdown.delay, Duration::from_secs(70));
     assert!(config.shutdown.send_retry_after);
     assert_eq!((config.listen.http2, config.listen.http2_max_streams), (false, 7));
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
+    assert_eq!(config.authorization.modes(), [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
 }
 

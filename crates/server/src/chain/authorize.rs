@@ -89,6 +89,21 @@ fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
     }
 }
 
+/// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
+pub(crate) struct Selected {
+    fields: field::Selector,
+    labels: label::Selector,
+}
+
+impl Selected {
+    pub(crate) fn of(info: &RequestInfo) -> Selected {
+        Selected {
+            fields: field::Selector::parse(&info.field_selector).unwrap_or(field::Selector::everything()),
+            labels: label::Selector::parse(&info.label_selector).unwrap_or(label::Selector::everything()),
+        }
+    }
+}
+
 /// What the authorizer is asked about a request.
 pub(crate) fn attributes<'a>(
     info: &'a RequestInfo,

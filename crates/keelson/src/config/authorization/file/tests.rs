@@ -66,7 +66,11 @@ fn everything_that_is_wrong_is_said_at_once() {
         &[AuthorizationMode::Rbac, AuthorizationMode::Node, AuthorizationMode::Abac],
         Err("[expected name rbac for authorizer RBAC instead of roles, missing required types: [ABAC Node]]"),
     );
-    check("- {type: Webhook, name: a}\n", &[], Err("authorizers[0].webhook: Required value: required when type=Webhook"));
+    check(
+        "- {type: Webhook, name: a}\n",
+        &[],
+        Err("authorizers[0].webhook: Required value: required when type=Webhook"),
+    );
     check(
         "- {type: RBAC, name: rbac, webhook: {}}\n",
         &[],
@@ -79,8 +83,10 @@ fn webhooks_are_checked() {
     check(
         "- {type: Webhook, name: a, webhook: {}}\n",
         &[],
-        Err("[authorizers[0].timeout: Required value, authorizers[0].subjectAccessReviewVersion: Required value, \
-             authorizers[0].failurePolicy: Required value, authorizers[0].connectionInfo.type: Required value]"),
+        Err(
+            "[authorizers[0].timeout: Required value, authorizers[0].subjectAccessReviewVersion: Required value, \
+             authorizers[0].failurePolicy: Required value, authorizers[0].connectionInfo.type: Required value]",
+        ),
     );
     check(
         "- {type: Webhook, name: a, webhook: {timeout: 31s, authorizedTTL: -1s, unauthorizedTTL: -1s, \
