@@ -282,7 +282,9 @@ fn normalise_names(map: &mut Map) {
 async fn events_are_those_of_upstream() {
     let place = Place::new(POLICY);
     let test = "events_are_those_of_upstream";
-    let Some(upstream) = Upstream::with(test, Accounts::Free, &place.flags("upstream.log")).await else { return };
+    let Some(upstream) = Upstream::with(test, Accounts::Free, &place.flags("upstream.log")).await else {
+        return;
+    };
     let server = RunningServer::start(options(&place.flags("ours.log"))).await;
     ask_all(upstream.client(), upstream.anonymous()).await;
     ask_all(&server.client(), &server.anonymous()).await;

@@ -33,8 +33,8 @@ use tokio::net::TcpListener;
 use tracing::warn;
 
 use crate::access::{Authn, Authz, Setup};
-use crate::certificates;
 use crate::auditing;
+use crate::certificates;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
 use crate::error::Error;

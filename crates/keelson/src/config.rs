@@ -3,9 +3,9 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
-mod encryption;
-mod authorization;
 mod audit;
+mod authorization;
+mod encryption;
 mod etcd;
 mod feature_gates;
 mod known_gates;
@@ -18,9 +18,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use encryption::Encryption as EncryptionChoice;
-pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
 pub use audit::{AuditChoice, LogChoice, WebhookChoice};
+pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
+pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
