@@ -110,19 +110,21 @@ async fn blocking<T: Send + 'static>(
 }
 
 async fn save(config: &Config, path: &Path, clock: &Clock) -> Result<String, Error> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = file.map_err(|source| Error::Write { path: path.to_owned(), source })?;
+    let saved = save_into(file, config, path, clock).await;
+    if saved.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    saved
+}
+
+async fn save_into(file: File, config: &Config, path: &Path, clock: &Clock) -> Result<String, Error> {
     let entries = Source::of(config, clock).await?.entries().await?;
-    let (path, clock) = (path.to_owned(), clock.clone());
-    blocking(move || {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
-        let revision = entries.revision;
-        match write(file, entries, &clock) {
-            Ok(count) => Ok(format!("{count} entries of revision {revision} in {}\n", path.display())),
-            Err(source) => {
-                let _ = fs::remove_file(&path);
-                Err(Error::Write { path, source })
-            }
-        }
+    let (revision, path, clock) = (entries.revision, path.to_owned(), clock.clone());
+    blocking(move || match write(file, entries, &clock) {
+        Ok(count) => Ok(format!("{count} entries of revision {revision} in {}\n", path.display())),
+        Err(source) => Err(Error::Write { path, source }),
     })
     .await
 }

@@ -74,7 +74,7 @@ async fn a_store_is_moved_with_all_its_revisions() {
     let entries = fixture.fill("old").await;
     let file = fixture.path("dump");
     let said = fixture.run("old", Action::Export(file.clone())).await;
-    assert_eq!(said, Ok(format!("5 entries of revision 14 in {}\n", "dump")));
+    assert_eq!(said, Ok("5 entries of revision 14 in dump\n".to_owned()));
     fixture.run("new", Action::Import(file)).await.expect("imported");
     let store = fixture.open("new").await;
     let page = all(&store).await;
