@@ -4,6 +4,7 @@
 pub mod controllers;
 pub mod encryption;
 pub mod kubectl;
+pub mod matrix;
 pub mod place;
 pub mod process;
 pub mod scenario;

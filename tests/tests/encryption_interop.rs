@@ -12,7 +12,7 @@ use keelson_stdx::clock::Clock;
 use keelson_store::{Key, Transforms as _};
 use keelson_testkit::kms::KmsPlugin;
 use keelson_tests::encryption::{IDENTITY, ONE, TWO, configuration, keys, service};
-use keelson_tests::upstream::Upstream;
+use keelson_tests::upstream::{Accounts, Upstream};
 use serde_json::{Value, json};
 
 /// The gateway of etcd that speaks JSON.
@@ -52,7 +52,7 @@ async fn each_server_reads_what_the_other_encrypted() {
     let flag = format!("--encryption-provider-config={}", file.display());
     let gate = "--feature-gates=KMSv1=true".to_owned();
     let test = "each_server_reads_what_the_other_encrypted";
-    let Some(upstream) = Upstream::with_flags(test, &[flag, gate]).await else { return };
+    let Some(upstream) = Upstream::with(test, Accounts::Free, &[flag, gate]).await else { return };
     let document = yaml::read(text.as_bytes()).expect("YAML").value;
     let document = Configuration::read(&document).expect("a configuration");
     let settings = Settings {

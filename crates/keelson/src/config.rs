@@ -3,6 +3,9 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod audit;
+mod authenticators;
+mod authorization;
 mod encryption;
 mod etcd;
 mod feature_gates;
@@ -16,6 +19,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use audit::{AuditChoice, LogChoice, WebhookChoice};
+pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
+pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
 pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
@@ -54,8 +60,10 @@ pub struct Config {
     pub sni: Vec<NamedCertKey>,
     /// Who may be who.
     pub authentication: Authentication,
-    /// In order, never empty.
-    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Who may do what.
+    pub authorization: Authorization,
+    /// What is recorded, and where.
+    pub audit: AuditChoice,
     /// Limits of requests.
     pub requests: Requests,
     /// How the server stops.
@@ -165,23 +173,16 @@ pub struct Authentication {
     pub api_audiences: Vec<String>,
     /// How tokens of service accounts are made and judged.
     pub service_accounts: ServiceAccounts,
+    /// Those who know users that we do not.
+    pub others: Authenticators,
 }
 
-/// A way to decide who may do what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthorizationMode {
-    /// Everybody may do everything.
-    AlwaysAllow,
-    /// Nobody may do anything.
-    AlwaysDeny,
-    /// By rules in a file.
-    Abac,
-    /// By asking somebody.
-    Webhook,
-    /// By roles.
-    Rbac,
-    /// By what a node has to do.
-    Node,
+impl Authentication {
+    /// Whose tokens are those of service accounts, and nobody else's.
+    #[must_use]
+    pub fn disallowed_issuers(&self) -> &[String] {
+        &self.service_accounts.issuers
+    }
 }
 
 /// Limits of requests.
@@ -261,7 +262,8 @@ impl Config {
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
-        let modes = authorization_modes(flags);
+        let authorization = Authorization::new(flags);
+        let modes = authorization.modes();
         let listen = listen(flags);
         let advertise_address = advertise_address(flags, listen.address, environment);
         Ok(Config {
@@ -274,6 +276,7 @@ impl Config {
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes, &feature_gates),
+            audit: audit::read(flags),
             requests: requests(flags),
             shutdown: Shutdown {
                 delay: flags.duration("shutdown-delay-duration").to_std(),
@@ -299,7 +302,7 @@ impl Config {
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
             warnings: warnings(flags, &modes, &service_ranges),
-            authorization_modes: modes,
+            authorization,
             listen,
             advertise_address,
             service_ranges,
@@ -391,32 +394,7 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGat
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
-    }
-}
-
-impl AuthorizationMode {
-    /// By upstream's name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<AuthorizationMode> {
-        Some(match name {
-            "AlwaysAllow" => AuthorizationMode::AlwaysAllow,
-            "AlwaysDeny" => AuthorizationMode::AlwaysDeny,
-            "ABAC" => AuthorizationMode::Abac,
-            "Webhook" => AuthorizationMode::Webhook,
-            "RBAC" => AuthorizationMode::Rbac,
-            "Node" => AuthorizationMode::Node,
-            _ => return None,
-        })
-    }
-}
-
-fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
-    let modes: Vec<_> =
-        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
-    match (modes.is_empty(), flags.face()) {
-        (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
-        (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
+        others: Authenticators::read(flags),
     }
 }
 
@@ -490,6 +468,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(authenticators::warnings(flags));
     warnings.extend(service_accounts::warnings(flags));
     warnings.extend(tls::warnings(flags));
     warnings.extend(

@@ -51,10 +51,14 @@ pub(crate) fn encode_status(
     cbor: Offered,
 ) -> Response {
     let raw = Output { layout: Layout::Pretty, ..Output::JSON };
-    let output = negotiate::plain(headers, query, cbor).unwrap_or(raw);
+    let negotiated = negotiate::plain(headers, query, cbor);
+    let output = negotiated.unwrap_or(raw);
     let code = StatusCode::from_u16(status.http_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = encode::document(code, &status.to_json(), output);
-    response.extensions_mut().insert(SentStatus(Arc::new(status.clone())));
+    // Upstream does not record what it had to write without asking how.
+    if negotiated.is_some() {
+        response.extensions_mut().insert(SentStatus(Arc::new(status.clone())));
+    }
     if let Some(seconds) = status.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

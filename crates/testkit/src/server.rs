@@ -30,6 +30,17 @@ pub struct Options {
     arguments: Vec<String>,
     binary: Option<PathBuf>,
     folder: Option<PathBuf>,
+    accounts: Accounts,
+}
+
+/// Whether every namespace gets a service account and a config map by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Accounts {
+    /// A namespace has only what a test puts there, and pods need no account.
+    #[default]
+    None,
+    /// As for users.
+    Made,
 }
 
 /// A server that runs, and is killed when this is dropped.
@@ -49,11 +60,29 @@ enum Answer {
     Any,
 }
 
+impl Accounts {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Accounts::None => {
+                &["--default-service-accounts=false", "--disable-admission-plugins=ServiceAccount"]
+            }
+            Accounts::Made => &[],
+        }
+    }
+}
+
 impl Options {
     /// One more argument on the command line.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Options {
         self.arguments.push(argument.into());
+        self
+    }
+
+    /// With what the server makes in every namespace, and with accounts for all pods, as users have it.
+    #[must_use]
+    pub fn with_service_accounts(mut self) -> Options {
+        self.accounts = Accounts::Made;
         self
     }
 
@@ -269,6 +298,7 @@ impl RunningServer {
             .arg(self.data_dir())
             .args(["--bind-address", "127.0.0.1", "--secure-port"])
             .arg(self.port.to_string())
+            .args(self.options.accounts.arguments())
             .args(&self.options.arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone().context("the server's log")?)
