@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
-use keelson_testkit::{Binary, Options, RunningServer, fixture};
+use keelson_testkit::{Binary, Etcd, Options, RunningServer, fixture};
 use keelson_tests::place::{names, revision};
 use rustix::process::Signal;
+use serde_json::Value;
 use tokio::process::Command;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
@@ -109,4 +110,54 @@ async fn a_store_is_exported_and_imported_as_it_is() {
     move_store(&other, &server.data_dir());
     server.restart().await;
     assert_eq!(server.client().get(&format!("{PATH}/a")).await.expect(200), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_is_moved_to_etcd_and_back() {
+    let test = "a_store_is_moved_to_etcd_and_back";
+    let Some(etcd) = Etcd::with_arguments(test, &["--unsafe-no-fsync"]).await else { return };
+    let flag = format!("--etcd-servers={}", etcd.endpoint());
+    let mut server = RunningServer::start(Options::default()).await;
+    for number in 0..10 {
+        server.client().post(PATH, &fixture::config_map(&format!("c{number}"))).await.expect(201);
+    }
+    let before = server.client().get(PATH).await.expect(200);
+    server.signal(Signal::TERM);
+    server.ended().await;
+    let out = server.scratch().join("out").display().to_string();
+    ok(&store(&["export", &out], &server.data_dir()).await);
+    ok(&store(&["import", &out, &flag], &server.data_dir()).await);
+    refused(&store(&["import", &out, &flag], &server.data_dir()).await, "the store is not empty");
+
+    let mut on_etcd = RunningServer::start(Options::default().argument(&flag)).await;
+    let client = on_etcd.client();
+    let moved = client.get(PATH).await.expect(200);
+    assert_eq!(contents(&moved), contents(&before));
+    let old = revision(&before);
+    assert!(
+        moved["items"].as_array().expect("items").iter().all(|item| revision(item) > old),
+        "no time goes back"
+    );
+    let answer = client.get(&format!("{PATH}?watch=1&resourceVersion={old}")).await;
+    assert!(answer.status == 410 || answer.text().contains("too old resource version"), "{}", answer.text());
+    client.post(PATH, &fixture::config_map("new")).await.expect(201);
+    let before = client.get(PATH).await.expect(200);
+    on_etcd.signal(Signal::TERM);
+    on_etcd.ended().await;
+    ok(&store(&["check", &flag], &server.data_dir()).await);
+    let back = server.scratch().join("back").display().to_string();
+    ok(&store(&["export", &back, &flag], &server.data_dir()).await);
+    let other = server.scratch().join("other");
+    ok(&store(&["import", &back], &other).await);
+    move_store(&other, &server.data_dir());
+    server.restart().await;
+    let after = server.client().get(PATH).await.expect(200);
+    assert_eq!(contents(&after), contents(&before));
+    assert!(revision(&after) >= revision(&before));
+}
+
+/// Uid and data of all objects.
+fn contents(list: &Value) -> Vec<(Value, Value)> {
+    let items = list["items"].as_array().expect("items");
+    items.iter().map(|item| (item["metadata"]["uid"].clone(), item["data"].clone())).collect()
 }
