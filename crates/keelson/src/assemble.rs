@@ -128,7 +128,7 @@ impl Assembly {
         if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
             accounts.make_defaults(pki, &catalog, clock, &loops)?;
         }
-        let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
+        let openapi = OpenApi::new(openapi_settings(config, &accounts), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = match &encryption {
@@ -413,12 +413,15 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSet
     }
 }
 
-fn openapi_settings(config: &Config) -> openapi::Settings {
+fn openapi_settings(config: &Config, accounts: &ServiceAccounts) -> openapi::Settings {
     let mut settings = openapi::Settings::new(&Version::KUBERNETES);
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
     settings.features.cbor = offered(config, "CBORServingAndStorage");
+    if accounts.openid.is_some() {
+        settings.extras.push(openapi::Extra::Issuer);
+    }
     settings
 }
 
