@@ -7,9 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use keelson_authn::jws;
-use keelson_authn::service_account::{
-    Issuer, KeySet, Objects, Order, Ref, ServiceAccountTokens, Settings,
-};
+use keelson_authn::service_account::{Issuer, KeySet, Objects, Order, Ref, ServiceAccountTokens, Settings};
 use keelson_authn::{TokenAuthenticator, TokenCache, Unmeasured};
 use keelson_codec::stored;
 use keelson_object::{Frozen, Object, ObjectMeta};

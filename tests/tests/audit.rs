@@ -78,6 +78,12 @@ const ASKS: &[Ask] = &[
     (Admin, "GET /version", &[], ""),
     (Admin, "GET /nothing", &[], ""),
     (Admin, "GET /api/v1", &[("accept", "application/yaml")], ""),
+    (
+        Admin,
+        "GET /api",
+        &[("accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")],
+        "",
+    ),
     (Admin, "GET /api/v1/namespaces/default/configmaps?limit=5&labelSelector=a%3Db", &[], ""),
     (Admin, "POST $MAPS", &[JSON], r#"{"metadata":{"name":"a"},"data":{"k":"<v>&"}}"#),
     (Admin, "POST $MAPS", &[JSON], r#"{"metadata":{"name":"a"}}"#),
@@ -282,7 +288,9 @@ fn normalise_names(map: &mut Map) {
 async fn events_are_those_of_upstream() {
     let place = Place::new(POLICY);
     let test = "events_are_those_of_upstream";
-    let Some(upstream) = Upstream::with(test, Accounts::Free, &place.flags("upstream.log")).await else { return };
+    let Some(upstream) = Upstream::with(test, Accounts::Free, &place.flags("upstream.log")).await else {
+        return;
+    };
     let server = RunningServer::start(options(&place.flags("ours.log"))).await;
     ask_all(upstream.client(), upstream.anonymous()).await;
     ask_all(&server.client(), &server.anonymous()).await;

@@ -45,7 +45,11 @@ async fn upstream_decides_as_it_is_written() {
     let (mut cells, mut differences) = (0, Vec::new());
     for matrix in Matrix::all().expect("the matrices can be read") {
         let test = "upstream_decides_as_it_is_written";
-        let Some(upstream) = Upstream::with(test, Accounts::Free, &[format!("--authorization-mode={}", matrix.modes)]).await else { return };
+        let Some(upstream) =
+            Upstream::with(test, Accounts::Free, &[format!("--authorization-mode={}", matrix.modes)]).await
+        else {
+            return;
+        };
         let answers = matrix.answered_by(upstream.client()).await.expect("upstream answers");
         cells += matrix.cells();
         if is_recording {

@@ -32,8 +32,8 @@ mod pods;
 mod priority;
 mod protection;
 mod runtime_class;
-mod signers;
 mod service_account;
+mod signers;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;

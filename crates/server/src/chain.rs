@@ -48,6 +48,8 @@ pub(crate) struct Facts<'r> {
     pub(crate) warnings: warning::Warnings,
     /// Set when it is known that the request is recorded.
     pub(crate) recorded: OnceLock<Arc<audit::Recorded>>,
+    /// What the audit log is told about the credentials.
+    pub(crate) credential_notes: OnceLock<Vec<(&'static str, String)>>,
 }
 
 impl Facts<'_> {
@@ -67,6 +69,7 @@ pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, pe
         audit_id: headers::audit_id(&parts.headers),
         warnings: warning::Warnings::default(),
         recorded: OnceLock::new(),
+        credential_notes: OnceLock::new(),
     };
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let work = Box::pin(serve_guarded(&facts, &mut parts, body));

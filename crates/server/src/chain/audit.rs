@@ -113,7 +113,9 @@ fn begin<'f>(
     }
     let clock = &facts.server.clock;
     let since = clock.monotonic().saturating_sub(facts.received);
+    let notes = facts.credential_notes.get().into_iter().flatten();
     let event = Event {
+        annotations: notes.map(|(key, value)| ((*key).into(), value.as_str().into())).collect(),
         audit_id: String::from_utf8_lossy(facts.audit_id.as_bytes()).into_owned(),
         request_uri: request_uri(&parts.uri),
         verb: info.verb.to_string(),
