@@ -78,8 +78,9 @@ impl Rig {
 async fn a_config_map_says_since_when_legacy_tokens_are_followed() {
     let rig = Rig::new().await;
     let (sender, mut made) = mpsc::unbounded_channel();
-    let tracking =
-        legacy_tokens::track(rig.catalog.clone(), rig.clock.clone(), move || drop(sender.send(())));
+    let tracking = legacy_tokens::track(rig.catalog.clone(), rig.clock.clone(), move || {
+        sender.send(()).expect("somebody listens")
+    });
     let _tracking = task::spawn("tracking", tracking);
     made.recv().await.expect("it is made");
     let place = Place::new("kube-system", "kube-apiserver-legacy-service-account-token-tracking");
