@@ -17,6 +17,7 @@ pub mod role_aggregation;
 pub mod service_accounts;
 pub mod services;
 pub mod system_namespaces;
+pub mod token_secrets;
 
 use keelson_authn::User;
 use keelson_object::{Object, ObjectMeta};

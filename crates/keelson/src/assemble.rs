@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keelson_apis::services::{Family, NodePorts};
+use keelson_audit::Audit;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
@@ -21,30 +22,37 @@ use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, OpenId, PemSource,
-    Protocols, Server, Settings, TlsSettings, Version, bind,
+    Builder, CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, NamedCheck, OpenId,
+    PemSource, Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::Layout;
+use keelson_store::{Key, Layout, Transforms};
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
 use crate::access::{Authn, Authz, Setup};
+use crate::auditing;
+use crate::authentication::Others;
 use crate::certificates;
-use crate::config::Config;
+use crate::config::{Config, StoreChoice};
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
-use crate::storage::{Storage, StoreCheck};
+use crate::storage::{Measures, Storage, StoreCheck};
+use crate::store_command::{self, socket::Socket};
 use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// How long the last audit events have to be told.
+const LAST_EVENTS: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A server that is ready to serve, and what belongs to it.
 pub struct Assembly {
@@ -53,6 +61,7 @@ pub struct Assembly {
     address: SocketAddr,
     storage: Storage,
     loops: Tasks,
+    audit: Option<Arc<Audit>>,
     clock: Clock,
 }
 
@@ -65,18 +74,25 @@ impl Assembly {
         let unusable = |source| Error::Listen { address: wanted, source };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
+        let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
-        let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
+        let encryption = Encryption::load(config, clock).await?;
+        let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
+        let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let ground = Ground::new(storage.measured(&measures), layout, clock.clone());
+        let ground = Ground { transforms, ..ground };
         let pki = prepared.pki.as_ref();
         let external = external_address(config, address.port());
         let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
         let token_metrics = Arc::new(TokenMetrics::new());
+        let mut others = Others::new(&config.authentication, Arc::new(catalog.clone()), clock)?;
         let setup = Setup {
             own_authority: pki.map(|it| it.ca_cert.as_path()),
             service_accounts: Some(accounts.tokens.clone()),
+            others: &others,
             cache_metrics: token_metrics.clone(),
             clock,
         };
@@ -90,7 +106,7 @@ impl Assembly {
         };
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
-        storage.start_loops(config, &loops);
+        storage.start_loops(config, &measures, &loops);
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
@@ -100,17 +116,31 @@ impl Assembly {
         }
         loops.spawn("authorization config", authz.reload());
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
-        start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
         let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
         let trust_changed = {
             let booted = booted.clone();
             let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
-            certificates::publish_trust(&shared, &authn.client_ca_files, done)
+            let proxy = config.authentication.others.request_header.as_ref();
+            certificates::publish_trust(&shared, &authn.client_ca_files, proxy, done)
         };
         certificates::sign_requests(&shared, config, prepared, authz.authorizer.clone());
+        loops.spawn("legacy tokens", {
+            let booted = booted.clone();
+            let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+            legacy_tokens::track(catalog.clone(), clock.clone(), tracked)
+        });
+        if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
+            accounts.make_defaults(pki, &catalog, clock, &loops)?;
+        }
+        others.start(&loops, &trust_changed);
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
+        let builder = match &encryption {
+            Some(encryption) => encryption.checks(builder),
+            None => builder,
+        };
+        let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
@@ -118,7 +148,7 @@ impl Assembly {
             .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
-            .tls(tls(config, &prepared.certificate, &authn))
+            .tls(tls(config, &prepared.certificate, &authn, &others))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, config.etcd.health_timeout, clock)))
             .readyz_check(NamedCheck::new(
                 "etcd-readiness",
@@ -135,8 +165,10 @@ impl Assembly {
             .build()?;
         server.metrics().add(Arc::new(features(config)));
         authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
+        measures.add_to(server.metrics());
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
+        others.numbers.add_to(server.metrics());
         let reloaded = {
             let server = server.clone();
             move |reload| {
@@ -145,7 +177,14 @@ impl Assembly {
             }
         };
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
-        Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
+        if config.store == StoreChoice::Embedded {
+            offer_snapshots(config, &storage, &loops);
+        }
+        if let Some(encryption) = encryption {
+            encryption.add_numbers(server.metrics());
+            loops.spawn("encryption configuration", encryption.follow());
+        }
+        Ok(Assembly { server, listener, address, storage, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -158,8 +197,22 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
+        if let Some(audit) = &self.audit {
+            audit.close(LAST_EVENTS).await;
+        }
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
+    }
+}
+
+/// Hands out snapshots of the store; a server does not need it to work.
+fn offer_snapshots(config: &Config, storage: &Storage, loops: &Tasks) {
+    match Socket::listen(&config.data_dir) {
+        Ok(socket) => {
+            let root = Key::from(store_command::root(config));
+            loops.spawn("snapshots", socket.serve(storage.store(), root));
+        }
+        Err(error) => warn!(%error, "there will be no snapshots of the running store"),
     }
 }
 
@@ -285,29 +338,6 @@ fn start_roles(
     }
 }
 
-/// What a namespace needs before pods can be made in it, and what the controller manager wants to know about tokens.
-fn start_accounts(
-    config: &Config,
-    prepared: &Prepared,
-    catalog: &CatalogHandle,
-    clock: &Clock,
-    (loops, booted): (&Tasks, &Booted),
-) -> Result<(), Error> {
-    let booted = booted.clone();
-    let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
-    loops.spawn("legacy tokens", legacy_tokens::track(catalog.clone(), clock.clone(), tracked));
-    if let Some(pki) = prepared.pki.as_ref().filter(|_| config.default_service_accounts) {
-        let path = &pki.ca_cert;
-        let pem = std::fs::read_to_string(path);
-        let pem = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
-        loops.spawn(
-            "service accounts",
-            keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone()),
-        );
-    }
-    Ok(())
-}
-
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
@@ -373,14 +403,20 @@ fn start_services(
     loops.spawn("services", services.run(catalog.clone(), clock, done));
 }
 
-fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {
+fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &Others) -> TlsSettings {
     let named = config.sni.iter().map(|pair| NamedCertificate {
         source: CertificateSource::files(&pair.cert_file, &pair.key_file),
         names: pair.names.clone(),
     });
     TlsSettings {
         named: named.collect(),
-        client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        client_cas: authn
+            .client_ca_files
+            .iter()
+            .chain(&others.proxy_ca_file)
+            .cloned()
+            .map(PemSource::File)
+            .collect(),
         min_version: config.tls.min_version,
         cipher_suites: config.tls.cipher_suites.clone(),
         groups: config.tls.groups.clone(),
@@ -429,8 +465,19 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
         cors_allowed_origins: origins,
         hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
         external_address: external_address(config, address.port()),
+        front_proxy: front_proxy(config),
         ..Settings::default()
     })
+}
+
+/// The headers in which a front proxy says who asks.
+fn front_proxy(config: &Config) -> FrontProxyHeaders {
+    let Some(proxy) = &config.authentication.others.request_header else {
+        return FrontProxyHeaders::default();
+    };
+    let it = &proxy.settings;
+    let names = it.username_headers.iter().chain(&it.uid_headers).chain(&it.group_headers);
+    FrontProxyHeaders::new(names, &it.extra_header_prefixes)
 }
 
 /// `host:port`, with brackets around what has colons of its own.

@@ -3,7 +3,10 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod audit;
+mod authenticators;
 mod authorization;
+mod encryption;
 mod etcd;
 mod feature_gates;
 mod known_gates;
@@ -16,7 +19,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use audit::{AuditChoice, LogChoice, WebhookChoice};
+pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
 pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
+pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
@@ -42,6 +48,8 @@ pub struct Config {
     pub store: StoreChoice,
     /// What is said about etcd, and what every store keeps to: the prefix and the form.
     pub etcd: Etcd,
+    /// Whether values are encrypted at rest.
+    pub encryption: Option<EncryptionChoice>,
     /// Where to listen, and how.
     pub listen: Listen,
     /// Which TLS is spoken.
@@ -54,6 +62,8 @@ pub struct Config {
     pub authentication: Authentication,
     /// Who may do what.
     pub authorization: Authorization,
+    /// What is recorded, and where.
+    pub audit: AuditChoice,
     /// Limits of requests.
     pub requests: Requests,
     /// How the server stops.
@@ -163,6 +173,16 @@ pub struct Authentication {
     pub api_audiences: Vec<String>,
     /// How tokens of service accounts are made and judged.
     pub service_accounts: ServiceAccounts,
+    /// Those who know users that we do not.
+    pub others: Authenticators,
+}
+
+impl Authentication {
+    /// Whose tokens are those of service accounts, and nobody else's.
+    #[must_use]
+    pub fn disallowed_issuers(&self) -> &[String] {
+        &self.service_accounts.issuers
+    }
 }
 
 /// Limits of requests.
@@ -252,9 +272,11 @@ impl Config {
             store: store(flags),
             tls: Tls::read(flags),
             etcd: Etcd::read(flags),
+            encryption: encryption::encryption(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
             authentication: authentication(flags, &modes, &feature_gates),
+            audit: audit::read(flags),
             requests: requests(flags),
             shutdown: Shutdown {
                 delay: flags.duration("shutdown-delay-duration").to_std(),
@@ -372,6 +394,7 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGat
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
+        others: Authenticators::read(flags),
     }
 }
 
@@ -445,6 +468,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(authenticators::warnings(flags));
     warnings.extend(service_accounts::warnings(flags));
     warnings.extend(tls::warnings(flags));
     warnings.extend(

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use keelson_authz::ReviewVersion;
 use keelson_object::scalar::quote;
 
-use super::{AuthorizationMode, ServiceRanges};
+use super::{AuthorizationMode, ServiceRanges, authenticators};
 use crate::flags::{Face, Flags, Value};
 
 /// Everything that is wrong.
@@ -226,6 +226,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    errors.extend(authenticators::overlap(flags));
 }
 
 fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
@@ -327,6 +328,16 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
     } else if mode == "batch" && batch <= 0 {
         errors
             .push(format!("invalid audit batch {backend} max batch size {batch}, must be a positive number"));
+    } else if mode == "batch" && flags.is_on(&name("batch-throttle-enable")) {
+        let (rate, burst) =
+            (flags.float(&name("batch-throttle-qps")), flags.int(&name("batch-throttle-burst")));
+        let (what, number) =
+            if rate <= 0.0 { ("QPS", rate.to_string()) } else { ("burst", burst.to_string()) };
+        if rate <= 0.0 || burst <= 0 {
+            errors.push(format!(
+                "invalid audit batch {backend} throttle {what} {number}, must be a positive number"
+            ));
+        }
     }
     let event_size = flags.int(&name("truncate-max-event-size"));
     let batch_size = flags.int(&name("truncate-max-batch-size"));
