@@ -75,9 +75,7 @@ async fn a_node_reads_secrets_only_while_its_pods_need_them() {
 async fn a_node_writes_about_itself() {
     let server = server().await;
     let (one, admin) = (node(&server, "one"), server.client());
-    let object = |name: &str, labels: Value| {
-        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
-    };
+    let object = |name: &str, labels: Value| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
     let refusal = one.post("/api/v1/nodes", &object("two", json!({}))).await.refused(403, "Forbidden");
     let expected = "nodes \"two\" is forbidden: node \"one\" is not allowed to modify node \"two\"";
     assert_eq!(refusal["message"], expected);
