@@ -231,11 +231,12 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 6] = [
+const SERVER_FEATURES: [&str; 7] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
     "KMSv1",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];
