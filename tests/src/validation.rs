@@ -66,6 +66,11 @@ impl File {
         ask::file(self, client).await.with_context(|| self.name.clone())
     }
 
+    /// Creates the object, in `namespace` if it belongs into one, and says where it is; `None` if nothing is stored.
+    pub async fn create(&self, client: &Client, namespace: &str) -> Result<Option<String>> {
+        ask::create(&self.object, client, namespace).await.with_context(|| self.name.clone())
+    }
+
     /// Writes down what was said.
     pub fn record(&self, outcomes: &[Outcome]) -> Result<()> {
         let text = record::text(self, outcomes);

@@ -11,7 +11,7 @@ use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_stdx::clock::Clock;
 use keelson_testkit::{Client, Options, RunningServer};
-use keelson_tests::upstream::Upstream;
+use keelson_tests::upstream::{Accounts, Upstream};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -288,7 +288,9 @@ fn normalise_names(map: &mut Map) {
 async fn events_are_those_of_upstream() {
     let place = Place::new(POLICY);
     let test = "events_are_those_of_upstream";
-    let Some(upstream) = Upstream::with_flags(test, &place.flags("upstream.log")).await else { return };
+    let Some(upstream) = Upstream::with(test, Accounts::Free, &place.flags("upstream.log")).await else {
+        return;
+    };
     let server = RunningServer::start(options(&place.flags("ours.log"))).await;
     ask_all(upstream.client(), upstream.anonymous()).await;
     ask_all(&server.client(), &server.anonymous()).await;

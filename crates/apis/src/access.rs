@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use keelson_authn::Authenticator;
+use keelson_authn::service_account::Issuer;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::{AlwaysDeny, Authorizer};
 
@@ -18,6 +19,19 @@ pub struct Access {
     pub rbac: Arc<Rbac>,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
+    /// Makes tokens of service accounts; without it nobody gets one.
+    pub tokens: Option<Tokens>,
+}
+
+/// How tokens of service accounts are made.
+#[derive(Clone)]
+pub struct Tokens {
+    /// Signs them.
+    pub issuer: Arc<Issuer>,
+    /// The longest life that can be asked for, in seconds.
+    pub max_seconds: Option<i64>,
+    /// Whether tokens of pods live longer than kubelets ask.
+    pub extended: bool,
 }
 
 impl Default for Access {
@@ -28,6 +42,7 @@ impl Default for Access {
             authorizer: Arc::new(AlwaysDeny),
             rbac: Arc::default(),
             api_audiences: Vec::new(),
+            tokens: None,
         }
     }
 }

@@ -64,12 +64,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
         .serve(
             Resource::namespaced("ServiceAccount", "serviceaccounts")
                 .short_name("sa")
-                .subresource(Subresource::not_here(
-                    "token",
-                    "authentication.k8s.io/v1",
-                    "TokenRequest",
-                    "tokens of service accounts are not issued yet",
-                ))
+                .subresource(service_account::token::subresource(settings))
                 .version(Version::stored("v1"))
                 .returns_deleted()
                 .strategy(service_account::ServiceAccount),

@@ -29,6 +29,8 @@ pub struct Credentials<'a> {
     pub headers: &'a HeaderMap,
     /// The path of the request; empty for a token that somebody asks about.
     pub path: &'a str,
+    /// For whom the credentials must be good; empty where that is the server itself.
+    pub audiences: &'a [String],
 }
 
 /// A user, and for whom the credentials were made.
@@ -38,12 +40,16 @@ pub struct Authenticated {
     pub user: Arc<User>,
     /// The audiences of a token; empty where credentials have none.
     pub audiences: Vec<String>,
+    /// What the audit log is told about the credentials.
+    pub annotations: Vec<(&'static str, String)>,
+    /// What the client is told about the credentials.
+    pub warnings: Vec<&'static str>,
 }
 
 impl Authenticated {
     /// A user whose credentials are bound to no audience.
     #[must_use]
     pub fn new(user: Arc<User>) -> Authenticated {
-        Authenticated { user, audiences: Vec::new() }
+        Authenticated { user, audiences: Vec::new(), annotations: Vec::new(), warnings: Vec::new() }
     }
 }

@@ -13,18 +13,18 @@ pub enum AuthError {
         reason: String,
     },
     /// A certificate that no trusted authority stands for, at this time and for this use.
-    #[error("verifying certificate SN={serial} failed: {reason}")]
+    #[error("verifying certificate {certificate} failed: {reason}")]
     UntrustedCertificate {
-        /// The serial number in decimal.
-        serial: String,
+        /// `SN=1, SKID=01:AB, AKID=02:CD`
+        certificate: String,
         /// What the verifier says.
         reason: String,
     },
     /// A verified certificate whose subject makes no user.
-    #[error("subject of certificate is not usable: {reason}")]
+    #[error("{reason}")]
     UnusableSubject {
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// A bundle of authorities that cannot be used.
     #[error("certificate authority bundle is not usable: {reason}")]
@@ -40,13 +40,79 @@ pub enum AuthError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A key that cannot be used for tokens.
+    #[error("key is not usable: {reason}")]
+    BadKey {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A token that nobody should have made, or that was changed on its way.
+    #[error("{reason}")]
+    BadSignature {
+        /// In upstream's words.
+        reason: &'static str,
+    },
+    /// A token whose signature is good, and which is refused nevertheless.
+    #[error("{reason}")]
+    RefusedToken {
+        /// In upstream's words.
+        reason: String,
+    },
+    /// An authenticator panicked.
+    #[error("authentication failed unexpectedly")]
+    Crashed,
+    /// A certificate of the front proxy's authority that is not the front proxy's.
+    #[error("x509: subject with cn={name} is not in the allowed list")]
+    ProxyNotAllowed {
+        /// Whose it is.
+        name: String,
+    },
+    /// A webhook refused a token, or could not be asked.
+    #[error("{reason}")]
+    Webhook {
+        /// What it says, or what happened.
+        reason: String,
+    },
+    /// A token of an OpenID issuer that is refused, or cannot be judged.
+    #[error("oidc: {reason}")]
+    Oidc {
+        /// In upstream's words.
+        reason: String,
+    },
     /// Several authenticators were asked and more than one complained.
     #[error("{}", list(.0))]
     Several(Vec<AuthError>),
 }
 
-/// `[a, b]`
+impl AuthError {
+    /// A token of an OpenID issuer that is refused.
+    #[must_use]
+    pub fn oidc(reason: impl Into<String>) -> AuthError {
+        AuthError::Oidc { reason: reason.into() }
+    }
+
+    /// All complaints as one; `None` if there are none.
+    #[must_use]
+    pub fn all(mut errors: Vec<AuthError>) -> Option<AuthError> {
+        match errors.len() {
+            0 | 1 => errors.pop(),
+            _ => Some(AuthError::Several(errors)),
+        }
+    }
+}
+
+/// `[a, b]`, each once; one alone stands without brackets.
+///
+/// Upstream: apimachinery/pkg/util/errors/errors.go, aggregate (v1.36.4).
 fn list(errors: &[AuthError]) -> String {
-    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    format!("[{}]", texts.join(", "))
+    let mut texts: Vec<String> = Vec::new();
+    for text in errors.iter().map(ToString::to_string) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [only] => only.clone(),
+        _ => format!("[{}]", texts.join(", ")),
+    }
 }

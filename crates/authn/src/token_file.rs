@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tracing::warn;
 
-use crate::{AuthError, Authenticated, Authenticator, Credentials, Outcome, User, bearer_token};
+use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator, User};
 
 /// The tokens of `--token-auth-file`: one `token,user,uid,"group1,group2"` per line.
 ///
@@ -41,16 +41,10 @@ impl TokenFile {
     }
 }
 
-impl Authenticator for TokenFile {
-    fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> BoxFuture<'a, Outcome> {
-        let outcome = match bearer_token(credentials.headers) {
-            None => Ok(None),
-            Some(token) => match self.0.get(token) {
-                Some(user) => Ok(Some(Authenticated::new(user.clone()))),
-                None => Err(AuthError::InvalidBearerToken),
-            },
-        };
-        std::future::ready(outcome).boxed()
+impl TokenAuthenticator for TokenFile {
+    fn authenticate_token<'a>(&'a self, token: &'a str, _: &'a [String]) -> BoxFuture<'a, Outcome> {
+        let known = self.0.get(token).cloned().map(Authenticated::new);
+        std::future::ready(Ok(known)).boxed()
     }
 }
 
@@ -116,12 +110,14 @@ fn strip_line_end(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use futures_util::FutureExt;
     use http::header::AUTHORIZATION;
     use http::{HeaderMap, HeaderValue};
 
     use super::TokenFile;
-    use crate::{Authenticator, Credentials};
+    use crate::{Authenticator, Bearer, Credentials};
 
     /// `expected` is `name uid group|group`, `nobody` or the error.
     #[track_caller]
@@ -131,8 +127,9 @@ mod tests {
             headers
                 .insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).expect("a header"));
         }
-        let credentials = Credentials { peer_certificates: &[], headers: &headers, path: "" };
+        let credentials = Credentials { peer_certificates: &[], headers: &headers, path: "", audiences: &[] };
         let found = TokenFile::parse(file)
+            .map(|it| Bearer::new(Arc::new(it), &[]))
             .and_then(|it| it.authenticate(&credentials).now_or_never().expect("nothing waits"));
         let text = match found {
             Ok(Some(it)) => format!("{} {} {}", it.user.name, it.user.uid, it.user.groups.join("|")),

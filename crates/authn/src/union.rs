@@ -31,14 +31,7 @@ impl Authenticator for Union {
                     Err(error) => errors.push(error),
                 }
             }
-            match errors.pop() {
-                None => Ok(None),
-                Some(only) if errors.is_empty() => Err(only),
-                Some(last) => {
-                    errors.push(last);
-                    Err(AuthError::Several(errors))
-                }
-            }
+            AuthError::all(errors).map_or(Ok(None), Err)
         }
         .boxed()
     }
@@ -91,11 +84,12 @@ mod tests {
         }
     }
 
-    /// `pass`, `bad` or the name of a user.
+    /// `pass`, `bad`, `crash` or the name of a user.
     fn fixed(word: &str) -> Arc<dyn Authenticator> {
         let outcome = match word {
             "pass" => Ok(None),
             "bad" => Err(AuthError::InvalidBearerToken),
+            "crash" => Err(AuthError::Crashed),
             name => Ok(Some(Authenticated::new(Arc::new(User::new(name, &[]))))),
         };
         match word {
@@ -105,7 +99,8 @@ mod tests {
     }
 
     fn ask(authenticator: &dyn Authenticator) -> String {
-        let credentials = Credentials { peer_certificates: &[], headers: &HeaderMap::new(), path: "" };
+        let credentials =
+            Credentials { peer_certificates: &[], headers: &HeaderMap::new(), path: "", audiences: &[] };
         match authenticator.authenticate(&credentials).now_or_never().expect("nothing waits") {
             Ok(Some(it)) => it.user.name.clone(),
             Ok(None) => "nobody".to_owned(),
@@ -131,7 +126,12 @@ mod tests {
     fn errors_count_when_nobody_knows_the_client() {
         check("bad", "invalid bearer token", "invalid bearer token");
         check("bad jane", "jane", "invalid bearer token");
-        check("bad pass bad", "[invalid bearer token, invalid bearer token]", "invalid bearer token");
+        check("bad pass bad", "invalid bearer token", "invalid bearer token");
+        check(
+            "bad pass crash",
+            "[invalid bearer token, authentication failed unexpectedly]",
+            "invalid bearer token",
+        );
     }
 
     #[test]

@@ -58,9 +58,27 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthzError {
     /// Rules could not be evaluated.
-    #[error("rules could not be evaluated: {reason}")]
+    #[error("{reason}")]
     Rules {
         /// What is wrong with them.
+        reason: String,
+    },
+    /// Who should have been asked did not answer.
+    #[error("{reason}")]
+    Webhook {
+        /// Why not.
+        reason: String,
+    },
+    /// A file with rules could not be read.
+    #[error("error reading policy file {path}, line {line}: {text}: {reason}")]
+    PolicyFile {
+        /// The file.
+        path: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+        /// What is wrong with it.
         reason: String,
     },
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::{Attributes, Authorizer, AuthzError, Decision, RuleSet, Subject, Verdict};
+use crate::{Attributes, Authorizer, AuthzError, Decision, RuleSet, Subject, Verdict, aggregate};
 
 /// The first that has an opinion decides.
 ///
@@ -59,8 +59,8 @@ fn first_of(mut errors: Vec<AuthzError>) -> Option<AuthzError> {
     if errors.len() < 2 {
         return errors.pop();
     }
-    let texts: Vec<String> = errors.iter().map(|AuthzError::Rules { reason }| reason.clone()).collect();
-    Some(AuthzError::Rules { reason: format!("[{}]", texts.join(", ")) })
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    aggregate(&texts).map(|reason| AuthzError::Rules { reason })
 }
 
 #[cfg(test)]

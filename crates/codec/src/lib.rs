@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod cbor;
+pub mod config_file;
 pub mod json;
 pub mod limits;
 pub mod media_type;

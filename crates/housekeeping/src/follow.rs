@@ -63,7 +63,8 @@ async fn state(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
     Ok(None)
 }
 
-fn event(change: &Change) -> Option<(EventKind, &Arc<Frozen>)> {
+/// What happened to which object, if anything did.
+pub(crate) fn event(change: &Change) -> Option<(EventKind, &Arc<Frozen>)> {
     match change {
         Change::Shared(event) => Some((event.kind(), event.object())),
         Change::Own { kind, object } => Some((*kind, object)),

@@ -3,16 +3,21 @@
 #![deny(missing_docs)]
 
 pub mod bootstrap_roles;
+pub mod certificates;
+pub mod cluster_authentication;
 pub mod default_service_cidr;
 pub mod follow;
 pub mod kubernetes_service;
+pub mod legacy_tokens;
 pub mod namespace_emptier;
 pub mod priority_classes;
 pub mod repair_addresses;
 pub mod repair_node_ports;
 pub mod role_aggregation;
+pub mod service_accounts;
 pub mod services;
 pub mod system_namespaces;
+pub mod token_secrets;
 
 use keelson_authn::User;
 use keelson_object::{Object, ObjectMeta};

@@ -1,19 +1,25 @@
 //! Who may come in, and who may do what: from the config to an authenticator and an authorizer.
 
+mod authorization;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use keelson_authn::{
-    Anonymous, AuthenticatedGroup, Authenticator, CaBundle, FailOnError, TokenFile, Union, X509,
+    Anonymous, AnonymousAt, AudienceAgnostic, AuthenticatedGroup, Authenticator, Bearer, CaBundle,
+    FailOnError, Kept, TokenAuthenticator, TokenCache, TokenCacheMetrics, TokenFile, TokenUnion, Union,
+    Unmeasured, X509,
 };
-use keelson_authz::rbac::Rbac;
-use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer, PrivilegedGroup};
 use keelson_stdx::clock::Clock;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-use crate::config::{Authentication, AuthorizationMode};
+use crate::authentication::Others;
+use crate::config::Authentication;
 use crate::error::Error;
+
+pub use authorization::Authz;
 
 /// How the server finds out who asks.
 pub struct Authn {
@@ -23,35 +29,90 @@ pub struct Authn {
     pub x509: Option<Arc<X509>>,
     /// The files of these authorities.
     pub client_ca_files: Vec<PathBuf>,
+    /// What is remembered of tokens.
+    pub token_cache: Arc<TokenCache>,
+}
+
+/// What authentication needs besides its config.
+pub struct Setup<'a> {
+    /// Our own authority, on the standalone face.
+    pub own_authority: Option<&'a Path>,
+    /// Who knows the tokens of service accounts.
+    pub service_accounts: Option<Arc<dyn TokenAuthenticator>>,
+    /// Those who know users that we do not.
+    pub others: &'a Others,
+    /// Who counts what the cache of tokens does.
+    pub cache_metrics: Arc<dyn TokenCacheMetrics>,
+    /// What time it is.
+    pub clock: &'a Clock,
 }
 
 impl Authn {
-    /// Reads the files that the config names. `own_authority` is our own, on the standalone face.
-    pub fn new(config: &Authentication, own_authority: Option<&Path>, clock: &Clock) -> Result<Authn, Error> {
+    /// Reads the files that the config names. The order is upstream's: pkg/kubeapiserver/authenticator/config.go, New
+    /// (v1.36.4).
+    pub fn new(config: &Authentication, setup: &Setup<'_>) -> Result<Authn, Error> {
+        let own_authority = setup.own_authority.map(Path::to_owned);
         let client_ca_files: Vec<PathBuf> =
-            own_authority.map(Path::to_owned).into_iter().chain(config.client_ca_file.clone()).collect();
+            own_authority.into_iter().chain(config.client_ca_file.clone()).collect();
         let mut known: Vec<Arc<dyn Authenticator>> = Vec::new();
+        known.extend(setup.others.request_header.clone().map(|it| it as Arc<dyn Authenticator>));
         let mut x509 = None;
         if !client_ca_files.is_empty() {
-            let authenticator = Arc::new(X509::new(client_authorities(&client_ca_files)?, clock.clone()));
+            let mut authenticator = X509::new(client_authorities(&client_ca_files)?, setup.clock.clone());
+            if !config.uid_from_certificates {
+                authenticator = authenticator.without_uids();
+            }
+            let authenticator = Arc::new(authenticator);
             known.push(authenticator.clone());
             x509 = Some(authenticator);
         }
-        // Without a file there are no tokens, but whoever brings one is told that it is not known.
-        let (path, text) = match &config.token_file {
-            Some(path) => (path.clone(), read(path)?),
-            None => (PathBuf::new(), String::new()),
-        };
-        let tokens = TokenFile::parse(&text).map_err(|source| Error::Credentials { path, source })?;
-        known.push(Arc::new(tokens));
+        let tokens = Arc::new(TokenUnion::new(token_authenticators(config, setup)?));
+        let token_cache = Arc::new(TokenCache::new(tokens, setup.cache_metrics.clone(), setup.clock.clone()));
+        known.push(Arc::new(Bearer::new(token_cache.clone(), &config.api_audiences)));
         let authenticated = Arc::new(AuthenticatedGroup::new(Arc::new(Union::new(known))));
-        let authenticator: Arc<dyn Authenticator> = if config.anonymous {
-            Arc::new(FailOnError::new(vec![authenticated, Arc::new(Anonymous)]))
-        } else {
-            authenticated
+        let authenticator: Arc<dyn Authenticator> = match anonymous(config, setup.others) {
+            Some(anonymous) => Arc::new(FailOnError::new(vec![authenticated, anonymous])),
+            None => authenticated,
         };
-        Ok(Authn { authenticator, x509, client_ca_files })
+        Ok(Authn { authenticator, x509, client_ca_files, token_cache })
     }
+}
+
+/// Where requests without credentials are let in: the file knows better than the flag.
+fn anonymous(config: &Authentication, others: &Others) -> Option<Arc<dyn Authenticator>> {
+    match &others.anonymous {
+        None if config.anonymous => Some(Arc::new(Anonymous)),
+        Some(settings) if settings.enabled && settings.paths.is_empty() => Some(Arc::new(Anonymous)),
+        Some(settings) if settings.enabled => Some(Arc::new(AnonymousAt { paths: settings.paths.clone() })),
+        None | Some(_) => None,
+    }
+}
+
+/// Keeps what a remote authenticator says, so that it is not asked with every request; nothing that went wrong.
+#[must_use]
+pub fn remembering(
+    tokens: Arc<dyn TokenAuthenticator>,
+    time: Duration,
+    clock: &Clock,
+) -> Arc<dyn TokenAuthenticator> {
+    let kept = Kept { good: time, bad: time, errors: Duration::ZERO };
+    Arc::new(TokenCache::keeping(kept, tokens, Arc::new(Unmeasured), clock.clone()))
+}
+
+/// Who knows tokens: those of here first, then those of elsewhere.
+fn token_authenticators(
+    config: &Authentication,
+    setup: &Setup<'_>,
+) -> Result<Vec<Arc<dyn TokenAuthenticator>>, Error> {
+    let mut known: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
+    if let Some(path) = &config.token_file {
+        let tokens = TokenFile::parse(&read(path)?)
+            .map_err(|source| Error::Credentials { path: path.clone(), source })?;
+        known.push(Arc::new(AudienceAgnostic::new(Arc::new(tokens), &config.api_audiences)));
+    }
+    known.extend(setup.service_accounts.clone());
+    known.extend(setup.others.tokens.iter().cloned());
+    Ok(known)
 }
 
 /// Reads all authorities of client certificates anew, on start and when a file changed.
@@ -74,55 +135,52 @@ pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
     })
 }
 
-/// Who may do what.
-#[must_use]
-pub fn authorizer(modes: &[AuthorizationMode], rbac: &Arc<Rbac>) -> Arc<dyn Authorizer> {
-    let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup::masters())];
-    for mode in modes {
-        match mode {
-            AuthorizationMode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
-            AuthorizationMode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
-            AuthorizationMode::Rbac => chain.push(rbac.clone()),
-            AuthorizationMode::Abac | AuthorizationMode::Webhook | AuthorizationMode::Node => (),
-        }
-    }
-    Arc::new(keelson_authz::Union::new(chain))
-}
-
 fn read(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs;
+    use std::path::Path;
     use std::sync::Arc;
 
     use futures_util::FutureExt as _;
     use http::HeaderMap;
-    use keelson_authn::Credentials;
-    use keelson_authz::rbac::Rbac;
-    use keelson_authz::rbac::bootstrap::Policy;
-    use keelson_authz::{Attributes, Selectors, Subject, Target};
+    use keelson_authn::{Credentials, Unmeasured};
     use keelson_stdx::clock::Clock;
     use rustls_pki_types::CertificateDer;
     use rustls_pki_types::pem::PemObject as _;
 
-    use super::{Authn, authorizer};
-    use crate::config::{Authentication, AuthorizationMode};
+    use super::{Authn, Setup};
+    use crate::authentication::Others;
+    use crate::config::{Authentication, Authenticators, ServiceAccounts};
+    use crate::error::Error;
     use crate::pki::{Pki, ServerNames};
 
     fn settings() -> Authentication {
         Authentication {
             client_ca_file: None,
             token_file: None,
+            uid_from_certificates: true,
             anonymous: true,
             api_audiences: Vec::new(),
-            service_account_issuers: Vec::new(),
-            service_account_key_files: Vec::new(),
-            service_account_signing_key_file: None,
+            service_accounts: ServiceAccounts::default(),
+            others: Authenticators::default(),
         }
+    }
+
+    fn authn(config: &Authentication, own_authority: Option<&Path>) -> Result<Authn, Error> {
+        let clock = &Clock::real();
+        let others = Others::new(config, Arc::new(keelson_registry::CatalogHandle::default()), clock)?;
+        let setup = Setup {
+            own_authority,
+            service_accounts: None,
+            others: &others,
+            cache_metrics: Arc::new(Unmeasured),
+            clock,
+        };
+        Authn::new(config, &setup)
     }
 
     /// `name [groups]`, or why not.
@@ -131,7 +189,8 @@ mod tests {
         if !authorization.is_empty() {
             headers.insert("authorization", authorization.parse().expect("a header"));
         }
-        let credentials = Credentials { peer_certificates: chain, headers: &headers, path: "" };
+        let credentials =
+            Credentials { peer_certificates: chain, headers: &headers, path: "", audiences: &[] };
         match authn.authenticator.authenticate(&credentials).now_or_never().expect("nothing waits") {
             Ok(Some(it)) => format!("{} {:?}", it.user.name, it.user.groups),
             Ok(None) => "nobody".to_owned(),
@@ -144,7 +203,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = Clock::real();
         let pki = Pki::prepare(folder.path(), &ServerNames::default(), &clock).expect("prepared");
-        let authn = Authn::new(&settings(), Some(&pki.ca_cert), &clock).expect("an authenticator");
+        let authn = self::authn(&settings(), Some(&pki.ca_cert)).expect("an authenticator");
         let chain = [CertificateDer::from_pem_file(&pki.admin.cert).expect("a certificate")];
         assert_eq!(
             ask(&authn, &chain, ""),
@@ -159,11 +218,11 @@ mod tests {
         let tokens = folder.path().join("tokens.csv");
         fs::write(&tokens, "secret,jane,1,dev\n").expect("a file");
         let config = Authentication { token_file: Some(tokens), ..settings() };
-        let authn = Authn::new(&config, None, &Clock::real()).expect("an authenticator");
+        let authn = self::authn(&config, None).expect("an authenticator");
         assert_eq!(ask(&authn, &[], "Bearer secret"), "jane [\"dev\", \"system:authenticated\"]");
         assert_eq!(ask(&authn, &[], "Bearer guess"), "invalid bearer token");
         let config = Authentication { anonymous: false, ..config };
-        let authn = Authn::new(&config, None, &Clock::real()).expect("an authenticator");
+        let authn = self::authn(&config, None).expect("an authenticator");
         assert_eq!(ask(&authn, &[], ""), "nobody");
     }
 
@@ -173,34 +232,7 @@ mod tests {
         let path = folder.path().join("ca.pem");
         fs::write(&path, "rubbish").expect("a file");
         let config = Authentication { client_ca_file: Some(path.clone()), ..settings() };
-        let refusal = Authn::new(&config, None, &Clock::real()).err().expect("must be refused").to_string();
+        let refusal = authn(&config, None).err().expect("must be refused").to_string();
         assert_eq!(refusal, format!("{} is not usable: it holds no certificate", path.display()));
-    }
-
-    #[track_caller]
-    fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
-        let groups = [group.to_owned()];
-        let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
-        let attributes =
-            Attributes { user, verb: "get", target: Target::Path, path, selectors: Selectors::default() };
-        let (rbac, policy) = (Arc::new(Rbac::default()), Policy::new(|_| true));
-        rbac.change(|tables| {
-            policy.cluster_roles.iter().for_each(|it| tables.put_role(it));
-            policy.cluster_role_bindings.iter().for_each(|it| tables.put_binding(it));
-        });
-        let authorizer = authorizer(modes, &rbac);
-        let verdict = authorizer.authorize(&attributes).now_or_never().expect("nothing waits");
-        assert_eq!(verdict.decision.is_allowed(), expected, "{modes:?} {group} {path}");
-    }
-
-    #[test]
-    fn modes_decide_and_masters_may_everything() {
-        use AuthorizationMode::{AlwaysAllow, AlwaysDeny, Node, Rbac};
-        check(&[AlwaysAllow], "any", "/metrics", true);
-        check(&[AlwaysDeny], "any", "/healthz", false);
-        check(&[AlwaysDeny], "system:masters", "/metrics", true);
-        check(&[Node, Rbac], "system:unauthenticated", "/healthz", true);
-        check(&[Node, Rbac], "system:unauthenticated", "/metrics", false);
-        check(&[Rbac], "system:authenticated", "/api", true);
     }
 }

@@ -13,7 +13,8 @@ use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
-    bootstrap_roles, follow, namespace_emptier, priority_classes, role_aggregation, system_namespaces,
+    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, role_aggregation,
+    system_namespaces,
 };
 use keelson_kube_admission::Route;
 use keelson_registry::live::Ground;
@@ -21,25 +22,31 @@ use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, PemSource, Protocols,
-    Server, Settings, Sharing, TlsSettings, Version, bind,
+    Builder, CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, NamedCheck, OpenId,
+    PemSource, Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::Layout;
+use keelson_store::{Key, Layout, Transforms};
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, authorizer};
+use crate::access::{Authn, Authz, Setup};
 use crate::auditing;
-use crate::config::Config;
+use crate::authentication::Others;
+use crate::certificates;
+use crate::config::{Config, StoreChoice};
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::reload;
+use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
-use crate::storage::{Storage, StoreCheck};
+use crate::storage::{Measures, Storage, StoreCheck};
+use crate::store_command::{self, socket::Socket};
+use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
@@ -61,45 +68,87 @@ pub struct Assembly {
 impl Assembly {
     /// Puts everything together. The port is bound and the objects are loaded when this returns.
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
+        let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
-        let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
+        let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
-        let ground = Ground { store: storage.store(), layout, clock: clock.clone() };
+        let encryption = Encryption::load(config, clock).await?;
+        let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
-        let authn =
-            Authn::new(&config.authentication, prepared.pki.as_ref().map(|it| it.ca_cert.as_path()), clock)?;
-        let rbac = Arc::new(Rbac::default());
+        let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let ground = Ground::new(storage.measured(&measures), layout, clock.clone());
+        let ground = Ground { transforms, ..ground };
+        let pki = prepared.pki.as_ref();
+        let external = external_address(config, address.port());
+        let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
+        let token_metrics = Arc::new(TokenMetrics::new());
+        let mut others = Others::new(&config.authentication, Arc::new(catalog.clone()), clock)?;
+        let setup = Setup {
+            own_authority: pki.map(|it| it.ca_cert.as_path()),
+            service_accounts: Some(accounts.tokens.clone()),
+            others: &others,
+            cache_metrics: token_metrics.clone(),
+            clock,
+        };
+        let authn = Authn::new(&config.authentication, &setup)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes, &rbac),
+            authorizer: authz.authorizer.clone(),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
+            tokens: accounts.issue.clone(),
         };
-        let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
-        storage.start_loops(config, &loops);
+        storage.start_loops(config, &measures, &loops);
         let booted = Booted::default();
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
-        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
+        for (group, plural, feed) in authz.feeds() {
+            loops.spawn("node graph", follow::run(catalog.clone(), group, plural, feed, clock.clone()));
+        }
+        loops.spawn("authorization config", authz.reload());
+        accounts.start(&catalog, &authn.token_cache, clock, &loops);
+        let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
+        let trust_changed = {
+            let booted = booted.clone();
+            let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
+            let proxy = config.authentication.others.request_header.as_ref();
+            certificates::publish_trust(&shared, &authn.client_ca_files, proxy, done)
+        };
+        certificates::sign_requests(&shared, config, prepared, authz.authorizer.clone());
+        loops.spawn("legacy tokens", {
+            let booted = booted.clone();
+            let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+            legacy_tokens::track(catalog.clone(), clock.clone(), tracked)
+        });
+        if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
+            accounts.make_defaults(pki, &catalog, clock, &loops)?;
+        }
+        others.start(&loops, &trust_changed);
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
-        let builder = openapi.mounted().into_iter().fold(Server::builder(), Builder::endpoint);
+        let openid = accounts.openid.iter().flat_map(OpenId::mounted);
+        let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
+        let builder = match &encryption {
+            Some(encryption) => encryption.checks(builder),
+            None => builder,
+        };
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer)
+            .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
-            .tls(tls(config, &prepared.certificate, &authn))
+            .tls(tls(config, &prepared.certificate, &authn, &others))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, config.etcd.health_timeout, clock)))
             .readyz_check(NamedCheck::new(
                 "etcd-readiness",
@@ -108,11 +157,33 @@ impl Assembly {
             .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(booted.check(CLUSTER_AUTHENTICATION, |it| &it.cluster_authentication))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
+            .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
+        measures.add_to(server.metrics());
+        token_metrics.add_to(server.metrics());
+        accounts.add_metrics(server.metrics());
+        others.numbers.add_to(server.metrics());
+        let reloaded = {
+            let server = server.clone();
+            move |reload| {
+                server.count_reload("client-ca", reload);
+                trust_changed.notify_one();
+            }
+        };
+        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
+        if config.store == StoreChoice::Embedded {
+            offer_snapshots(config, &storage, &loops);
+        }
+        if let Some(encryption) = encryption {
+            encryption.add_numbers(server.metrics());
+            loops.spawn("encryption configuration", encryption.follow());
+        }
         Ok(Assembly { server, listener, address, storage, loops, audit, clock: clock.clone() })
     }
 
@@ -134,6 +205,17 @@ impl Assembly {
     }
 }
 
+/// Hands out snapshots of the store; a server does not need it to work.
+fn offer_snapshots(config: &Config, storage: &Storage, loops: &Tasks) {
+    match Socket::listen(&config.data_dir) {
+        Ok(socket) => {
+            let root = Key::from(store_command::root(config));
+            loops.spawn("snapshots", socket.serve(storage.store(), root));
+        }
+        Err(error) => warn!(%error, "there will be no snapshots of the running store"),
+    }
+}
+
 /// Which features are on, for `/metrics`.
 ///
 /// Upstream: component-base/metrics/prometheus/feature/metrics.go (v1.36.4).
@@ -149,10 +231,11 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 5] = [
+const SERVER_FEATURES: [&str; 6] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
+    "KMSv1",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];
@@ -259,6 +342,9 @@ fn start_roles(
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
 
+/// What is ready when the config map that says whom to believe is there.
+const CLUSTER_AUTHENTICATION: &str = "start-cluster-authentication-info-controller";
+
 /// What has been done for the first time since the start.
 #[derive(Clone, Default)]
 struct Booted(Arc<Done>);
@@ -269,8 +355,10 @@ struct Done {
     service_range: AtomicBool,
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
+    cluster_authentication: AtomicBool,
     priority_classes: AtomicBool,
     roles: AtomicBool,
+    legacy_tokens: AtomicBool,
 }
 
 impl Booted {
@@ -316,14 +404,23 @@ fn start_services(
     loops.spawn("services", services.run(catalog.clone(), clock, done));
 }
 
-fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {
+fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &Others) -> TlsSettings {
     let named = config.sni.iter().map(|pair| NamedCertificate {
         source: CertificateSource::files(&pair.cert_file, &pair.key_file),
         names: pair.names.clone(),
     });
     TlsSettings {
         named: named.collect(),
-        client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        client_cas: authn
+            .client_ca_files
+            .iter()
+            .chain(&others.proxy_ca_file)
+            .cloned()
+            .map(PemSource::File)
+            .collect(),
+        min_version: config.tls.min_version,
+        cipher_suites: config.tls.cipher_suites.clone(),
+        groups: config.tls.groups.clone(),
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
@@ -369,8 +466,19 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
         cors_allowed_origins: origins,
         hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
         external_address: external_address(config, address.port()),
+        front_proxy: front_proxy(config),
         ..Settings::default()
     })
+}
+
+/// The headers in which a front proxy says who asks.
+fn front_proxy(config: &Config) -> FrontProxyHeaders {
+    let Some(proxy) = &config.authentication.others.request_header else {
+        return FrontProxyHeaders::default();
+    };
+    let it = &proxy.settings;
+    let names = it.username_headers.iter().chain(&it.uid_headers).chain(&it.group_headers);
+    FrontProxyHeaders::new(names, &it.extra_header_prefixes)
 }
 
 /// `host:port`, with brackets around what has colons of its own.

@@ -8,19 +8,27 @@
 pub mod access;
 pub mod assemble;
 mod auditing;
+pub mod authentication;
+pub mod authentication_config;
 pub mod banner;
+pub mod certificates;
 pub mod command;
 pub mod config;
 pub mod data_folder;
+pub mod encryption;
 pub mod error;
 pub mod flags;
+pub mod kubeconfig_file;
 pub mod logging;
 pub mod machine;
 pub mod pki;
 pub mod reload;
+pub mod service_accounts;
 pub mod signals;
 pub mod start;
 mod storage;
+pub mod store_command;
+pub mod token_metrics;
 
 /// The version of Kubernetes that is served.
 pub const KUBERNETES_VERSION: &str = "v1.36.4";

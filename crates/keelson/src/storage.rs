@@ -1,5 +1,7 @@
 //! Where objects are kept: which store, how it is opened, watched over and closed.
 
+mod measured;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +17,15 @@ use keelson_store_mvcc::MvccStore;
 use crate::config::{Config, Etcd, StoreChoice};
 use crate::error::Error;
 
+pub(crate) use measured::Measures;
+
 /// How long etcd may be away when the server starts.
 ///
 /// Upstream: apiserver/pkg/storage/storagebackend/factory/etcd3.go, dialTimeout (v1.36.4).
 const REACHED_WITHIN: Duration = Duration::from_secs(20);
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+const ONE_ATTEMPT: Duration = Duration::from_secs(2);
+/// A refusal comes at once.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 
 /// Where objects are kept, and how to close it.
 pub(crate) enum Storage {
@@ -49,6 +55,14 @@ impl Storage {
         }
     }
 
+    /// The store that objects are in; how long it takes is measured where it is far away.
+    pub(crate) fn measured(&self, measures: &Arc<Measures>) -> Arc<dyn Store> {
+        match self {
+            Storage::Embedded(_) | Storage::Memory(_) => self.store(),
+            Storage::Etcd(_) => measures.of(self.store()),
+        }
+    }
+
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         match self {
             Storage::Embedded(store) => store.clone(),
@@ -66,11 +80,15 @@ impl Storage {
     }
 
     /// Starts what must go on for as long as the server runs.
-    pub(crate) fn start_loops(&self, config: &Config, loops: &Tasks) {
-        if let (Storage::Etcd(clusters), Some(interval)) = (self, config.compaction_interval) {
+    pub(crate) fn start_loops(&self, config: &Config, measures: &Arc<Measures>, loops: &Tasks) {
+        let Storage::Etcd(clusters) = self else { return };
+        if let Some(interval) = config.compaction_interval {
             for cluster in &clusters.all {
                 loops.spawn("etcd compaction", keep_compacting(cluster.clone(), interval));
             }
+        }
+        if let Some(interval) = config.etcd.size_interval {
+            loops.spawn("etcd sizes", measures.clone().keep_sizes(clusters.all.clone(), interval));
         }
     }
 
@@ -116,8 +134,8 @@ async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
     let deadline = clock.monotonic() + REACHED_WITHIN;
     let endpoints = cluster.endpoints().join(",");
     loop {
-        let Err(error) = ask(cluster, clock, REACHED_WITHIN).await else { return Ok(()) };
-        if clock.monotonic() + BETWEEN_ATTEMPTS >= deadline {
+        let Err(error) = ask(cluster, clock, ONE_ATTEMPT).await else { return Ok(()) };
+        if clock.monotonic() >= deadline {
             return Err(Error::EtcdUnreachable { endpoints, waited: REACHED_WITHIN, source: error });
         }
         let cause = std::error::Error::source(&error).map(tracing::field::display);

@@ -7,7 +7,10 @@ use keelson_registry::admission::{Chain, Plugin};
 
 use crate::always::{AlwaysAdmit, AlwaysDeny};
 use crate::always_pull_images::AlwaysPullImages;
+use crate::certificate_approval::CertificateApproval;
+use crate::certificate_signing::CertificateSigning;
 use crate::certificate_subject_restriction::CertificateSubjectRestriction;
+use crate::cluster_trust_bundle_attest::ClusterTrustBundleAttest;
 use crate::default_ingress_class::DefaultIngressClass;
 use crate::default_storage_class::DefaultStorageClass;
 use crate::default_toleration_seconds::DefaultTolerationSeconds;
@@ -18,6 +21,8 @@ use crate::limit_ranger::LimitRanger;
 use crate::namespace_auto_provision::NamespaceAutoProvision;
 use crate::namespace_exists::NamespaceExists;
 use crate::namespace_lifecycle::NamespaceLifecycle;
+use crate::node_restriction::NodeRestriction;
+use crate::owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement;
 use crate::persistent_volume_claim_resize::PersistentVolumeClaimResize;
 use crate::pod_group_workload_exists::PodGroupWorkloadExists;
 use crate::pod_security::{self, PodSecurity};
@@ -25,12 +30,21 @@ use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
+use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 4] =
-    ["GenericWorkload", "PodLevelResources", "PodTopologyLabelsAdmission", "WorkloadAwarePreemption"];
+pub const FEATURES: [&str; 8] = [
+    "AllowInsecureKubeletCertificateSigningRequests",
+    "ClusterTrustBundle",
+    "GenericWorkload",
+    "PodCertificateRequest",
+    "PodLevelResources",
+    "PodTopologyLabelsAdmission",
+    "ServiceAccountNodeAudienceRestriction",
+    "WorkloadAwarePreemption",
+];
 
 /// What plugins are made with.
 #[derive(Clone, Debug)]
@@ -125,8 +139,8 @@ const PLUGINS: &[Entry] = &[
     off("NamespaceExists").by(|_| Box::new(NamespaceExists)),
     off("LimitPodHardAntiAffinityTopology").by(|_| Box::new(LimitPodHardAntiAffinityTopology)),
     on("LimitRanger").by(|it| Box::new(LimitRanger::new(it))),
-    on("ServiceAccount"),
-    off("NodeRestriction"),
+    on("ServiceAccount").by(|_| Box::new(ServiceAccount)),
+    off("NodeRestriction").by(|it| Box::new(NodeRestriction::new(it))),
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook"),
@@ -140,12 +154,12 @@ const PLUGINS: &[Entry] = &[
     on("DefaultStorageClass").by(|_| Box::new(DefaultStorageClass)),
     on("StorageObjectInUseProtection").by(|_| Box::new(Protection::storage_objects())),
     on("PodGroupProtection").by(|it| Box::new(Protection::pod_groups(it))),
-    off("OwnerReferencesPermissionEnforcement"),
+    off("OwnerReferencesPermissionEnforcement").by(|_| Box::new(OwnerReferencesPermissionEnforcement)),
     on("PersistentVolumeClaimResize").by(|_| Box::new(PersistentVolumeClaimResize)),
     on("RuntimeClass").by(|_| Box::new(RuntimeClass)),
-    on("CertificateApproval"),
-    on("CertificateSigning"),
-    on("ClusterTrustBundleAttest"),
+    on("CertificateApproval").by(|_| Box::new(CertificateApproval)),
+    on("CertificateSigning").by(|_| Box::new(CertificateSigning)),
+    on("ClusterTrustBundleAttest").by(|it| Box::new(ClusterTrustBundleAttest::new(it))),
     on("CertificateSubjectRestriction").by(|_| Box::new(CertificateSubjectRestriction)),
     on("DefaultIngressClass").by(|_| Box::new(DefaultIngressClass)),
     off("DenyServiceExternalIPs").by(|_| Box::new(DenyServiceExternalIps)),

@@ -94,6 +94,7 @@ fn thawed(resource: &Resource, mut object: Object, revision: u64) -> std::result
     match (known, readable) {
         (Some(version), _) => {
             resource.strategy.default(&mut object);
+            resource.strategy.fill_owned(&mut object);
             convert::to_stored(resource, version, &mut object);
         }
         (None, Some((_, convert))) => {

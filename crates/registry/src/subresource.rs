@@ -8,6 +8,7 @@ use keelson_schema::Schema;
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::lifecycle::field_managers;
 use crate::live::{Live, Place};
 
 /// One subresource.
@@ -69,6 +70,15 @@ pub struct Call<'a> {
     pub place: &'a Place,
     /// What was posted.
     pub body: Object,
+}
+
+impl Call<'_> {
+    /// Notes in the body who wrote it, as upstream does with everything that is posted.
+    pub fn note_manager(&mut self, subresource: &str) {
+        let (group, version) = self.body.api_version.split_once('/').unwrap_or(("", &self.body.api_version));
+        let schema = Schema::builtin(group, version, &self.body.kind);
+        field_managers::note_foreign(self.context, subresource, schema.as_ref(), &mut self.body);
+    }
 }
 
 /// What happens when something is posted to a subresource.

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod builtin;
+mod by_hand;
 pub mod conform;
 mod generated {
     //! What `cargo xtask codegen` wrote.

@@ -3,4 +3,5 @@
 pub mod health;
 pub mod index;
 pub mod metrics;
+pub mod openid;
 pub mod version;

@@ -224,6 +224,14 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             error!(%key, %revision, %problem, "a stored object cannot be read");
             Status::internal_error(&message)
         }
+        RegistryError::Undecryptable { key: Some(key), problem } => {
+            error!(%key, %problem, "a stored object cannot be decrypted");
+            Status::internal_error(&format!(
+                "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: data from \
+                 the storage is not transformable revision=0: {problem}"
+            ))
+        }
+        RegistryError::Undecryptable { key: None, problem } => Status::internal_error(&problem),
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),
@@ -257,6 +265,15 @@ fn store_error(error: &StoreError) -> Status {
         StoreError::Corrupt { .. } => {
             error!(%error, "the store is damaged");
             Status::internal_error(&error.to_string())
+        }
+        StoreError::Unreadable { key, problem, .. } | StoreError::Unwritable { key, problem } => {
+            error!(%key, %problem, "a value cannot be encrypted or decrypted");
+            Status::internal_error(problem)
+        }
+        StoreError::Unavailable(cause) if cause.kind() == std::io::ErrorKind::TimedOut => {
+            error!(%error, %cause, "the store does not answer in time");
+            let text = "request did not complete within requested timeout - context deadline exceeded";
+            Status::timeout(text, 0)
         }
         StoreError::Unavailable(cause) => {
             error!(%error, %cause, "the store is unavailable");

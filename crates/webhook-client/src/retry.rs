@@ -49,7 +49,8 @@ impl Retry {
                 Err(error) if error.is_transient() && left > 0 => (),
                 _ => return outcome,
             }
-            clock.sleep(wait.mul_f64(1.0 + rand::rng().random_range(0.0..=self.jitter))).await;
+            let pause = wait.mul_f64(1.0 + rand::rng().random_range(0.0..=self.jitter));
+            clock.sleep(pause).await;
             wait = wait.mul_f64(self.factor);
         }
     }

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use keelson_authn::{AuthError, Authenticated, Credentials, Outcome};
+use keelson_authn::{AuthError, Credentials, Outcome};
 use keelson_object::{Object, Value};
 use keelson_registry::{Answer, Context, Error, Result};
 use keelson_status::Status;
@@ -15,14 +15,14 @@ use crate::shared::user_info::user_info;
 pub(crate) struct TokenReviews(pub(crate) Access);
 
 impl Answer for TokenReviews {
-    fn answer<'a>(&'a self, _: &'a Context, _: &'a str, body: Object) -> BoxFuture<'a, Result<Object>> {
-        self.review(body).boxed()
+    fn answer<'a>(&'a self, context: &'a Context, _: &'a str, body: Object) -> BoxFuture<'a, Result<Object>> {
+        self.review(context, body).boxed()
     }
 }
 
 impl TokenReviews {
     /// Upstream: pkg/registry/authentication/tokenreview/storage.go, Create (v1.36.4).
-    async fn review(&self, mut body: Object) -> Result<Object> {
+    async fn review(&self, context: &Context, mut body: Object) -> Result<Object> {
         let spec = body.fields.map("spec");
         let token = spec.and_then(|it| it.str("token")).unwrap_or_default();
         if token.is_empty() {
@@ -39,36 +39,31 @@ impl TokenReviews {
                 return Err(Error::Rejected(Box::new(Status::internal_error("error validating audiences"))));
             }
             Ok(Some(known)) => {
+                for text in &known.warnings {
+                    context.warn(*text);
+                }
                 status.set("user", user_info(&known.user));
                 let audiences = known.audiences.iter().map(|it| Value::from(it.as_str()));
                 status.set("audiences", audiences.collect::<Vec<_>>());
             }
             Ok(None) => {}
-            Err(error) => status.set("error", error.to_string()),
+            // Upstream asks twice: whether the token is that of the server itself, and then everybody else.
+            Err(error) => {
+                let both = AuthError::Several(vec![AuthError::InvalidBearerToken, error]);
+                status.set("error", both.to_string());
+            }
         }
         Ok(body)
     }
 
-    /// Asks the server's own authenticator. What it finds is restricted to the audiences that are wanted.
-    ///
-    /// Upstream: apiserver/pkg/authentication/authenticator/audagnostic.go, authenticate (v1.36.4).
-    async fn authenticate(&self, token: &str, wanted: &[String]) -> Outcome {
+    /// Asks the server's own authenticator, as if the token came with a request.
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Outcome {
         // A token that fits into no header can be nobody's.
         let header = HeaderValue::try_from(format!("Bearer {token}"));
         let header = header.map_err(|_| AuthError::InvalidBearerToken)?;
         let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
-        let credentials = Credentials { peer_certificates: &[], headers: &headers, path: "" };
-        let Some(known) = self.0.authenticator.authenticate(&credentials).await? else { return Ok(None) };
-        if wanted.is_empty() {
-            return Ok(Some(known));
-        }
-        let is_agnostic = known.audiences.is_empty();
-        let good_for = if is_agnostic { &self.0.api_audiences } else { &known.audiences };
-        let audiences: Vec<String> = good_for.iter().filter(|it| wanted.contains(it)).cloned().collect();
-        if audiences.is_empty() && is_agnostic {
-            return Err(AuthError::InvalidBearerToken);
-        }
-        Ok(Some(Authenticated { audiences, ..known }))
+        let credentials = Credentials { peer_certificates: &[], headers: &headers, path: "", audiences };
+        self.0.authenticator.authenticate(&credentials).await
     }
 }
 
@@ -76,7 +71,7 @@ impl TokenReviews {
 mod tests {
     use std::sync::Arc;
 
-    use keelson_authn::TokenFile;
+    use keelson_authn::{AudienceAgnostic, Bearer, TokenFile};
 
     use super::TokenReviews;
     use crate::access::Access;
@@ -85,9 +80,11 @@ mod tests {
     #[track_caller]
     fn check(api_audiences: &[&str], spec: &str, expected: &str) {
         let tokens = TokenFile::parse("secret,jane,7,dev\n").expect("a token file");
+        let api_audiences: Vec<String> = api_audiences.iter().map(|&it| it.to_owned()).collect();
+        let tokens = AudienceAgnostic::new(Arc::new(tokens), &api_audiences);
         let access = Access {
-            authenticator: Arc::new(tokens),
-            api_audiences: api_audiences.iter().map(|&it| it.to_owned()).collect(),
+            authenticator: Arc::new(Bearer::new(Arc::new(tokens), &api_audiences)),
+            api_audiences,
             ..Access::default()
         };
         let found = match answer(&TokenReviews(access), "", &format!("{{\"spec\": {spec}}}")) {

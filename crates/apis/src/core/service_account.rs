@@ -1,5 +1,7 @@
 //! ServiceAccount: who pods are.
 
+pub(crate) mod token;
+
 use keelson_object::{Map, Object, Value};
 use keelson_registry::{Context, Strategy};
 

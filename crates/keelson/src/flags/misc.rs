@@ -115,13 +115,13 @@ pub(super) const SECTION: Section = Section {
             "",
             "key of the certificate that is shown to aggregated servers and webhooks",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-signing-endpoint",
             Kind::Text,
             "",
-            "socket of a program that signs service account tokens; excludes the key files",
+            "refused: this server signs service account tokens itself",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "service-account-signing-key-file",
             Kind::Text,
             "",

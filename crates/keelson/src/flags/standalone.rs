@@ -20,12 +20,25 @@ pub(super) const SECTION: Section = Section {
             "folder of the store, the keys and the certificates; $XDG_DATA_HOME/keelson or ~/.local/share/keelson when empty",
         ),
         Flag::acts(
+            "default-service-accounts",
+            Kind::Bool,
+            "true",
+            "make the service account default and the config map kube-root-ca.crt in every namespace; turn it off beside a controller manager",
+        ),
+        Flag::acts(
             "empty-namespaces",
             Kind::Bool,
             "true",
             "delete what is in a namespace that is to go; turn it off beside a controller manager",
         ),
         Flag::acts("secure-port", Kind::Int, "6443", "port to listen on; 0 for any that is free"),
+        Flag::acts(
+            "sign-certificates",
+            Kind::Bool,
+            "true",
+            "approve the certificate requests of nodes and sign what is approved, with the authority in the data folder; \
+             turn it off beside a controller manager",
+        ),
         Flag::acts(
             "store",
             Kind::Text,
@@ -42,8 +55,16 @@ pub(super) const HIDDEN: Section = Section {
     flags: &[
         Flag::acts("aggregate-cluster-roles", Kind::Bool, "", "gather the rules of cluster roles").hidden(),
         Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
+        Flag::acts(
+            "default-service-accounts",
+            Kind::Bool,
+            "",
+            "make what every namespace needs for its pods",
+        )
+        .hidden(),
         Flag::acts("empty-namespaces", Kind::Bool, "", "delete what is in a namespace that is to go")
             .hidden(),
+        Flag::acts("sign-certificates", Kind::Bool, "", "sign what is approved").hidden(),
         Flag::acts("store", Kind::Text, "", "where objects are kept").hidden(),
     ],
 };

@@ -55,6 +55,33 @@ pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Ob
     });
 }
 
+/// Notes who wrote `object`, which is posted to a subresource and not of the resource's own kind.
+pub(crate) fn note_foreign(
+    context: &Context,
+    subresource: &str,
+    schema: Option<&Schema>,
+    object: &mut Object,
+) {
+    let types = schema.map_or(Types::Deduced, Types::Known);
+    let versions = OneVersion { api_version: &object.api_version, types };
+    let given = std::mem::take(&mut object.meta.managed_fields);
+    let tracker = Tracker {
+        api_version: &object.api_version,
+        kind: &object.kind,
+        subresource,
+        reset: &[],
+        versions: &versions,
+        json: JSON,
+        now: context.now(),
+    };
+    let head = head(object);
+    let given = (!given.is_empty()).then_some(given);
+    let written = tracker.follow(None, Tree::Parts(&head, &object.fields), given, &context.field_manager);
+    object.meta.managed_fields = written.unwrap_or_default();
+}
+
+const JSON: Json = Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text };
+
 /// `old` with what `apply` wants, in the version of the client; `None` is an object that is not there yet.
 pub(crate) fn apply(
     live: &Live,
@@ -231,7 +258,7 @@ impl<'l> Kind<'l> {
             subresource: self.subresource,
             reset: &self.reset,
             versions: self,
-            json: Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text },
+            json: JSON,
             now: context.now(),
         }
     }

@@ -1,0 +1,124 @@
+//! Signed tokens in the compact form of RFC 7515: `header.payload.signature`, each in base64url.
+//!
+//! ```text
+//! {"alg":"ES256","kid":"3n-q…"} . {"iss":"https://kubernetes.default.svc", …} . 64 bytes
+//! ```
+//!
+//! The algorithm is taken from the header but must be one that the key is for; there is no `none` and nothing
+//! symmetric, so that no public key is ever taken for a secret. Nothing in the payload is true before
+//! [`Jws::verify`] said so.
+
+mod algorithm;
+mod key;
+mod pem;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
+use keelson_codec::json;
+use keelson_object::{Map, Value};
+
+pub use algorithm::Algorithm;
+pub use key::{PublicKey, SigningKey};
+pub use pem::{public_keys, signing_key};
+
+use crate::AuthError;
+
+/// Longer tokens are not looked at. The longest that clusters make are a few kilobytes.
+pub const MAX_TOKEN: usize = 64 << 10;
+
+/// As Go reads base64: bits behind the last byte do not matter.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+
+/// A token that can be read and has not been verified.
+#[derive(Debug)]
+pub struct Jws<'t> {
+    algorithm: Option<Algorithm>,
+    key_id: Option<String>,
+    has_critical: bool,
+    payload: Map,
+    signed: &'t str,
+    signature: Vec<u8>,
+}
+
+impl<'t> Jws<'t> {
+    /// Takes a token apart; `None` if it is none.
+    #[must_use]
+    pub fn parse(token: &'t str) -> Option<Jws<'t>> {
+        if token.len() > MAX_TOKEN {
+            return None;
+        }
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, payload) = signed.split_once('.')?;
+        if payload.contains('.') {
+            return None;
+        }
+        let header = section(header)?;
+        Some(Jws {
+            algorithm: header.str("alg").and_then(Algorithm::parse),
+            key_id: header.str("kid").filter(|it| !it.is_empty()).map(str::to_owned),
+            has_critical: header.contains("crit"),
+            payload: section(payload)?,
+            signed,
+            signature: LENIENT.decode(signature).ok()?,
+        })
+    }
+
+    /// By what it says it is signed; `None` if that is nothing we know.
+    #[must_use]
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        self.algorithm
+    }
+
+    /// With which key it says it is signed.
+    #[must_use]
+    pub fn key_id(&self) -> Option<&str> {
+        self.key_id.as_deref()
+    }
+
+    /// What it claims. Not to be trusted before it is verified.
+    #[must_use]
+    pub fn unverified(&self) -> &Map {
+        &self.payload
+    }
+
+    /// What it claims, if it is signed with this key.
+    pub fn verify(&self, key: &PublicKey) -> Result<&Map, AuthError> {
+        let bad = AuthError::BadSignature { reason: CRYPTO_FAILURE };
+        let algorithm = self.algorithm.filter(|_| !self.has_critical).ok_or(bad.clone())?;
+        if key.verifies(algorithm, self.signed.as_bytes(), &self.signature) {
+            Ok(&self.payload)
+        } else {
+            Err(bad)
+        }
+    }
+}
+
+/// What upstream's library says about everything that is wrong with a signature.
+const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive";
+
+/// A map; one that says something twice is none.
+fn section(encoded: &str) -> Option<Map> {
+    let document = json::read(&LENIENT.decode(encoded).ok()?).ok()?;
+    match document.value {
+        Value::Map(map) if document.duplicates.is_empty() => Some(map),
+        _ => None,
+    }
+}
+
+/// Makes a token of claims.
+pub fn sign(key: &SigningKey, claims: &Map) -> Result<String, AuthError> {
+    let mut header = Map::new();
+    header.push_new("alg", key.algorithm().name());
+    header.push_new("kid", key.public_key().id());
+    let mut token = URL_SAFE_NO_PAD.encode(json::to_bytes(&Value::Map(header)));
+    token.push('.');
+    URL_SAFE_NO_PAD.encode_string(json::to_bytes(&Value::Map(claims.clone())), &mut token);
+    let signature = key.sign(token.as_bytes())?;
+    token.push('.');
+    URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+    Ok(token)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,104 @@
+//! Issuer: makes bound tokens.
+
+use keelson_object::Map;
+
+use super::claims::{Bound, Claims, Ref, write};
+use super::{LEGACY_ISSUER, names};
+use crate::AuthError;
+use crate::jws::{self, SigningKey};
+
+/// Makes tokens in the name of one issuer.
+#[derive(Debug)]
+pub struct Issuer {
+    name: String,
+    key: SigningKey,
+}
+
+/// What a token is to say.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// Where the account is.
+    pub namespace: String,
+    /// The account.
+    pub account: Ref,
+    /// The pod that the token is bound to.
+    pub pod: Option<Ref>,
+    /// The node that it is bound to, or that its pod is on.
+    pub node: Option<Ref>,
+    /// The secret that it is bound to.
+    pub secret: Option<Ref>,
+    /// For whom it is good.
+    pub audiences: Vec<String>,
+    /// For how many seconds it is good.
+    pub seconds: i64,
+    /// After how many seconds its use is warned about.
+    pub warn_after: Option<i64>,
+}
+
+/// A token, and what it is called in logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The token.
+    pub token: String,
+    /// `JTI=…`.
+    pub credential_id: String,
+}
+
+impl Issuer {
+    /// Signs with `key` as `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, key: SigningKey) -> Issuer {
+        Issuer { name: name.into(), key }
+    }
+
+    /// Makes a token at `now`, in seconds since 1970.
+    ///
+    /// Upstream: pkg/serviceaccount/claims.go, Claims (v1.36.4).
+    pub fn issue(&self, order: &Order, now: i64) -> Result<Issued, AuthError> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let claims = Claims {
+            issuer: self.name.clone(),
+            audiences: order.audiences.clone(),
+            expires: Some(now.saturating_add(order.seconds)),
+            not_before: Some(now),
+            issued: Some(now),
+            id: id.clone(),
+            ..Claims::default()
+        };
+        let bound = Bound {
+            namespace: order.namespace.clone(),
+            account: order.account.clone(),
+            pod: order.pod.clone(),
+            secret: order.secret.clone(),
+            node: order.node.clone(),
+            warn_after: order.warn_after.map(|seconds| now.saturating_add(seconds)),
+        };
+        let token = jws::sign(&self.key, &write(&claims, &bound))?;
+        Ok(Issued { token, credential_id: credential_id(&id) })
+    }
+}
+
+impl Issuer {
+    /// Makes a token that stands in a secret and does not end by itself.
+    ///
+    /// Upstream: pkg/serviceaccount/legacy.go, LegacyClaims (v1.36.4).
+    pub fn issue_legacy(&self, namespace: &str, account: &Ref, secret: &str) -> Result<String, AuthError> {
+        let mut claims = Map::new();
+        claims.push_new("iss", LEGACY_ISSUER);
+        for (name, value) in [
+            ("namespace", namespace),
+            ("secret.name", secret),
+            ("service-account.name", &account.name),
+            ("service-account.uid", &account.uid),
+        ] {
+            claims.push_new(format!("kubernetes.io/serviceaccount/{name}"), value);
+        }
+        claims.push_new("sub", names::username(namespace, &account.name));
+        jws::sign(&self.key, &claims)
+    }
+}
+
+/// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/token/jwt/jwt.go, CredentialIDForJTI (v1.36.4).
+pub(super) fn credential_id(id: &str) -> String {
+    if id.is_empty() { String::new() } else { format!("JTI={id}") }
+}

@@ -1,0 +1,249 @@
+//! Tokens that somebody else knows: a webhook is asked with a `TokenReview`.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use keelson_codec::json;
+use keelson_object::{Map, Value};
+use keelson_stdx::clock::Clock;
+use keelson_webhook_client::{Client, Error, Reply, Retry};
+use tracing::error;
+
+use crate::token::intersection;
+use crate::{AuthError, Authenticated, Extra, Outcome, TokenAuthenticator, User};
+
+/// Asks a webhook whose token it is. Belongs behind a cache.
+///
+/// Upstream: staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/webhook/webhook.go (v1.36.4).
+pub struct WebhookTokens {
+    client: Client,
+    version: ReviewVersion,
+    /// What tokens are good for when the webhook says nothing about it.
+    implicit_audiences: Vec<String>,
+    retry: Retry,
+    clock: Clock,
+}
+
+/// The version of the reviews that the webhook understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names are those of the versions
+pub enum ReviewVersion {
+    V1,
+    V1beta1,
+}
+
+impl ReviewVersion {
+    /// By its name; `None` for others.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<ReviewVersion> {
+        match name {
+            "v1" => Some(ReviewVersion::V1),
+            "v1beta1" => Some(ReviewVersion::V1beta1),
+            _ => None,
+        }
+    }
+
+    fn api_version(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "authentication.k8s.io/v1",
+            ReviewVersion::V1beta1 => "authentication.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl WebhookTokens {
+    /// Asks with `client`. Tokens are good for `implicit_audiences` unless the webhook names others.
+    #[must_use]
+    pub fn new(
+        client: Client,
+        version: ReviewVersion,
+        implicit_audiences: &[String],
+        clock: Clock,
+    ) -> WebhookTokens {
+        let implicit_audiences = implicit_audiences.to_vec();
+        WebhookTokens { client, version, implicit_audiences, retry: Retry::default(), clock }
+    }
+
+    /// Asks again after other waits than upstream's.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> WebhookTokens {
+        WebhookTokens { retry, ..self }
+    }
+
+    fn review(&self, token: &str, audiences: &[String]) -> Vec<u8> {
+        let mut spec = Map::new();
+        spec.push_new("token", token);
+        if !audiences.is_empty() {
+            spec.push_new(
+                "audiences",
+                audiences.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>(),
+            );
+        }
+        let mut status = Map::new();
+        status.push_new("user", Map::new());
+        let mut review = Map::new();
+        review.push_new("kind", "TokenReview");
+        review.push_new("apiVersion", self.version.api_version());
+        review.push_new("metadata", Map::new());
+        review.push_new("spec", spec);
+        review.push_new("status", status);
+        json::to_bytes(&Value::Map(review)).to_vec()
+    }
+
+    async fn ask(&self, token: &str, audiences: &[String]) -> Outcome {
+        let body: bytes::Bytes = self.review(token, audiences).into();
+        let call = || {
+            let body = body.clone();
+            async move { self.client.post_json("", body, None).await.and_then(Reply::ok) }
+        };
+        let reply = self.retry.run(&self.clock, call).await.map_err(|error| unanswered(&error))?;
+        let status = self.status(&reply.body)?;
+        let mut good_for = Vec::new();
+        if !audiences.is_empty() {
+            let named = texts(status.list("audiences"));
+            let named = if named.is_empty() { &self.implicit_audiences } else { &named };
+            good_for = intersection(audiences, named);
+            if good_for.is_empty() {
+                return Ok(None);
+            }
+        }
+        if status.bool("authenticated") != Some(true) {
+            return match status.str("error").filter(|it| !it.is_empty()) {
+                Some(reason) => Err(AuthError::Webhook { reason: reason.to_owned() }),
+                None => Ok(None),
+            };
+        }
+        let user = Arc::new(user(status.map("user")));
+        Ok(Some(Authenticated { audiences: good_for, ..Authenticated::new(user) }))
+    }
+
+    /// What the reply says, if it is a review of the right version.
+    fn status(&self, body: &[u8]) -> Result<Map, AuthError> {
+        let bad = |reason: String| AuthError::Webhook { reason };
+        let document = json::read(body).map_err(|error| bad(error.to_string()))?;
+        let Value::Map(mut review) = document.value else {
+            return Err(bad(format!("the webhook replied with a JSON {}", document.value.json_type())));
+        };
+        let (kind, version) =
+            (review.str("kind").unwrap_or_default(), review.str("apiVersion").unwrap_or_default());
+        if (kind, version) != ("TokenReview", self.version.api_version()) {
+            let wanted = self.version.api_version();
+            return Err(bad(format!(
+                "the webhook replied with kind \"{kind}\" of version \"{version}\", not with a TokenReview of {wanted}"
+            )));
+        }
+        match review.remove("status") {
+            Some(Value::Map(status)) => Ok(status),
+            _ => Ok(Map::new()),
+        }
+    }
+}
+
+/// Bad configuration or an outage.
+fn unanswered(error: &Error) -> AuthError {
+    error!(%error, "the token webhook did not answer");
+    AuthError::Webhook { reason: error.to_string() }
+}
+
+fn user(map: Option<&Map>) -> User {
+    let Some(map) = map else { return User::default() };
+    let text = |key: &str| map.str(key).unwrap_or_default().to_owned();
+    let extra = map.map("extra").map_or_else(Extra::new, |extra| {
+        extra
+            .iter()
+            .map(|(key, values)| (key.to_string(), texts(values.as_list().unwrap_or_default())))
+            .collect()
+    });
+    User { name: text("username"), uid: text("uid"), groups: texts(map.list("groups")), extra }
+}
+
+fn texts(values: &[Value]) -> Vec<String> {
+    values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+impl TokenAuthenticator for WebhookTokens {
+    fn authenticate_token<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> BoxFuture<'a, Outcome> {
+        self.ask(token, audiences).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use keelson_stdx::clock::Clock;
+    use keelson_webhook_client::{Client, Retry, Target};
+
+    use super::{ReviewVersion, WebhookTokens};
+    use crate::TokenAuthenticator;
+    use crate::testing::Place;
+
+    /// `status` is the status that the webhook replies with; a number is an HTTP status instead.
+    async fn check(reply: &str, audiences: &[&str], expected: &str) {
+        let answer = match reply.parse::<u16>() {
+            Ok(code) => (code, String::new()),
+            Err(_) => (
+                200,
+                format!(
+                    r#"{{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{reply}}}"#
+                ),
+            ),
+        };
+        let place = Place::open(move |_, _| answer.clone()).await;
+        let clock = Clock::real();
+        let client = Client::new(Target::new(place.url("/review")), &clock).expect("a client");
+        let tokens = WebhookTokens::new(client, ReviewVersion::V1, &["api".to_owned()], clock)
+            .with_retry(Retry::from(Duration::ZERO));
+        let audiences: Vec<String> = audiences.iter().map(|&it| it.to_owned()).collect();
+        let text = match tokens.authenticate_token("secret", &audiences).await {
+            Ok(Some(it)) => {
+                format!("{} {:?} {:?} {:?}", it.user.name, it.user.groups, it.user.extra, it.audiences)
+            }
+            Ok(None) => "nobody".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(text, expected, "{reply}");
+        let asked = place.asked();
+        let calls = if reply == "500" { 5 } else { 1 };
+        assert_eq!(asked.len(), calls, "{reply}");
+        let wanted = match audiences.is_empty() {
+            true => String::new(),
+            false => format!(",\"audiences\":[\"{}\"]", audiences.join("\",\"")),
+        };
+        let review = format!(
+            "POST /review {{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"metadata\":{{}},\
+             \"spec\":{{\"token\":\"secret\"{wanted}}},\"status\":{{\"user\":{{}}}}}}"
+        );
+        assert_eq!(asked[0], review);
+    }
+
+    #[tokio::test]
+    async fn the_webhook_says_who_it_is() {
+        let jane =
+            r#"{"authenticated":true,"user":{"username":"jane","groups":["a","b"],"extra":{"k":["v"]}}}"#;
+        check(jane, &[], r#"jane ["a", "b"] {"k": ["v"]} []"#).await;
+        check(jane, &["api", "other"], r#"jane ["a", "b"] {"k": ["v"]} ["api"]"#).await;
+        check(jane, &["other"], "nobody").await;
+        let bound = r#"{"authenticated":true,"audiences":["other"],"user":{"username":"jane"}}"#;
+        check(bound, &["api", "other"], r#"jane [] {} ["other"]"#).await;
+        check(bound, &["api"], "nobody").await;
+    }
+
+    #[tokio::test]
+    async fn or_that_it_is_nobody() {
+        check(r#"{"authenticated":false}"#, &[], "nobody").await;
+        check(r#"{"error":"token expired"}"#, &[], "token expired").await;
+        check("{}", &[], "nobody").await;
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_does_not_work_is_an_error() {
+        let failed = |code| {
+            format!("the server responded with the status code {code} but did not return more information")
+        };
+        check("403", &[], &failed(403)).await;
+        check("500", &[], &failed(500)).await;
+        check("302", &[], &failed(302)).await;
+    }
+}

@@ -1,0 +1,112 @@
+//! Configuration files: one document of a kind that is known, read strictly.
+
+use keelson_object::scalar::quote;
+use keelson_object::{Map, Value};
+use keelson_schema::{Schema, TypeMismatch};
+
+use crate::{json, yaml};
+
+/// A kind that may stand in the file.
+pub struct ConfigKind<'k> {
+    /// `apiserver.config.k8s.io/v1`.
+    pub api_version: &'k str,
+    /// `AuthenticationConfiguration`.
+    pub kind: &'k str,
+    /// What it may contain.
+    pub schema: &'k Schema,
+}
+
+/// Why a file cannot be used, in the words of upstream's decoder.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// Neither JSON nor YAML.
+    #[error("{0}")]
+    Syntax(String),
+    /// No object.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
+         APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )]
+    NoObject {
+        /// `array`, `string`.
+        found: &'static str,
+    },
+    /// It does not say what it is.
+    #[error("Object '{field}' is missing in '{text}'")]
+    Unnamed {
+        /// `Kind` or `apiVersion`.
+        field: &'static str,
+        /// The whole file.
+        text: String,
+    },
+    /// It is something else.
+    #[error(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        quote(kind),
+        quote(api_version)
+    )]
+    OtherKind {
+        /// What it says it is.
+        kind: String,
+        /// In which version.
+        api_version: String,
+    },
+    /// A field has a value of the wrong type.
+    #[error(transparent)]
+    Type(#[from] TypeMismatch),
+    /// Fields that there are not, or twice.
+    #[error("strict decoding error: {}", .0.join(", "))]
+    Strict(Vec<String>),
+}
+
+/// Reads a file of one of these kinds; says which it is, and what it contains.
+///
+/// Upstream: apimachinery/pkg/runtime/serializer/json/json.go, Decode, with strict options (v1.36.4).
+pub fn read<'k>(data: &[u8], kinds: &'k [ConfigKind<'k>]) -> Result<(&'k ConfigKind<'k>, Map), Error> {
+    let (mut value, mut complaints) = parse(data)?;
+    let named = |field: &str| value.as_map().and_then(|map| map.str(field)).unwrap_or_default().to_owned();
+    let (kind, api_version) = match &value {
+        Value::Map(_) | Value::Null => (named("kind"), named("apiVersion")),
+        other => return Err(Error::NoObject { found: other.json_type() }),
+    };
+    for (field, text) in [("Kind", &kind), ("apiVersion", &api_version)] {
+        if text.is_empty() {
+            return Err(Error::Unnamed { field, text: String::from_utf8_lossy(data).into_owned() });
+        }
+    }
+    let found = kinds.iter().find(|it| (it.kind, it.api_version) == (kind.as_str(), api_version.as_str()));
+    let found = found.ok_or(Error::OtherKind { kind, api_version })?;
+    sort(&mut value);
+    let unknown = found.schema.conform(&mut value)?;
+    complaints.extend(unknown.iter().map(|path| format!("unknown field {}", quote(path))));
+    if !complaints.is_empty() {
+        return Err(Error::Strict(complaints));
+    }
+    let Value::Map(map) = value else { return Err(Error::NoObject { found: "null" }) };
+    Ok((found, map))
+}
+
+/// The tree, and what a strict reader complains of.
+fn parse(data: &[u8]) -> Result<(Value, Vec<String>), Error> {
+    let syntax = |error: &dyn std::fmt::Display| Error::Syntax(error.to_string());
+    if data.trim_ascii_start().starts_with(b"{") {
+        let document = json::read(data).map_err(|error| syntax(&error))?;
+        let complaints = document.duplicates.iter().map(|path| format!("duplicate field {}", quote(path)));
+        return Ok((document.value, complaints.collect()));
+    }
+    let document = yaml::read(data).map_err(|error| syntax(&error))?;
+    let complaints = document.strict_problem().into_iter().collect();
+    Ok((document.value, complaints))
+}
+
+/// Upstream reads YAML by way of JSON with sorted keys; the first wrong type is the first in that order.
+fn sort(value: &mut Value) {
+    match value {
+        Value::Map(map) => {
+            map.sort_keys();
+            map.iter_mut().for_each(|(_, value)| sort(value));
+        }
+        Value::List(items) => items.iter_mut().for_each(sort),
+        _ => {}
+    }
+}

@@ -1,0 +1,108 @@
+//! What the command line says about service account tokens.
+
+use std::path::PathBuf;
+
+use keelson_authn::service_account::{EXTENDED_SECONDS, WARN_ONLY_SECONDS};
+
+use crate::flags::{Face, Flags};
+
+/// How tokens of service accounts are made and judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceAccounts {
+    /// Whose tokens are accepted; the first one signs.
+    pub issuers: Vec<String>,
+    /// Files with keys that verify; on the standalone face those of the data folder when empty.
+    pub key_files: Vec<PathBuf>,
+    /// The file with the key that signs; on the standalone face that of the data folder when there is none.
+    pub signing_key_file: Option<PathBuf>,
+    /// The longest life that can be asked for, in seconds.
+    pub max_seconds: Option<i64>,
+    /// Whether tokens of pods live longer than kubelets ask.
+    pub extended: bool,
+    /// Where others find the keys; empty for our own address.
+    pub jwks_uri: String,
+    /// Whether the objects of legacy tokens are looked up.
+    pub lookup: bool,
+}
+
+/// The issuer of a standalone server that is not told otherwise.
+const STANDALONE_ISSUER: &str = "https://kubernetes.default.svc";
+
+const HOUR: i128 = 3600;
+const NANOS: i128 = 1_000_000_000;
+
+impl ServiceAccounts {
+    pub(super) fn read(flags: &Flags) -> ServiceAccounts {
+        let issuers = match (flags.list("service-account-issuer"), flags.face()) {
+            ([], Face::Standalone) => vec![STANDALONE_ISSUER.to_owned()],
+            (issuers, _) => issuers.to_vec(),
+        };
+        let max = i128::from(flags.duration("service-account-max-token-expiration").nanos()) / NANOS;
+        ServiceAccounts {
+            issuers,
+            key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
+            signing_key_file: super::path(flags, "service-account-signing-key-file"),
+            max_seconds: i64::try_from(max).ok().filter(|it| *it > 0),
+            extended: flags.is_on("service-account-extend-token-expiration"),
+            jwks_uri: flags.text("service-account-jwks-uri").to_owned(),
+            lookup: flags.is_on("service-account-lookup"),
+        }
+    }
+
+    /// For whom tokens are good that are not made for anybody in particular.
+    pub(super) fn audiences(&self, flags: &Flags) -> Vec<String> {
+        match flags.list("api-audiences") {
+            [] => self.issuers.clone(),
+            audiences => audiences.to_vec(),
+        }
+    }
+}
+
+/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
+pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
+    let max = i128::from(flags.duration("service-account-max-token-expiration").nanos());
+    if max != 0 && !(HOUR * NANOS..=(1 << 32) * NANOS).contains(&max) {
+        errors.push(
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
+        );
+    }
+    let has_endpoint = !flags.text("service-account-signing-endpoint").is_empty();
+    if has_endpoint && !flags.text("service-account-signing-key-file").is_empty() {
+        errors.push(
+            "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and cannot \
+             be set at the same time"
+                .to_owned(),
+        );
+    } else if has_endpoint {
+        errors.push(
+            "--service-account-signing-endpoint is not supported: this server signs tokens itself, with \
+             --service-account-signing-key-file"
+                .to_owned(),
+        );
+    }
+}
+
+/// What an operator should know although the server starts.
+///
+/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
+pub(super) fn warnings(flags: &Flags) -> Vec<String> {
+    let max = flags.duration("service-account-max-token-expiration");
+    let seconds = i128::from(max.nanos()) / NANOS;
+    let mut warnings = Vec::new();
+    if seconds == 0 || !flags.is_on("service-account-extend-token-expiration") {
+        return warnings;
+    }
+    if seconds < i128::from(WARN_ONLY_SECONDS) {
+        warnings.push(format!(
+            "service-account-extend-token-expiration is true, in order to correctly trigger safe transition logic, \
+             service-account-max-token-expiration must be set longer than {WARN_ONLY_SECONDS} seconds (currently {max})"
+        ));
+    }
+    if seconds < i128::from(EXTENDED_SECONDS) {
+        warnings.push(format!(
+            "service-account-extend-token-expiration is true, enabling tokens valid up to {EXTENDED_SECONDS} seconds, \
+             which is longer than service-account-max-token-expiration set to {max}"
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,252 @@
+//! Tokens of service accounts: from the config to who signs and who verifies.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::BoxFuture;
+use keelson_apis::Tokens;
+use keelson_authn::TokenCache;
+use keelson_authn::jws;
+use keelson_authn::service_account::{
+    Counts, Discovery, Issuer, KeySet, LegacyUse, Objects, ServiceAccountTokens, Settings,
+};
+use keelson_housekeeping::token_secrets::TokenSecrets;
+use keelson_housekeeping::{legacy_tokens, service_accounts};
+use keelson_object::Frozen;
+use keelson_registry::CatalogHandle;
+use keelson_server::metrics::{Computed, Kind, Registry, Sample};
+use keelson_server::{IssuerDocuments, OpenId};
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task::Tasks;
+use tokio::sync::mpsc;
+use tracing::{error, info};
+
+use crate::config::{Authentication, ServiceAccounts as Config};
+use crate::error::Error;
+use crate::pki::Pki;
+use crate::reload;
+
+/// Everything about tokens of service accounts.
+pub struct ServiceAccounts {
+    /// Knows whose token it is.
+    pub tokens: Arc<ServiceAccountTokens>,
+    /// Makes tokens.
+    pub issue: Option<Tokens>,
+    /// Tells others how to verify them; not there for issuers that OpenID does not know.
+    pub openid: Option<OpenId>,
+    /// Tokens in secrets that were used.
+    uses: Option<mpsc::Receiver<LegacyUse>>,
+    keys: KeyFiles,
+}
+
+/// Where keys come from, and what is told about them.
+#[derive(Clone)]
+struct KeyFiles {
+    files: Vec<PathBuf>,
+    issuer: String,
+    jwks_uri: String,
+    external_address: String,
+}
+
+/// Uses of tokens in secrets that wait to be noted; more than this are noted at their next use.
+const WAITING_USES: usize = 64;
+
+impl ServiceAccounts {
+    /// Reads the keys. Without a config of their own a standalone server has those of its data folder.
+    pub fn new(
+        config: &Authentication,
+        pki: Option<&Pki>,
+        external_address: String,
+        catalog: &CatalogHandle,
+        clock: &Clock,
+    ) -> Result<ServiceAccounts, Error> {
+        let accounts = &config.service_accounts;
+        let keys = KeyFiles {
+            files: key_files(accounts, pki),
+            issuer: accounts.issuers.first().cloned().unwrap_or_default(),
+            jwks_uri: accounts.jwks_uri.clone(),
+            external_address,
+        };
+        let set = keys.read()?;
+        let (sender, uses) = mpsc::channel(WAITING_USES);
+        let settings = Settings {
+            issuers: accounts.issuers.clone(),
+            api_audiences: config.api_audiences.clone(),
+            lookup: accounts.lookup,
+            objects: Arc::new(LiveObjects(catalog.clone())),
+            // Whoever finds the queue full is noted at the next use.
+            on_legacy_use: Some(Arc::new(move |it| drop(sender.try_send(it)))),
+            clock: clock.clone(),
+        };
+        Ok(ServiceAccounts {
+            openid: keys.documents(&set).map(OpenId::new),
+            tokens: Arc::new(ServiceAccountTokens::new(settings, set)),
+            issue: issue(accounts, pki, &keys.issuer)?,
+            uses: Some(uses),
+            keys,
+        })
+    }
+
+    /// Starts what goes on while the server runs: uses are noted, keys are read again.
+    pub fn start(&mut self, catalog: &CatalogHandle, cache: &Arc<TokenCache>, clock: &Clock, loops: &Tasks) {
+        if let Some(uses) = self.uses.take() {
+            let noting = legacy_tokens::note_uses(catalog.clone(), clock.clone(), uses);
+            loops.spawn("uses of legacy tokens", noting);
+        }
+        let (keys, tokens, openid) = (self.keys.clone(), self.tokens.clone(), self.openid.clone());
+        let cache = cache.clone();
+        let replace = move || {
+            let set = keys.read()?;
+            if let (Some(openid), Some(documents)) = (&openid, keys.documents(&set)) {
+                openid.replace(documents);
+            }
+            tokens.replace_keys(set);
+            cache.clear();
+            Ok(())
+        };
+        let files = self.keys.files.clone();
+        loops.spawn(
+            "keys of service account tokens",
+            reload::follow("keys of service account tokens", files, clock.clone(), replace),
+        );
+    }
+
+    /// Does what a controller manager does otherwise: every namespace gets what its pods need, and secrets that ask
+    /// for tokens get them.
+    pub fn make_defaults(
+        &self,
+        pki: &Pki,
+        catalog: &CatalogHandle,
+        clock: &Clock,
+        loops: &Tasks,
+    ) -> Result<(), Error> {
+        let path = &pki.ca_cert;
+        let pem = std::fs::read_to_string(path);
+        let authority = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
+        let accounts = service_accounts::run(catalog.clone(), authority.clone(), clock.clone());
+        loops.spawn("service accounts", accounts);
+        if let Some(tokens) = &self.issue {
+            let secrets = TokenSecrets { issuer: tokens.issuer.clone(), authority };
+            loops.spawn("secrets with tokens", secrets.run(catalog.clone(), clock.clone()));
+        }
+        Ok(())
+    }
+
+    /// Counts the uses of tokens.
+    ///
+    /// Upstream: pkg/serviceaccount/metrics.go (v1.36.4).
+    pub fn add_metrics(&self, registry: &Registry) {
+        for (name, help, count) in COUNTERS {
+            let tokens = self.tokens.clone();
+            let sample = move || {
+                let value = count(tokens.counts()).load(Ordering::Relaxed) as f64;
+                vec![Sample { labels: Vec::new(), value }]
+            };
+            registry.add(Arc::new(Computed::new(name, help, Kind::Counter, sample)));
+        }
+    }
+}
+
+type Counter = (&'static str, &'static str, fn(&Counts) -> &AtomicU64);
+
+const COUNTERS: [Counter; 6] = [
+    ("serviceaccount_legacy_tokens_total", "[ALPHA] Uses of tokens without audiences.", |it| &it.legacy),
+    ("serviceaccount_stale_tokens_total", "[ALPHA] Uses of tokens that should have been read again.", |it| {
+        &it.stale
+    }),
+    ("serviceaccount_valid_tokens_total", "[ALPHA] Uses of tokens of pods in time.", |it| &it.valid),
+    (
+        "serviceaccount_legacy_manual_token_uses_total",
+        "[ALPHA] Uses of tokens in secrets that somebody made.",
+        |it| &it.manually_created,
+    ),
+    (
+        "serviceaccount_legacy_auto_token_uses_total",
+        "[ALPHA] Uses of tokens in secrets that a controller made.",
+        |it| &it.auto_generated,
+    ),
+    (
+        "serviceaccount_invalid_legacy_auto_token_uses_total",
+        "[ALPHA] Uses of tokens in secrets that are marked as invalid.",
+        |it| &it.invalidated,
+    ),
+];
+
+fn key_files(config: &Config, pki: Option<&Pki>) -> Vec<PathBuf> {
+    match (config.key_files.as_slice(), pki) {
+        ([], Some(pki)) => {
+            // A key that signs must verify as well; it may be the operator's.
+            let own = pki.service_account_public_key.clone();
+            std::iter::once(own).chain(config.signing_key_file.clone()).collect()
+        }
+        (files, _) => files.to_vec(),
+    }
+}
+
+fn issue(config: &Config, pki: Option<&Pki>, issuer: &str) -> Result<Option<Tokens>, Error> {
+    let own = pki.map(|it| it.service_account_key.clone());
+    let Some(path) = config.signing_key_file.clone().or(own) else { return Ok(None) };
+    let key = jws::signing_key(&read(&path)?).map_err(|source| Error::Credentials { path, source })?;
+    Ok(Some(Tokens {
+        issuer: Arc::new(Issuer::new(issuer, key)),
+        max_seconds: config.max_seconds,
+        extended: config.extended,
+    }))
+}
+
+impl KeyFiles {
+    /// All keys of all files.
+    fn read(&self) -> Result<KeySet, Error> {
+        let mut keys = Vec::new();
+        for path in &self.files {
+            let found = jws::public_keys(&read(path)?)
+                .map_err(|source| Error::Credentials { path: path.clone(), source })?;
+            keys.extend(found);
+        }
+        Ok(KeySet::new(keys))
+    }
+
+    /// What others are told; `None` for an issuer that they could not find.
+    ///
+    /// Upstream: pkg/controlplane/apiserver/server.go, New (v1.36.4).
+    fn documents(&self, keys: &KeySet) -> Option<IssuerDocuments> {
+        match Discovery::new(&self.issuer, &self.jwks_uri, &self.external_address, keys) {
+            Ok(found) => Some(IssuerDocuments { configuration: found.configuration, keys: found.keys }),
+            Err(problem) if self.issuer.starts_with("https:") => {
+                error!(%problem, "could not construct pre-rendered responses for ServiceAccountIssuerDiscovery endpoints");
+                None
+            }
+            Err(problem) => {
+                info!(%problem, "the issuer of service account tokens cannot be discovered");
+                None
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })
+}
+
+/// The objects of the server itself. What seems to be missing is looked for once more, because the cache may be a
+/// moment behind.
+struct LiveObjects(CatalogHandle);
+
+impl Objects for LiveObjects {
+    fn find<'a>(
+        &'a self,
+        plural: &'static str,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Option<Arc<Frozen>>> {
+        Box::pin(async move {
+            let live = self.0.load().live("", plural)?.clone();
+            let cache = live.cache().ok()?;
+            if let Some(found) = cache.snapshot().get(namespace, name) {
+                return Some(found.clone());
+            }
+            cache.fresh().await.ok()?.get(namespace, name).cloned()
+        })
+    }
+}

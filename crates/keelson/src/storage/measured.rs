@@ -1,0 +1,291 @@
+//! What is counted about the store, under upstream's names.
+//!
+//! Upstream: apiserver/pkg/storage/etcd3/metrics/metrics.go and cacher/metrics/metrics.go (v1.36.4).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use keelson_registry::CatalogHandle;
+use keelson_server::metrics::{Computed, Counter, Family, Gauge, Histogram, Kind, Registry, Sample};
+use keelson_stdx::clock::Clock;
+use keelson_store::{At, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Tip, Write};
+use keelson_store_etcd::EtcdStore;
+use keelson_watch_cache::Stats;
+
+/// A store whose work is counted.
+pub(crate) struct Measured {
+    store: Arc<dyn Store>,
+    measures: Arc<Measures>,
+}
+
+/// What is counted.
+pub(crate) struct Measures {
+    clock: Clock,
+    /// What all keys begin with, and a slash.
+    root: String,
+    catalog: CatalogHandle,
+    durations: Arc<Family<Histogram>>,
+    requests: Arc<Family<Counter>>,
+    errors: Arc<Family<Counter>>,
+    events: Arc<Family<Counter>>,
+    bookmarks: Arc<Family<Counter>>,
+    sizes: Arc<Family<Gauge>>,
+    sizes_by_endpoint: Arc<Family<Gauge>>,
+}
+
+const BUCKETS: &[f64] = &[
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
+    20.0, 30.0, 45.0, 60.0,
+];
+const BY_OPERATION: &[&str] = &["operation", "group", "resource"];
+const BY_RESOURCE: &[&str] = &["group", "resource"];
+
+impl Measures {
+    /// Counts nothing yet. What a key belongs to is found in `catalog` when it is there.
+    pub(crate) fn new(prefix: &str, catalog: &CatalogHandle, clock: &Clock) -> Arc<Measures> {
+        let counter = |name, help, labels| Arc::new(Family::new(name, help, labels));
+        Arc::new(Measures {
+            clock: clock.clone(),
+            root: format!("/{}/", prefix.trim_matches('/')),
+            catalog: catalog.clone(),
+            durations: Arc::new(Family::with_buckets(
+                "etcd_request_duration_seconds",
+                "[ALPHA] Seconds that requests to the store took, by operation and resource.",
+                BY_OPERATION,
+                BUCKETS,
+            )),
+            requests: counter("etcd_requests_total", "[ALPHA] Requests to the store.", BY_OPERATION),
+            errors: counter(
+                "etcd_request_errors_total",
+                "[ALPHA] Requests to the store that failed.",
+                BY_OPERATION,
+            ),
+            events: counter(
+                "apiserver_storage_events_received_total",
+                "[ALPHA] Events that the store told of.",
+                BY_RESOURCE,
+            ),
+            bookmarks: counter(
+                "etcd_bookmark_total",
+                "[ALPHA] How often the store said how far it is.",
+                BY_RESOURCE,
+            ),
+            sizes: Arc::new(Family::new(
+                "apiserver_storage_size_bytes",
+                "[STABLE] Bytes that the database of a cluster takes on disk.",
+                &["storage_cluster_id"],
+            )),
+            sizes_by_endpoint: Arc::new(Family::new(
+                "apiserver_storage_db_total_size_in_bytes",
+                "[ALPHA] Bytes that the database of a member takes on disk.",
+                &["endpoint"],
+            )),
+        })
+    }
+
+    /// The same store, counted.
+    pub(crate) fn of(self: &Arc<Measures>, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Measured { store, measures: self.clone() })
+    }
+
+    /// Prints everything from now on.
+    pub(crate) fn add_to(&self, registry: &Registry) {
+        registry.add(self.durations.clone());
+        registry.add(self.requests.clone());
+        registry.add(self.errors.clone());
+        registry.add(self.events.clone());
+        registry.add(self.bookmarks.clone());
+        registry.add(self.sizes.clone());
+        registry.add(self.sizes_by_endpoint.clone());
+        for (name, help, kind, number) in CACHES {
+            registry.add(Arc::new(of_caches((name, help), *kind, &self.catalog, *number)));
+        }
+    }
+
+    /// Asks the members how large their databases are, again and again.
+    pub(crate) async fn keep_sizes(self: Arc<Measures>, clusters: Vec<EtcdStore>, interval: Duration) {
+        loop {
+            for (number, cluster) in clusters.iter().enumerate() {
+                for (member, endpoint) in cluster.endpoints().iter().enumerate() {
+                    let Ok(size) = cluster.size(member).await else { continue };
+                    let size = i64::try_from(size).unwrap_or(i64::MAX);
+                    self.sizes_by_endpoint.with(&[endpoint]).set(size);
+                    self.sizes.with(&[&format!("etcd-{number}")]).set(size);
+                }
+            }
+            self.clock.sleep(interval).await;
+        }
+    }
+
+    /// Tells the group and the resource of a key; what belongs to none is called by its folder. Before anything is
+    /// served nobody knows.
+    fn resource<T>(&self, key: &Key, use_it: impl FnOnce(&str, &str) -> T) -> Option<T> {
+        let catalog = self.catalog.load();
+        if catalog.groups().is_empty() {
+            return None;
+        }
+        let rest = key.as_str().strip_prefix(&self.root).unwrap_or(key.as_str());
+        let is_it =
+            |path: &str| rest.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let mut all = catalog.groups().iter().flat_map(|group| &group.resources);
+        Some(match all.find(|live| live.is_stored() && is_it(&live.resource.storage_path)) {
+            Some(live) => use_it(&live.resource.group, &live.resource.plural),
+            None => use_it("", rest.split('/').next().unwrap_or_default()),
+        })
+    }
+
+    async fn measure<T>(
+        &self,
+        operation: &str,
+        key: &Key,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let begin = self.clock.monotonic();
+        let outcome = work.await;
+        let seconds = (self.clock.monotonic() - begin).as_secs_f64();
+        let failed = outcome.as_ref().is_err_and(is_failure);
+        self.resource(key, |group, resource| {
+            let labels = [operation, group, resource];
+            self.durations.with(&labels).observe(seconds);
+            self.requests.with(&labels).inc();
+            if failed {
+                self.errors.with(&labels).inc();
+            }
+        });
+        outcome
+    }
+}
+
+/// That somebody was faster is an answer, too.
+fn is_failure(error: &StoreError) -> bool {
+    !matches!(error, StoreError::Exists(_) | StoreError::Changed { .. })
+}
+
+/// Name, help, kind and the number of a cache.
+type OfCache = (&'static str, &'static str, Kind, fn(&Stats) -> u64);
+
+const CACHES: &[OfCache] = &[
+    (
+        "apiserver_watch_cache_events_received_total",
+        "[ALPHA] Events that caches have seen.",
+        Kind::Counter,
+        |stats| stats.events,
+    ),
+    (
+        "apiserver_watch_cache_events_dispatched_total",
+        "[ALPHA] Events that caches have put into the queues of watchers.",
+        Kind::Counter,
+        |stats| stats.queued,
+    ),
+    (
+        "apiserver_terminated_watchers_total",
+        "[ALPHA] Watchers that were ended because they were too slow.",
+        Kind::Counter,
+        |stats| stats.lagged,
+    ),
+    ("apiserver_watch_cache_capacity", "[ALPHA] How many events caches keep.", Kind::Gauge, |stats| {
+        stats.history_capacity as u64
+    }),
+    ("apiserver_watch_cache_resource_version", "[ALPHA] Where caches are.", Kind::Gauge, |stats| {
+        stats.revision.get()
+    }),
+    (
+        "apiserver_watch_cache_initializations_total",
+        "[ALPHA] How often caches listed everything.",
+        Kind::Counter,
+        |stats| stats.relists + 1,
+    ),
+    (
+        "apiserver_storage_decode_errors_total",
+        "[ALPHA] Values in the store that were not objects.",
+        Kind::Counter,
+        |stats| stats.decode_failures,
+    ),
+];
+
+fn of_caches(
+    (name, help): (&'static str, &'static str),
+    kind: Kind,
+    catalog: &CatalogHandle,
+    number: fn(&Stats) -> u64,
+) -> Computed {
+    let catalog = catalog.clone();
+    let samples = move || {
+        let catalog = catalog.load();
+        let all = catalog.groups().iter().flat_map(|group| &group.resources);
+        let sample = |live: &Arc<keelson_registry::Live>| {
+            let resource = &live.resource;
+            // Who stands for another has its cache: it is counted once.
+            let own = live.cache().ok().filter(|_| resource.stands_for.is_none())?;
+            let labels = vec![resource.group.to_string(), resource.plural.to_string()];
+            Some(Sample { labels, value: number(&own.stats()) as f64 })
+        };
+        all.filter_map(sample).collect()
+    };
+    Computed::new(name, help, kind, samples).labels(BY_RESOURCE)
+}
+
+impl Store for Measured {
+    fn tip<'s>(&'s self, prefix: &'s Key) -> BoxFuture<'s, Result<Tip>> {
+        match self.store.is_near() {
+            true => self.store.tip(prefix),
+            false => Box::pin(self.measures.measure("get", prefix, self.store.tip(prefix))),
+        }
+    }
+
+    fn get<'s>(&'s self, key: &'s Key) -> BoxFuture<'s, Result<Option<Entry>>> {
+        Box::pin(self.measures.measure("get", key, self.store.get(key)))
+    }
+
+    fn list<'s>(
+        &'s self,
+        prefix: &'s Key,
+        after: Option<&'s Key>,
+        limit: usize,
+        at: At,
+    ) -> BoxFuture<'s, Result<Page>> {
+        Box::pin(self.measures.measure("list", prefix, self.store.list(prefix, after, limit, at)))
+    }
+
+    fn commit<'s>(&'s self, key: &'s Key, expect: Expect, write: Write) -> BoxFuture<'s, Result<Revision>> {
+        let operation = match (&write, expect) {
+            (Write::Delete, _) => "delete",
+            (Write::Put { .. }, Expect::Absent) => "create",
+            (Write::Put { .. }, Expect::Unchanged(_)) => "update",
+        };
+        Box::pin(self.measures.measure(operation, key, self.store.commit(key, expect, write)))
+    }
+
+    fn watch(&self, prefix: &Key, after: Revision) -> BoxStream<'static, Result<Event>> {
+        let (measures, prefix_of, mut known) = (self.measures.clone(), prefix.clone(), None);
+        let count = move |event: &Result<Event>| {
+            if known.is_none() {
+                known = measures.resource(&prefix_of, |group, resource| {
+                    let labels = [group, resource];
+                    (measures.events.with(&labels), measures.bookmarks.with(&labels))
+                });
+            }
+            match (&known, event) {
+                (Some((_, bookmarks)), Ok(Event::Progress(_))) => bookmarks.inc(),
+                (Some((events, _)), Ok(_)) => events.inc(),
+                (None, _) | (_, Err(_)) => {}
+            }
+        };
+        self.store.watch(prefix, after).inspect(count).boxed()
+    }
+
+    fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
+        self.store.compact(before)
+    }
+
+    fn is_near(&self) -> bool {
+        self.store.is_near()
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<()>> {
+        self.store.health()
+    }
+}

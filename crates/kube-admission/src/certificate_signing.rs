@@ -1,0 +1,72 @@
+//! CertificateSigning: certificates are put in by those who may sign for the signer.
+
+use futures_util::future::BoxFuture;
+use keelson_object::Object;
+use keelson_object::scalar::quote;
+use keelson_registry::Result;
+use keelson_registry::admission::{Operation, Plugin, Request};
+
+use crate::signers;
+
+/// The plugin.
+pub(crate) struct CertificateSigning;
+
+impl Plugin for CertificateSigning {
+    fn name(&self) -> &'static str {
+        "CertificateSigning"
+    }
+
+    fn handles(&self, request: &Request<'_>) -> bool {
+        request.operation == Operation::Update
+            && request.subresource == "status"
+            && request.is_of("certificates.k8s.io", "certificatesigningrequests")
+    }
+
+    /// Upstream: plugin/pkg/admission/certificates/signing/admission.go, Validate (v1.36.4).
+    fn validate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(async move {
+            let (Some(old), Some(new)) = (request.old, object) else { return Ok(()) };
+            if !is_signed(old, new) {
+                return Ok(());
+            }
+            let signer = old.text_at("spec.signerName").unwrap_or_default();
+            if signers::may(request.context, "sign", signer).await {
+                return Ok(());
+            }
+            let reason = format!("user not permitted to sign requests with signerName {}", quote(signer));
+            Err(request.forbidden(object, reason))
+        })
+    }
+}
+
+/// Whether the certificate or a condition is another one.
+fn is_signed(old: &Object, new: &Object) -> bool {
+    let certificate = |it: &Object| it.text_at("status.certificate").unwrap_or_default().to_owned();
+    let conditions = |it: &Object| it.fields.map("status").map(|it| it.list("conditions").to_vec());
+    certificate(old) != certificate(new)
+        || conditions(old).unwrap_or_default() != conditions(new).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_signed;
+    use crate::testing::object;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expected: bool) {
+        let of = |status: &str| object(&format!(r#"{{"status":{status}}}"#));
+        assert_eq!(is_signed(&of(old), &of(new)), expected, "{old} {new}");
+    }
+
+    #[test]
+    fn certificates_and_conditions_are_signatures() {
+        check("{}", "{}", false);
+        check("{}", r#"{"conditions":[]}"#, false);
+        check("{}", r#"{"certificate":"YQ=="}"#, true);
+        check(r#"{"conditions":[{"type":"Failed"}]}"#, "{}", true);
+    }
+}

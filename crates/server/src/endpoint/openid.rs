@@ -1,0 +1,77 @@
+//! `/.well-known/openid-configuration` and `/openid/v1/jwks`: how others verify tokens that we sign.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+
+use crate::error::Error;
+use crate::negotiate;
+use crate::plain::{Endpoint, Mounted};
+use crate::query::Query;
+use crate::respond;
+use crate::response::{Body, Response, with_type};
+
+/// What is told about the issuer.
+#[derive(Clone, Debug)]
+pub struct IssuerDocuments {
+    /// Who issues, and where the keys are.
+    pub configuration: Bytes,
+    /// The keys.
+    pub keys: Bytes,
+}
+
+/// Both documents; they can be replaced while the server runs.
+#[derive(Clone)]
+pub struct OpenId(Arc<ArcSwap<IssuerDocuments>>);
+
+const CONFIGURATION: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/openid/v1/jwks";
+
+impl OpenId {
+    /// Tells this.
+    pub fn new(documents: IssuerDocuments) -> OpenId {
+        OpenId(Arc::new(ArcSwap::from_pointee(documents)))
+    }
+
+    /// Tells something else from now on.
+    pub fn replace(&self, documents: IssuerDocuments) {
+        self.0.store(Arc::new(documents));
+    }
+
+    /// The endpoints, each at its path.
+    pub fn mounted(&self) -> [Mounted; 2] {
+        let endpoint: Arc<dyn Endpoint> = Arc::new(self.clone());
+        [CONFIGURATION, KEYS].map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() })
+    }
+
+    /// Upstream: pkg/routes/openidmetadata.go (v1.36.4).
+    fn respond(&self, path: &str, parts: &Parts) -> Result<Response, Error> {
+        if parts.method != Method::GET {
+            return Err(Error::MethodNotAllowed);
+        }
+        let documents = self.0.load();
+        let (media_type, body) = match path {
+            KEYS => ("application/jwk-set+json", documents.keys.clone()),
+            _ => ("application/json", documents.configuration.clone()),
+        };
+        negotiate::has_one_of(&parts.headers, media_type.to_owned())?;
+        let media_type = HeaderValue::from_static(media_type);
+        let mut response = with_type(StatusCode::OK, media_type, Body::full(body));
+        let kept = HeaderValue::from_static("public, max-age=3600");
+        response.headers_mut().insert(header::CACHE_CONTROL, kept);
+        Ok(response)
+    }
+}
+
+impl Endpoint for OpenId {
+    fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
+        let response = self
+            .respond(path, parts)
+            .unwrap_or_else(|error| respond::answer(error, &parts.headers, &Query::of(&parts.uri)));
+        Box::pin(std::future::ready(response))
+    }
+}

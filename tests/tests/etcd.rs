@@ -1,0 +1,184 @@
+//! Servers on one etcd: Keelson beside upstream's server, and several Keelsons.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use keelson_stdx::clock::Clock;
+use keelson_testkit::{Client, Etcd, Options, RunningServer, fixture};
+use keelson_tests::place::{name, names, revision};
+use keelson_tests::upstream::{EVERYTHING, Upstream};
+use keelson_tests::validation::File;
+use serde_json::{Value, json};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// A server that keeps its objects in `etcd`.
+async fn keelson_on(etcd: &Etcd, arguments: &[&str]) -> RunningServer {
+    let own = Options::default()
+        .argument(format!("--etcd-servers={}", etcd.endpoint()))
+        .argument("--empty-namespaces=false");
+    let all = EVERYTHING.iter().chain(arguments).copied();
+    RunningServer::start(all.fold(own, Options::argument)).await
+}
+
+/// One file of each kind.
+fn one_of_each_kind() -> Vec<File> {
+    let mut kinds = BTreeSet::new();
+    let kind = |file: &File| file.name.split('/').next().map(String::from);
+    let files = File::all("").expect("the cases can be read").into_iter();
+    files.filter(|file| kinds.insert(kind(file))).collect()
+}
+
+/// Creates an object of each kind and gives the places of those that are stored.
+async fn write_all(client: &Client, namespace: &str) -> Vec<String> {
+    let (mut places, mut refused) = (Vec::new(), Vec::new());
+    for (number, file) in one_of_each_kind().into_iter().enumerate() {
+        match file.create(client, &format!("{namespace}-{number}")).await {
+            Ok(at) => places.extend(at),
+            // There is no pod to bind, and reviews are not stored.
+            Err(_) if file.name.starts_with("binding/") || file.name.contains("review/") => {}
+            Err(error) => refused.push(format!("{error:#}")),
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    assert!(places.len() > 60, "{} kinds are stored", places.len());
+    places
+}
+
+/// What the servers disagree about: before and after a change through the one that has not written it.
+async fn disagreements(servers: [&Client; 2], changer: &Client, places: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for at in places {
+        found.extend(disagreement(servers, at).await);
+        found.extend(label(changer, at).await);
+        found.extend(disagreement(servers, at).await);
+    }
+    found
+}
+
+/// Both servers give the same object, byte for byte. Upstream's loops write some kinds: then it is the next look.
+async fn disagreement([one, other]: [&Client; 2], at: &str) -> Option<String> {
+    let clock = Clock::real();
+    let mut seen = (String::new(), String::new());
+    for _ in 0..20 {
+        let (first, second) = (one.get(at).await, other.get(at).await);
+        if first.status == 200 && second.status == 200 && first.body == second.body {
+            return None;
+        }
+        seen = (first.text(), second.text());
+        clock.sleep(Duration::from_millis(100)).await;
+    }
+    Some(format!("{at}:\n{}\n{}", seen.0, seen.1))
+}
+
+/// Changes the object through a server that has not written it.
+async fn label(client: &Client, at: &str) -> Option<String> {
+    let patch = json!({"metadata": {"labels": {"touched-by": "the-other"}}});
+    let answer = client.patch(at, "application/merge-patch+json", &patch).await;
+    (answer.status != 200).then(|| format!("{at}: {}", answer.text()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn upstream_reads_and_changes_what_keelson_wrote() {
+    const TEST: &str = "upstream_reads_and_changes_what_keelson_wrote";
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    let keelson = keelson_on(&etcd, &[]).await;
+    let places = write_all(&keelson.client(), "by-keelson").await;
+    let Some(upstream) = Upstream::on(&etcd, &[], TEST).await else { return };
+    let servers = [&keelson.client(), upstream.client()];
+    let found = disagreements(servers, upstream.client(), &places).await;
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let before = read(&keelson.client(), &places).await;
+    drop(keelson);
+    still_there(upstream.client(), &before).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keelson_reads_and_changes_what_upstream_wrote() {
+    const TEST: &str = "keelson_reads_and_changes_what_upstream_wrote";
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    let Some(upstream) = Upstream::on(&etcd, &[], TEST).await else { return };
+    let places = write_all(upstream.client(), "by-upstream").await;
+    let keelson = keelson_on(&etcd, &[]).await;
+    let servers = [&keelson.client(), upstream.client()];
+    let found = disagreements(servers, &keelson.client(), &places).await;
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let before = read(upstream.client(), &places).await;
+    drop(upstream);
+    drop(keelson);
+    // A server that was never there when they were written.
+    let second = keelson_on(&etcd, &[]).await;
+    still_there(&second.client(), &before).await;
+}
+
+/// What is at each of the places.
+async fn read(client: &Client, places: &[String]) -> BTreeMap<String, Value> {
+    let mut seen = BTreeMap::new();
+    for at in places {
+        seen.insert(at.clone(), client.get(at).await.expect(200));
+    }
+    seen
+}
+
+/// What somebody wrote is what is there; statuses may have gone on.
+async fn still_there(client: &Client, before: &BTreeMap<String, Value>) {
+    for (at, before) in before {
+        let now = client.get(at).await.expect(200);
+        for part in ["spec", "data", "rules", "webhooks", "subsets"] {
+            assert_eq!(now[part], before[part], "{at}");
+        }
+        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "{at}");
+        assert_eq!(now["metadata"]["labels"], before["metadata"]["labels"], "{at}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn service_addresses_and_ports_are_given_once() {
+    const TEST: &str = "service_addresses_and_ports_are_given_once";
+    const SMALL: [&str; 2] =
+        ["--service-cluster-ip-range=10.97.0.0/26", "--service-node-port-range=30000-30063"];
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    let Some(upstream) = Upstream::on(&etcd, &SMALL, TEST).await else { return };
+    let (one, two) = (keelson_on(&etcd, &SMALL).await, keelson_on(&etcd, &SMALL).await);
+    let clients = [upstream.client().clone(), one.client(), two.client()];
+    let requests = (0..45).map(|number| {
+        let client = clients[number % clients.len()].clone();
+        async move {
+            let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("s{number}")},
+                "spec": {"type": "NodePort", "ports": [{"port": 80}], "selector": {"a": "b"}}});
+            client.post("/api/v1/namespaces/default/services", &service).await.expect(201)
+        }
+    });
+    let created = join_all(requests).await;
+    let all = |path: &str| -> BTreeSet<String> {
+        created.iter().filter_map(|it| it.pointer(path)).map(Value::to_string).collect()
+    };
+    assert_eq!(all("/spec/clusterIP").len(), created.len(), "{:?}", all("/spec/clusterIP"));
+    assert_eq!(all("/spec/ports/0/nodePort").len(), created.len(), "{:?}", all("/spec/ports/0/nodePort"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_goes_on_at_another_server() {
+    const TEST: &str = "a_watch_goes_on_at_another_server";
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    let servers = [keelson_on(&etcd, &[]).await, keelson_on(&etcd, &[]).await, keelson_on(&etcd, &[]).await];
+    let mut clients: Vec<Client> = servers.iter().map(RunningServer::client).collect();
+    let upstream = Upstream::on(&etcd, &[], TEST).await;
+    clients.extend(upstream.as_ref().map(|it| it.client().clone()));
+
+    let mut last = revision(&clients[0].get(CONFIG_MAPS).await.expect(200));
+    for number in 0..40 {
+        // Written here, read there at once, watched elsewhere: each time other servers.
+        let [writer, reader, watcher] =
+            [0, 1, 2].map(|it| &clients[(number + it * (1 + number / 20)) % clients.len()]);
+        let object = fixture::config_map(&format!("c{number}"));
+        let created = writer.post(CONFIG_MAPS, &object).await.expect(201);
+        let list = reader.get(CONFIG_MAPS).await.expect(200);
+        assert!(names(&list).contains(&name(&created)), "a list shows what was written before it");
+        let mut watch = watcher.watch(&format!("{CONFIG_MAPS}?watch=1&resourceVersion={last}")).await;
+        let event = watch.change().await;
+        assert_eq!((&event["type"], &event["object"]), (&json!("ADDED"), &created));
+        last = revision(&created);
+    }
+}
