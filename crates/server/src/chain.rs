@@ -48,8 +48,6 @@ pub(crate) struct Facts<'r> {
     pub(crate) warnings: warning::Warnings,
     /// Set when it is known that the request is recorded.
     pub(crate) recorded: OnceLock<Arc<audit::Recorded>>,
-    /// What the audit log is told about the credentials.
-    pub(crate) credential_notes: OnceLock<Vec<(&'static str, String)>>,
 }
 
 impl Facts<'_> {
@@ -69,7 +67,6 @@ pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, pe
         audit_id: headers::audit_id(&parts.headers),
         warnings: warning::Warnings::default(),
         recorded: OnceLock::new(),
-        credential_notes: OnceLock::new(),
     };
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let work = Box::pin(serve_guarded(&facts, &mut parts, body));
@@ -147,9 +144,10 @@ async fn serve_known(
     body: RequestBody,
     info: &RequestInfo,
 ) -> Result<Response> {
-    let user =
+    let authenticated =
         authenticate::authenticate(facts, parts).await.inspect_err(|_| audit::refuse(facts, parts, info))?;
-    audit::receive(facts, parts, info, &user).await?;
+    audit::receive(facts, parts, info, &authenticated).await?;
+    let user = authenticated.user;
     let user = match impersonation::impersonate(facts, parts, info, &user).await? {
         Some(actor) => {
             audit::impersonated(facts, &actor);
