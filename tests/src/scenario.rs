@@ -97,8 +97,9 @@ impl Scenario {
         let mut seen = Vec::new();
         for step in &self.steps {
             seen.push(step.run(client, &mut names).await.with_context(|| step.ask.clone())?);
-            // Upstream's plugins learn of classes and limits from a watch, a moment later.
-            let follows = ["admission", "nodes/"].iter().any(|it| self.name.starts_with(it));
+            // Upstream learns of classes, limits and roles from a watch, a moment later.
+            let follows =
+                ["admission", "nodes/", "rbac/escalation"].iter().any(|it| self.name.starts_with(it));
             // Reviews change nothing.
             let writes = !step.ask.starts_with("GET") && !step.ask.ends_with("reviews");
             if follows && writes {

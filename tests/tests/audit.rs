@@ -78,6 +78,12 @@ const ASKS: &[Ask] = &[
     (Admin, "GET /version", &[], ""),
     (Admin, "GET /nothing", &[], ""),
     (Admin, "GET /api/v1", &[("accept", "application/yaml")], ""),
+    (
+        Admin,
+        "GET /api",
+        &[("accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")],
+        "",
+    ),
     (Admin, "GET /api/v1/namespaces/default/configmaps?limit=5&labelSelector=a%3Db", &[], ""),
     (Admin, "POST $MAPS", &[JSON], r#"{"metadata":{"name":"a"},"data":{"k":"<v>&"}}"#),
     (Admin, "POST $MAPS", &[JSON], r#"{"metadata":{"name":"a"}}"#),

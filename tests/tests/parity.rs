@@ -9,9 +9,11 @@ use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 /// The scenarios in this folder want that pods need accounts, and make them.
 const WITH_ACCOUNTS: &str = "admission-service-account/";
 
-/// Upstream has no controller manager beside it, so nobody empties namespaces here either. Both serve everything.
+/// Upstream has no controller manager beside it, so nobody empties namespaces or gathers rules here either. Both serve
+/// everything.
 fn alone(accounts: Accounts) -> Options {
-    let own = Options::default().argument("--empty-namespaces=false");
+    let own =
+        Options::default().argument("--empty-namespaces=false").argument("--aggregate-cluster-roles=false");
     let own = match accounts {
         Accounts::Free => own,
         Accounts::Needed => own.with_service_accounts().argument("--default-service-accounts=false"),

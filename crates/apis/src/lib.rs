@@ -40,6 +40,12 @@ pub mod services {
     };
 }
 
+pub mod text_rules {
+    //! Rules about text that files of the server share with objects.
+
+    pub use crate::shared::url;
+}
+
 pub mod certificate_requests {
     //! Requests for certificates, for who signs them.
 

@@ -102,9 +102,11 @@ impl Record {
         is_recorded
     }
 
-    /// The answer begins.
+    /// The answer begins, unless the server has failed.
     pub async fn started(&self) {
-        self.reach(Stage::ResponseStarted).await;
+        if !self.is_complete.load(Ordering::Relaxed) {
+            self.reach(Stage::ResponseStarted).await;
+        }
     }
 
     /// The answer begins, and nothing is said about its end.

@@ -61,12 +61,36 @@ pub enum AuthError {
     /// An authenticator panicked.
     #[error("authentication failed unexpectedly")]
     Crashed,
+    /// A certificate of the front proxy's authority that is not the front proxy's.
+    #[error("x509: subject with cn={name} is not in the allowed list")]
+    ProxyNotAllowed {
+        /// Whose it is.
+        name: String,
+    },
+    /// A webhook refused a token, or could not be asked.
+    #[error("{reason}")]
+    Webhook {
+        /// What it says, or what happened.
+        reason: String,
+    },
+    /// A token of an OpenID issuer that is refused, or cannot be judged.
+    #[error("oidc: {reason}")]
+    Oidc {
+        /// In upstream's words.
+        reason: String,
+    },
     /// Several authenticators were asked and more than one complained.
     #[error("{}", list(.0))]
     Several(Vec<AuthError>),
 }
 
 impl AuthError {
+    /// A token of an OpenID issuer that is refused.
+    #[must_use]
+    pub fn oidc(reason: impl Into<String>) -> AuthError {
+        AuthError::Oidc { reason: reason.into() }
+    }
+
     /// All complaints as one; `None` if there are none.
     #[must_use]
     pub fn all(mut errors: Vec<AuthError>) -> Option<AuthError> {

@@ -142,7 +142,7 @@ impl CaBundle {
         self.authorities.iter().map(|it| it.anchor.subject.as_ref())
     }
 
-    fn verify(
+    pub(crate) fn verify(
         &self,
         leaf: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
@@ -302,7 +302,8 @@ fn colons(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
 }
 
-fn fingerprint<'c>(chain: impl IntoIterator<Item = &'c [u8]>) -> Fingerprint {
+/// Of certificates that stand behind each other.
+pub(crate) fn fingerprint<'c>(chain: impl IntoIterator<Item = &'c [u8]>) -> Fingerprint {
     let mut hash = digest::Context::new(&digest::SHA256);
     for certificate in chain {
         hash.update(certificate);
@@ -314,5 +315,12 @@ fn malformed(error: impl std::fmt::Display) -> AuthError {
     AuthError::MalformedCertificate { reason: error.to_string() }
 }
 
+/// The last common name of the subject; empty if it has none.
+pub(crate) fn common_name(certificate: &CertificateDer<'_>) -> String {
+    let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return String::new() };
+    let names = parsed.subject().iter_common_name().filter_map(|it| it.as_str().ok());
+    names.last().unwrap_or_default().to_owned()
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,6 +24,10 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Tries until all of them are there, and `rbac` knows.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, policy: &Policy, rbac: &Rbac) {
+    // Who does not serve the group has no roles.
+    if catalog.load().group(GROUP).is_none_or(|it| it.resources.is_empty()) {
+        return;
+    }
     while let Err(error) = ensure(catalog, clock, policy).await {
         tracing::warn!(%error, "the roles of every cluster could not be made");
         clock.sleep(RETRY).await;

@@ -4,15 +4,18 @@ mod authorization;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use keelson_authn::{
-    Anonymous, AudienceAgnostic, AuthenticatedGroup, Authenticator, Bearer, CaBundle, FailOnError,
-    TokenAuthenticator, TokenCache, TokenCacheMetrics, TokenFile, TokenUnion, Union, X509,
+    Anonymous, AnonymousAt, AudienceAgnostic, AuthenticatedGroup, Authenticator, Bearer, CaBundle,
+    FailOnError, Kept, TokenAuthenticator, TokenCache, TokenCacheMetrics, TokenFile, TokenUnion, Union,
+    Unmeasured, X509,
 };
 use keelson_stdx::clock::Clock;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
+use crate::authentication::Others;
 use crate::config::Authentication;
 use crate::error::Error;
 
@@ -36,6 +39,8 @@ pub struct Setup<'a> {
     pub own_authority: Option<&'a Path>,
     /// Who knows the tokens of service accounts.
     pub service_accounts: Option<Arc<dyn TokenAuthenticator>>,
+    /// Those who know users that we do not.
+    pub others: &'a Others,
     /// Who counts what the cache of tokens does.
     pub cache_metrics: Arc<dyn TokenCacheMetrics>,
     /// What time it is.
@@ -50,6 +55,7 @@ impl Authn {
         let client_ca_files: Vec<PathBuf> =
             own_authority.into_iter().chain(config.client_ca_file.clone()).collect();
         let mut known: Vec<Arc<dyn Authenticator>> = Vec::new();
+        known.extend(setup.others.request_header.clone().map(|it| it as Arc<dyn Authenticator>));
         let mut x509 = None;
         if !client_ca_files.is_empty() {
             let mut authenticator = X509::new(client_authorities(&client_ca_files)?, setup.clock.clone());
@@ -64,13 +70,33 @@ impl Authn {
         let token_cache = Arc::new(TokenCache::new(tokens, setup.cache_metrics.clone(), setup.clock.clone()));
         known.push(Arc::new(Bearer::new(token_cache.clone(), &config.api_audiences)));
         let authenticated = Arc::new(AuthenticatedGroup::new(Arc::new(Union::new(known))));
-        let authenticator: Arc<dyn Authenticator> = if config.anonymous {
-            Arc::new(FailOnError::new(vec![authenticated, Arc::new(Anonymous)]))
-        } else {
-            authenticated
+        let authenticator: Arc<dyn Authenticator> = match anonymous(config, setup.others) {
+            Some(anonymous) => Arc::new(FailOnError::new(vec![authenticated, anonymous])),
+            None => authenticated,
         };
         Ok(Authn { authenticator, x509, client_ca_files, token_cache })
     }
+}
+
+/// Where requests without credentials are let in: the file knows better than the flag.
+fn anonymous(config: &Authentication, others: &Others) -> Option<Arc<dyn Authenticator>> {
+    match &others.anonymous {
+        None if config.anonymous => Some(Arc::new(Anonymous)),
+        Some(settings) if settings.enabled && settings.paths.is_empty() => Some(Arc::new(Anonymous)),
+        Some(settings) if settings.enabled => Some(Arc::new(AnonymousAt { paths: settings.paths.clone() })),
+        None | Some(_) => None,
+    }
+}
+
+/// Keeps what a remote authenticator says, so that it is not asked with every request; nothing that went wrong.
+#[must_use]
+pub fn remembering(
+    tokens: Arc<dyn TokenAuthenticator>,
+    time: Duration,
+    clock: &Clock,
+) -> Arc<dyn TokenAuthenticator> {
+    let kept = Kept { good: time, bad: time, errors: Duration::ZERO };
+    Arc::new(TokenCache::keeping(kept, tokens, Arc::new(Unmeasured), clock.clone()))
 }
 
 /// Who knows tokens: those of here first, then those of elsewhere.
@@ -85,6 +111,7 @@ fn token_authenticators(
         known.push(Arc::new(AudienceAgnostic::new(Arc::new(tokens), &config.api_audiences)));
     }
     known.extend(setup.service_accounts.clone());
+    known.extend(setup.others.tokens.iter().cloned());
     Ok(known)
 }
 
@@ -126,7 +153,8 @@ mod tests {
     use rustls_pki_types::pem::PemObject as _;
 
     use super::{Authn, Setup};
-    use crate::config::{Authentication, ServiceAccounts};
+    use crate::authentication::Others;
+    use crate::config::{Authentication, Authenticators, ServiceAccounts};
     use crate::error::Error;
     use crate::pki::{Pki, ServerNames};
 
@@ -138,13 +166,20 @@ mod tests {
             anonymous: true,
             api_audiences: Vec::new(),
             service_accounts: ServiceAccounts::default(),
+            others: Authenticators::default(),
         }
     }
 
     fn authn(config: &Authentication, own_authority: Option<&Path>) -> Result<Authn, Error> {
         let clock = &Clock::real();
-        let setup =
-            Setup { own_authority, service_accounts: None, cache_metrics: Arc::new(Unmeasured), clock };
+        let others = Others::new(config, Arc::new(keelson_registry::CatalogHandle::default()), clock)?;
+        let setup = Setup {
+            own_authority,
+            service_accounts: None,
+            others: &others,
+            cache_metrics: Arc::new(Unmeasured),
+            clock,
+        };
         Authn::new(config, &setup)
     }
 

@@ -22,8 +22,8 @@ use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, OpenId, PemSource,
-    Protocols, Server, Settings, TlsSettings, Version, bind,
+    Builder, CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, NamedCheck, OpenId,
+    PemSource, Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
@@ -34,6 +34,7 @@ use tracing::warn;
 
 use crate::access::{Authn, Authz, Setup};
 use crate::auditing;
+use crate::authentication::Others;
 use crate::certificates;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
@@ -67,6 +68,8 @@ pub struct Assembly {
 impl Assembly {
     /// Puts everything together. The port is bound and the objects are loaded when this returns.
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
+        let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
@@ -85,15 +88,15 @@ impl Assembly {
         let external = external_address(config, address.port());
         let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
         let token_metrics = Arc::new(TokenMetrics::new());
+        let mut others = Others::new(&config.authentication, Arc::new(catalog.clone()), clock)?;
         let setup = Setup {
             own_authority: pki.map(|it| it.ca_cert.as_path()),
             service_accounts: Some(accounts.tokens.clone()),
+            others: &others,
             cache_metrics: token_metrics.clone(),
             clock,
         };
         let authn = Authn::new(&config.authentication, &setup)?;
-        let rbac = Arc::new(Rbac::default());
-        let mut authz = Authz::new(config, &rbac, clock)?;
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
             authorizer: authz.authorizer.clone(),
@@ -117,7 +120,8 @@ impl Assembly {
         let trust_changed = {
             let booted = booted.clone();
             let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
-            certificates::publish_trust(&shared, &authn.client_ca_files, done)
+            let proxy = config.authentication.others.request_header.as_ref();
+            certificates::publish_trust(&shared, &authn.client_ca_files, proxy, done)
         };
         certificates::sign_requests(&shared, config, prepared, authz.authorizer.clone());
         loops.spawn("legacy tokens", {
@@ -128,6 +132,7 @@ impl Assembly {
         if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
             accounts.make_defaults(pki, &catalog, clock, &loops)?;
         }
+        others.start(&loops, &trust_changed);
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
@@ -143,7 +148,7 @@ impl Assembly {
             .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
-            .tls(tls(config, &prepared.certificate, &authn))
+            .tls(tls(config, &prepared.certificate, &authn, &others))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, config.etcd.health_timeout, clock)))
             .readyz_check(NamedCheck::new(
                 "etcd-readiness",
@@ -163,6 +168,7 @@ impl Assembly {
         measures.add_to(server.metrics());
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
+        others.numbers.add_to(server.metrics());
         let reloaded = {
             let server = server.clone();
             move |reload| {
@@ -397,14 +403,20 @@ fn start_services(
     loops.spawn("services", services.run(catalog.clone(), clock, done));
 }
 
-fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {
+fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &Others) -> TlsSettings {
     let named = config.sni.iter().map(|pair| NamedCertificate {
         source: CertificateSource::files(&pair.cert_file, &pair.key_file),
         names: pair.names.clone(),
     });
     TlsSettings {
         named: named.collect(),
-        client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        client_cas: authn
+            .client_ca_files
+            .iter()
+            .chain(&others.proxy_ca_file)
+            .cloned()
+            .map(PemSource::File)
+            .collect(),
         min_version: config.tls.min_version,
         cipher_suites: config.tls.cipher_suites.clone(),
         groups: config.tls.groups.clone(),
@@ -453,8 +465,19 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
         cors_allowed_origins: origins,
         hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
         external_address: external_address(config, address.port()),
+        front_proxy: front_proxy(config),
         ..Settings::default()
     })
+}
+
+/// The headers in which a front proxy says who asks.
+fn front_proxy(config: &Config) -> FrontProxyHeaders {
+    let Some(proxy) = &config.authentication.others.request_header else {
+        return FrontProxyHeaders::default();
+    };
+    let it = &proxy.settings;
+    let names = it.username_headers.iter().chain(&it.uid_headers).chain(&it.group_headers);
+    FrontProxyHeaders::new(names, &it.extra_header_prefixes)
 }
 
 /// `host:port`, with brackets around what has colons of its own.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use keelson_authz::Authorizer;
 use keelson_housekeeping::certificates::Certificates;
-use keelson_housekeeping::cluster_authentication::{ClusterAuthentication, Trust};
+use keelson_housekeeping::cluster_authentication::{ClusterAuthentication, FrontProxy, Trust};
 use keelson_registry::CatalogHandle;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use tokio::sync::Notify;
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::start::Prepared;
 
 /// What both loops need.
@@ -28,12 +28,16 @@ pub struct Shared<'a> {
 pub fn publish_trust(
     shared: &Shared<'_>,
     client_cas: &[PathBuf],
+    proxy: Option<&config::FrontProxy>,
     done: impl FnOnce() + Send + 'static,
 ) -> Arc<Notify> {
     let changed = Arc::new(Notify::new());
     let files = client_cas.to_vec();
-    let trust =
-        move || Trust { client_ca: files.iter().filter_map(|it| read(it)).collect(), front_proxy: None };
+    let proxy = proxy.cloned();
+    let trust = move || Trust {
+        client_ca: files.iter().filter_map(|it| read(it)).collect(),
+        front_proxy: proxy.as_ref().map(front_proxy),
+    };
     let kept = ClusterAuthentication {
         catalog: shared.catalog.clone(),
         clock: shared.clock.clone(),
@@ -42,6 +46,18 @@ pub fn publish_trust(
     };
     shared.loops.spawn("cluster authentication", kept.run(done));
     changed
+}
+
+fn front_proxy(proxy: &config::FrontProxy) -> FrontProxy {
+    let settings = &proxy.settings;
+    FrontProxy {
+        ca: read(&proxy.ca_file).unwrap_or_default(),
+        username_headers: settings.username_headers.clone(),
+        uid_headers: settings.uid_headers.clone(),
+        group_headers: settings.group_headers.clone(),
+        extra_headers_prefix: settings.extra_header_prefixes.clone(),
+        allowed_names: settings.allowed_names.clone(),
+    }
 }
 
 /// Approves and signs requests for certificates, where the server has an authority of its own.

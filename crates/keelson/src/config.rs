@@ -4,6 +4,7 @@
 
 mod admission;
 mod audit;
+mod authenticators;
 mod authorization;
 mod encryption;
 mod etcd;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use audit::{AuditChoice, LogChoice, WebhookChoice};
+pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
 pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
 pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
@@ -171,6 +173,16 @@ pub struct Authentication {
     pub api_audiences: Vec<String>,
     /// How tokens of service accounts are made and judged.
     pub service_accounts: ServiceAccounts,
+    /// Those who know users that we do not.
+    pub others: Authenticators,
+}
+
+impl Authentication {
+    /// Whose tokens are those of service accounts, and nobody else's.
+    #[must_use]
+    pub fn disallowed_issuers(&self) -> &[String] {
+        &self.service_accounts.issuers
+    }
 }
 
 /// Limits of requests.
@@ -382,6 +394,7 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGat
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
+        others: Authenticators::read(flags),
     }
 }
 
@@ -455,6 +468,7 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(authenticators::warnings(flags));
     warnings.extend(service_accounts::warnings(flags));
     warnings.extend(tls::warnings(flags));
     warnings.extend(

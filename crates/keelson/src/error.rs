@@ -183,6 +183,13 @@ pub enum Error {
     },
 }
 
+/// What Go says of a file that cannot be opened.
+pub(crate) fn opening(path: &std::path::Path, error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    format!("open {}: {text}", path.display())
+}
+
 fn quoted(arguments: &[String]) -> String {
     arguments.iter().map(|argument| quote(argument)).collect::<Vec<_>>().join(" ")
 }

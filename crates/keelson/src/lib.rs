@@ -8,6 +8,8 @@
 pub mod access;
 pub mod assemble;
 mod auditing;
+pub mod authentication;
+pub mod authentication_config;
 pub mod banner;
 pub mod certificates;
 pub mod command;
@@ -16,6 +18,7 @@ pub mod data_folder;
 pub mod encryption;
 pub mod error;
 pub mod flags;
+pub mod kubeconfig_file;
 pub mod logging;
 pub mod machine;
 pub mod pki;

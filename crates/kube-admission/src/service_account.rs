@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Result, generate_name};
+use keelson_registry::{Error, Result, generate_name};
 
 use crate::pods::maps_mut;
 
@@ -103,9 +103,12 @@ async fn check(request: &Request<'_>, pod: &Object) -> Result<()> {
     if !enforces(&account) {
         return Ok(());
     }
-    let told =
-        if is_new { references::limit(&account, spec) } else { references::limit_ephemeral(&account, spec) };
-    told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)))
+    if is_new {
+        let told = references::limit(&account, spec);
+        return told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)));
+    }
+    // Upstream does not say that this is the client's mistake.
+    references::limit_ephemeral(&account, spec).map_or(Ok(()), |reason| Err(Error::Unclassified(reason)))
 }
 
 /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, getServiceAccount (v1.36.4).

@@ -45,5 +45,5 @@ pub use plain::{Endpoint, Mounted};
 pub use request_info::RequestInfo;
 pub use response::{Body, Response};
 pub use run::Hook;
-pub use settings::{LateClients, Settings};
+pub use settings::{FrontProxyHeaders, LateClients, Settings};
 pub use shutdown::{Moment, Moments};

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod binary;
+mod callee;
 mod client;
 pub mod connect;
 mod etcd;
@@ -20,6 +21,7 @@ pub mod tool;
 pub mod yardstick;
 
 pub use binary::Binary;
+pub use callee::{Asked, Callee};
 pub use client::{Answer, Call, Client, Stream};
 pub use connect::{Connector, Credentials, Identity, Protocol};
 pub use etcd::Etcd;

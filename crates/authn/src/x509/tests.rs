@@ -15,9 +15,9 @@ use super::{CaBundle, X509};
 use crate::{AuthError, Authenticator, Credentials, User};
 
 /// An authority with its key.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
+    pub(crate) certificate: CertificateDer<'static>,
 }
 
 fn key() -> KeyPair {
@@ -33,7 +33,7 @@ fn params() -> CertificateParams {
     params
 }
 
-fn authority(name: &str) -> Authority {
+pub(crate) fn authority(name: &str) -> Authority {
     let mut params = params();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, name);
@@ -43,7 +43,7 @@ fn authority(name: &str) -> Authority {
 }
 
 impl Authority {
-    fn sign(&self, params: &CertificateParams) -> CertificateDer<'static> {
+    pub(crate) fn sign(&self, params: &CertificateParams) -> CertificateDer<'static> {
         params.signed_by(&key(), &self.issuer).expect("a certificate").der().clone()
     }
 
@@ -58,7 +58,7 @@ impl Authority {
 }
 
 /// `CN=jane O=dev uid=1`, each as often as wanted.
-fn client(subject: &str) -> CertificateParams {
+pub(crate) fn client(subject: &str) -> CertificateParams {
     let mut params = params();
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     for part in subject.split_whitespace() {

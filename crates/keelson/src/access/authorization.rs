@@ -79,7 +79,7 @@ impl Authz {
             numbers: Arc::new(Numbers::new()),
             clock: clock.clone(),
         };
-        let chain = parts.chain(authorizers).map_err(|problem| Error::Invalid(vec![problem]))?;
+        let chain = parts.chain(authorizers).map_err(invalid)?;
         if let Some(file) = &file {
             parts.numbers.loaded(&file.data);
         }
@@ -179,23 +179,21 @@ impl Parts {
             (AuthorizationMode::Rbac, _) if was_there => self.rbac.clone(),
             (AuthorizationMode::Node, _) => self.node.clone().ok_or_else(late)?,
             (AuthorizationMode::Abac, _) => self.abac.clone().ok_or_else(late)?,
-            (AuthorizationMode::Webhook, Some(webhook)) => {
-                let hook = self.webhook(&wanted.name, webhook);
-                hook.map_err(|problem| format!("{}: {problem}", webhook.kubeconfig.display()))?
-            }
+            (AuthorizationMode::Webhook, Some(webhook)) => self.webhook(&wanted.name, webhook)?,
             (AuthorizationMode::Rbac | AuthorizationMode::Webhook, _) => return Err(late()),
         })
     }
 
     fn webhook(&self, name: &str, wanted: &config::Webhook) -> Result<Arc<dyn Authorizer>, String> {
         let path = &wanted.kubeconfig;
-        let data = std::fs::read(path).map_err(|error| error.to_string())?;
-        let document = yaml::read(&data).map_err(|error| error.to_string())?;
+        let shown = path.display();
+        let data = std::fs::read(path).map_err(|error| format!("stat {shown}: {}", in_words(&error)))?;
+        let named = |problem: &dyn std::fmt::Display| format!("{shown}: {problem}");
+        let document = yaml::read(&data).map_err(|error| named(&error))?;
         let folder = path.parent().unwrap_or(Path::new("/"));
-        let mut target =
-            Target::from_kubeconfig(&document.value, folder).map_err(|error| error.to_string())?;
+        let mut target = Target::from_kubeconfig(&document.value, folder).map_err(|error| named(&error))?;
         target.timeout = wanted.timeout.to_std();
-        let client = Client::new(target, &self.clock).map_err(|error| error.to_string())?;
+        let client = Client::new(target, &self.clock).map_err(|error| named(&error))?;
         let settings = WebhookSettings {
             name: name.to_owned(),
             version: wanted.version,
@@ -209,9 +207,19 @@ impl Parts {
 }
 
 fn abac(path: &Path) -> Result<Arc<Abac>, Error> {
-    let text = super::read(path)?;
-    let policies = Abac::parse(&path.display().to_string(), &text);
-    policies.map(Arc::new).map_err(|error| Error::Invalid(vec![error.to_string()]))
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| invalid(format!("open {shown}: {}", in_words(&error))))?;
+    Abac::parse(&shown, &text).map(Arc::new).map_err(|error| invalid(error.to_string()))
+}
+
+fn invalid(problem: impl std::fmt::Display) -> Error {
+    Error::Invalid(vec![format!("invalid authorization config: {problem}")])
+}
+
+/// What the system says, in the words of Go.
+fn in_words(error: &std::io::Error) -> String {
+    error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 /// The chain of right now.

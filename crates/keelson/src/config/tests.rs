@@ -195,3 +195,43 @@ fn tls_is_as_wanted_or_says_why_not() {
         "curve preference 7 is not supported by the current Go version",
     );
 }
+
+#[test]
+fn an_audit_log_is_what_the_flags_say() {
+    let none = standalone("").audit;
+    assert!(none.policy_file.is_none() && none.log.is_none() && none.webhook.is_none());
+    let audit = standalone(
+        "--audit-policy-file=/p --audit-log-path=/l --audit-log-maxsize=2 --audit-log-maxage=1 --audit-log-format=legacy \
+         --audit-log-mode=blocking-strict --audit-webhook-config-file=/w --audit-webhook-batch-initial-backoff=3s \
+         --audit-webhook-truncate-enabled",
+    )
+    .audit;
+    let log = audit.log.expect("a log");
+    assert!(log.legacy);
+    assert_eq!((log.rotation.max_size, log.rotation.max_age.as_secs()), (2 << 20, 86_400));
+    assert_eq!((log.rotation.max_backups, log.rotation.compress), (100, false));
+    assert_eq!(log.settings.mode, keelson_audit::Mode::BlockingStrict);
+    assert_eq!((log.settings.batch.max_size, log.settings.batch.throttle), (1, None));
+    let webhook = audit.webhook.expect("a webhook");
+    assert_eq!((webhook.first_delay.as_secs(), webhook.settings.mode), (3, keelson_audit::Mode::Batch));
+    let throttle = webhook.settings.batch.throttle.expect("a rate");
+    assert_eq!((throttle.per_second, throttle.burst), (10.0, 15));
+    let truncate = webhook.settings.truncate.expect("limits");
+    assert_eq!((truncate.max_event, truncate.max_batch), (102_400, 10_485_760));
+}
+
+#[test]
+fn an_audit_log_that_makes_no_sense_is_refused() {
+    let error = read(
+        Face::Standalone,
+        "--audit-log-path=/l --audit-log-mode=now --audit-log-format=xml --audit-log-maxage=-1 --audit-log-version=v2 \
+         --audit-webhook-config-file=/w --audit-webhook-batch-throttle-qps=0",
+    );
+    assert_eq!(
+        error.expect_err("must be refused").to_string(),
+        "[invalid audit log mode now, allowed modes are \"batch,blocking,blocking-strict\", invalid group version, \
+         allowed versions are [\"audit.k8s.io/v1\"], invalid audit log format xml, allowed formats are \"legacy,json\", \
+         --audit-log-maxage -1 can't be a negative number, invalid audit batch webhook throttle QPS 0, must be a \
+         positive number]"
+    );
+}

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use keelson_authz::ReviewVersion;
 use keelson_object::scalar::quote;
 
-use super::{AuthorizationMode, ServiceRanges};
+use super::{AuthorizationMode, ServiceRanges, authenticators};
 use crate::flags::{Face, Flags, Value};
 
 /// Everything that is wrong.
@@ -226,6 +226,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    errors.extend(authenticators::overlap(flags));
 }
 
 fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
@@ -293,7 +294,7 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     if has("Webhook") && ReviewVersion::parse(version).is_none() {
         let version = quote(version);
         errors.push(format!(
-            "unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
+            "invalid authorization config: unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
         ));
     }
     if modes.iter().enumerate().any(|(index, mode)| modes[..index].contains(mode)) {

@@ -63,21 +63,6 @@ pub(crate) async fn authorize<'r>(
     })
 }
 
-/// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
-pub(crate) struct Selected {
-    fields: field::Selector,
-    labels: label::Selector,
-}
-
-impl Selected {
-    pub(crate) fn of(info: &RequestInfo) -> Selected {
-        Selected {
-            fields: field::Selector::parse(&info.field_selector).unwrap_or(field::Selector::everything()),
-            labels: label::Selector::parse(&info.label_selector).unwrap_or(label::Selector::everything()),
-        }
-    }
-}
-
 const DECISION: &str = "authorization.k8s.io/decision";
 const REASON: &str = "authorization.k8s.io/reason";
 

@@ -61,7 +61,10 @@ async fn policies_are_read_from_their_file() {
     check(&line, "dev", (false, "No policy matched.")).await;
     fs::write(&path, "rubbish").expect("a file");
     let refused = Authz::new(&config(&line), &Arc::default(), &Clock::real()).err().expect("it is wrong");
-    let start = format!("error reading policy file {}, line 1: rubbish: ", path.display());
+    let start = format!(
+        "invalid authorization config: error reading policy file {}, line 1: rubbish: ",
+        path.display()
+    );
     assert!(refused.to_string().starts_with(&start), "{refused}");
 }
 

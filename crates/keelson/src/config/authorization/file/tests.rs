@@ -104,6 +104,33 @@ fn webhooks_are_checked() {
 }
 
 #[test]
+fn connections_lead_somewhere() {
+    let refused = |connection: &str, expected: &str| {
+        let webhook = "timeout: 3s, subjectAccessReviewVersion: v1, failurePolicy: Deny";
+        let entry =
+            format!("- {{type: Webhook, name: a, webhook: {{{webhook}, connectionInfo: {connection}}}}}\n");
+        check(&entry, &[], Err(&format!("authorizers[0].connectionInfo.{expected}")));
+    };
+    refused(
+        "{type: Odd}",
+        "type: Unsupported value: {\"Type\":\"Odd\",\"KubeConfigFile\":null}: supported values: \"InClusterConfig\", \
+         \"KubeConfigFile\"",
+    );
+    refused(
+        "{type: KubeConfigFile, kubeConfigFile: /none}",
+        "kubeConfigFile: Invalid value: \"/none\": error loading file: stat /none: no such file or directory",
+    );
+    refused(
+        "{type: KubeConfigFile, kubeConfigFile: /}",
+        "kubeConfigFile: Invalid value: \"/\": must be a regular file",
+    );
+    refused(
+        "{type: InClusterConfig, kubeConfigFile: /a}",
+        "kubeConfigFile: Invalid value: \"/a\": can only be set when type=KubeConfigFile",
+    );
+}
+
+#[test]
 fn a_webhook_gets_what_the_file_says() {
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = folder.path().join("kubeconfig");
