@@ -312,7 +312,7 @@ async fn strange_methods_do_nothing() {
     for (method, target) in [
         ("CONNECT", "127.0.0.1:22"),
         ("TRACE", CONFIG_MAPS),
-        ("PROPFIND", "/"),
+        ("PROPFIND", CONFIG_MAPS),
         ("get", CONFIG_MAPS),
         ("PRI", "*"),
     ] {
