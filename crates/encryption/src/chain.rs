@@ -9,7 +9,7 @@ use keelson_store::Opened;
 
 use crate::cipher::Cipher;
 use crate::error::{Error, Result};
-use crate::kms::Service;
+use crate::kms::{OldService, Service};
 use crate::meter::{Meter, Transformation};
 
 /// What encrypted data begins with, whoever encrypted it.
@@ -27,6 +27,8 @@ pub(crate) enum Provider {
     Keys(Arc<Keys>),
     /// Somebody else has the keys.
     Service(Arc<Service>),
+    /// The same, as it was done before.
+    OldService(Arc<OldService>),
 }
 
 /// The keys of a provider: the first writes, all read.
@@ -76,6 +78,7 @@ impl Chain {
                 Provider::Identity => Ok(Opened { value: data.clone(), stale: false }),
                 Provider::Keys(keys) => keys.open(rest, purpose),
                 Provider::Service(service) => service.open(rest, purpose).await,
+                Provider::OldService(service) => service.open(rest, purpose).await,
             };
             purpose.done(READ, provider.label(), begun, &opened);
             match opened {
@@ -99,6 +102,7 @@ impl Chain {
             Provider::Identity => Ok(data.clone()),
             Provider::Keys(keys) => keys.seal(data, purpose),
             Provider::Service(service) => service.seal(data, purpose).await,
+            Provider::OldService(service) => service.seal(data, purpose).await,
         };
         purpose.done(WRITE, first.prefix(), begun, &sealed);
         sealed
@@ -111,6 +115,7 @@ impl Provider {
             Provider::Identity => "",
             Provider::Keys(keys) => keys.prefix,
             Provider::Service(service) => service.prefix(),
+            Provider::OldService(service) => service.prefix(),
         }
     }
 

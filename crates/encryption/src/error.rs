@@ -45,6 +45,9 @@ pub enum Error {
     /// There is no key to write with yet, or it is too old to be used.
     #[error("{0}")]
     NotReady(String),
+    /// A key management service of version 1 did not answer well.
+    #[error("{0}")]
+    Call(Failure),
     /// A key management service did not answer well.
     #[error("{doing}, error: {status}")]
     Service {
@@ -73,7 +76,7 @@ impl Error {
     pub fn is_passing(&self) -> bool {
         match self {
             Error::NotReady(_) => true,
-            Error::Service { status, .. } => status.passing,
+            Error::Service { status, .. } | Error::Call(status) => status.passing,
             Error::Several(errors) => errors.iter().any(Error::is_passing),
             _ => false,
         }
@@ -84,7 +87,7 @@ impl Error {
     /// Upstream: apiserver/pkg/storage/value/metrics.go, getErrorCode (v1.36.4).
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Error::Service { status, .. } => status.code,
+            Error::Service { status, .. } | Error::Call(status) => status.code,
             _ => "unknown-non-grpc",
         }
     }

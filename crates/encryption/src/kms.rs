@@ -8,7 +8,9 @@
 mod call;
 mod envelope;
 mod messages;
+mod old;
 mod probe;
 mod service;
 
+pub(crate) use old::OldService;
 pub(crate) use service::{Service, ServiceSettings};

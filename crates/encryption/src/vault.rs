@@ -14,7 +14,7 @@ use crate::chain::{self, Chain, Keys, Provider, Purpose};
 use crate::cipher::{AesCbc, AesGcm, Cipher, Secretbox};
 use crate::config::{Configuration, KmsRule, NamedKey, Problem, ProviderRule, group_resource};
 use crate::error::Error;
-use crate::kms::{Service, ServiceSettings};
+use crate::kms::{OldService, Service, ServiceSettings};
 use crate::meter::Meter;
 
 /// New services are waited for at least so long before a new configuration counts.
@@ -30,6 +30,8 @@ pub struct Settings {
     pub meter: Arc<dyn Meter>,
     /// Whether errors name the key of what cannot be read, because it can be removed.
     pub names_unreadable: bool,
+    /// Whether key management services of version 1 may be used.
+    pub old_services: bool,
 }
 
 /// Encrypts and decrypts the values of every resource. Clones are the same vault.
@@ -50,9 +52,24 @@ struct Shared {
 struct Current {
     /// By group and resource, either of which may be `*`.
     chains: HashMap<(String, String), Arc<Chain>>,
-    services: Vec<Arc<Service>>,
+    services: Vec<Watched>,
     /// Twice the time that all services have to answer: what asks them at once takes no longer.
     patience: Duration,
+}
+
+/// A service whose health is asked for.
+enum Watched {
+    Service(Arc<Service>),
+    OldService(Arc<OldService>),
+}
+
+impl Watched {
+    async fn check(&self) -> Result<(), String> {
+        match self {
+            Watched::Service(service) => service.check().await,
+            Watched::OldService(service) => service.check().await,
+        }
+    }
 }
 
 impl Vault {
@@ -89,10 +106,26 @@ impl Vault {
         current.health().await
     }
 
-    /// Whether anybody else has a part in it.
+    /// How many services have a part in it.
     #[must_use]
-    pub fn has_services(&self) -> bool {
-        !self.shared.current.load().services.is_empty()
+    pub fn services(&self) -> usize {
+        self.shared.current.load().services.len()
+    }
+
+    /// Whether one of them is of version 1.
+    #[must_use]
+    pub fn has_old_services(&self) -> bool {
+        let current = self.shared.current.load();
+        current.services.iter().any(|it| matches!(it, Watched::OldService(_)))
+    }
+
+    /// Whether one of the services is well.
+    pub async fn service_health(&self, position: usize) -> Result<(), String> {
+        let current = self.shared.current.load_full();
+        match current.services.get(position) {
+            Some(service) => service.check().await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -161,23 +194,35 @@ impl Current {
 
     async fn service(&mut self, kms: &KmsRule, settings: &Settings) -> Result<Provider, String> {
         let name = &kms.name;
-        if kms.api_version == "v1" {
-            return Err("KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  \
-                        Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
-                .to_owned());
-        }
-        let service = Service::start(ServiceSettings {
+        let made = ServiceSettings {
             name,
             endpoint: &kms.endpoint,
             timeout: kms.timeout(),
             clock: settings.clock.clone(),
             meter: settings.meter.clone(),
-        });
-        let service = service.await;
+        };
+        if kms.api_version == "v1" && settings.old_services {
+            tracing::info!(
+                "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead."
+            );
+            let service = OldService::new(made, kms.cache_size.unwrap_or_default());
+            let service = Arc::new(service.map_err(|error| {
+                format!("could not configure KMSv1-Plugin's probe {name:?}, error: {error}")
+            })?);
+            self.patience += 4 * kms.timeout();
+            self.services.push(Watched::OldService(service.clone()));
+            return Ok(Provider::OldService(service));
+        }
+        if kms.api_version == "v1" {
+            return Err("KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  \
+                        Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
+                .to_owned());
+        }
+        let service = Service::start(made).await;
         let service = service
             .map_err(|error| format!("could not configure KMSv2-Plugin's probe {name:?}, error: {error}"))?;
         self.patience += 2 * kms.timeout();
-        self.services.push(service.clone());
+        self.services.push(Watched::Service(service.clone()));
         Ok(Provider::Service(service))
     }
 

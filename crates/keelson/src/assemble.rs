@@ -231,10 +231,11 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 5] = [
+const SERVER_FEATURES: [&str; 6] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
+    "KMSv1",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];

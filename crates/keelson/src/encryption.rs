@@ -48,6 +48,7 @@ impl Encryption {
             clock: clock.clone(),
             meter: numbers.clone(),
             names_unreadable: config.feature_gates.is_on("AllowUnsafeMalformedObjectDeletion"),
+            old_services: config.feature_gates.is_on("KMSv1"),
         };
         let vault = Vault::load(&configuration, settings).await;
         let vault = vault.map_err(|problem| unusable(problem.to_string()))?;
@@ -62,7 +63,17 @@ impl Encryption {
 
     /// The checks that upstream has for it.
     pub fn checks(&self, mut builder: Builder) -> Builder {
-        if self.choice.reload || self.vault.has_services() {
+        let services = self.vault.services();
+        if !self.choice.reload && self.vault.has_old_services() {
+            // As upstream had it before version 2.
+            for position in 0..services {
+                let check = NamedCheck::new(
+                    format!("kms-provider-{position}"),
+                    ServiceCheck(self.vault.clone(), position),
+                );
+                builder = builder.check(check.without_livez());
+            }
+        } else if self.choice.reload || services > 0 {
             let check = NamedCheck::new(CHECK, ServicesCheck(self.vault.clone()));
             builder = builder.check(check.without_livez());
         }
@@ -179,5 +190,13 @@ struct ServicesCheck(Vault);
 impl Check for ServicesCheck {
     fn check(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(self.0.health())
+    }
+}
+
+struct ServiceCheck(Vault, usize);
+
+impl Check for ServiceCheck {
+    fn check(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(self.0.service_health(self.1))
     }
 }

@@ -110,19 +110,21 @@ async fn blocking<T: Send + 'static>(
 }
 
 async fn save(config: &Config, path: &Path, clock: &Clock) -> Result<String, Error> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = file.map_err(|source| Error::Write { path: path.to_owned(), source })?;
+    let saved = save_into(file, config, path, clock).await;
+    if saved.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    saved
+}
+
+async fn save_into(file: File, config: &Config, path: &Path, clock: &Clock) -> Result<String, Error> {
     let entries = Source::of(config, clock).await?.entries().await?;
-    let (path, clock) = (path.to_owned(), clock.clone());
-    blocking(move || {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
-        let revision = entries.revision;
-        match write(file, entries, &clock) {
-            Ok(count) => Ok(format!("{count} entries of revision {revision} in {}\n", path.display())),
-            Err(source) => {
-                let _ = fs::remove_file(&path);
-                Err(Error::Write { path, source })
-            }
-        }
+    let (revision, path, clock) = (entries.revision, path.to_owned(), clock.clone());
+    blocking(move || match write(file, entries, &clock) {
+        Ok(count) => Ok(format!("{count} entries of revision {revision} in {}\n", path.display())),
+        Err(source) => Err(Error::Write { path, source }),
     })
     .await
 }
@@ -211,6 +213,7 @@ async fn import(config: &Config, path: &Path, clock: &Clock) -> Result<String, E
         let reason = format!("the store is not empty: it has {}", there.entries[0].key);
         return Err(Error::Unusable { path: path.to_owned(), reason });
     }
+    raise(&*store, &root(config), revision, clock).await.map_err(Error::Entries)?;
     let lives = Lives::new(config, clock);
     let mut progress = Progress::new("entries", expected, clock);
     let mut writes = futures_util::stream::iter(entries)
@@ -230,32 +233,29 @@ async fn import(config: &Config, path: &Path, clock: &Clock) -> Result<String, E
     }
     drop(writes);
     let count = progress.end();
-    let reached = raise(&*store, &root(config), revision, clock).await.map_err(Error::Entries)?;
+    let reached = store.tip(&Key::from(root(config))).await.map_err(Error::Entries)?.latest;
+    // Whoever watched the old store has missed what is not here: it must list again.
+    store.compact(reached).await.map_err(Error::Entries)?;
     opened.close().await;
     Ok(format!("{count} entries at revision {reached} in the store\n"))
 }
 
 /// Writes until the store is past `target`: no revision that a client has seen is given out again.
-async fn raise(
-    store: &dyn Store,
-    root: &str,
-    target: Revision,
-    clock: &Clock,
-) -> Result<Revision, StoreError> {
+async fn raise(store: &dyn Store, root: &str, target: Revision, clock: &Clock) -> Result<(), StoreError> {
     let key = Key::from(format!("{root}keelson-import"));
     let mut latest = store.tip(&key).await?.latest;
-    if latest >= target {
-        return Ok(latest);
+    if latest > target {
+        return Ok(());
     }
     let mut progress = Progress::new("revisions", Some(target.get() - latest.get()), clock);
     let mut expect = Expect::Absent;
-    while latest < target {
+    while latest <= target {
         let next = store.commit(&key, expect, Write::put("{}")).await?;
         progress.add(next.get().saturating_sub(latest.get()));
         (latest, expect) = (next, Expect::Unchanged(next));
     }
     progress.end();
-    store.commit(&key, expect, Write::Delete).await
+    store.commit(&key, expect, Write::Delete).await.map(drop)
 }
 
 async fn check(config: &Config, file: Option<&Path>, clock: &Clock) -> Result<String, Error> {

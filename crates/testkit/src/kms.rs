@@ -1,4 +1,4 @@
-//! A key management service of version 2: what a KMS plugin is to an API server, in one process and with a XOR for a
+//! A key management service of versions 1 and 2: what a KMS plugin is to an API server, in one process and with a XOR for a
 //! cipher.
 //!
 //! gRPC over a unix socket is little more than HTTP/2: a message is a flag byte, four bytes of length, and protobuf;
@@ -99,7 +99,7 @@ impl Drop for KmsPlugin {
 type Body = BoxBody<Bytes, Infallible>;
 
 async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, hyper::Error> {
-    let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+    let method = request.uri().path().trim_start_matches('/').to_owned();
     let body = request.into_body().collect().await?.to_bytes();
     let message = body.get(5..).map(fields).unwrap_or_default();
     Ok(match state.call(&method, &message) {
@@ -115,13 +115,22 @@ impl State {
         let key = self.key.load(Ordering::Relaxed);
         let mut answer = Vec::new();
         match method {
-            "Status" => {
+            "v1beta1.KeyManagementService/Version" => put(&mut answer, 1, b"v1beta1"),
+            "v1beta1.KeyManagementService/Encrypt" => {
+                self.encrypted.fetch_add(1, Ordering::Relaxed);
+                put(&mut answer, 1, &turned(&field(2), key));
+            }
+            "v1beta1.KeyManagementService/Decrypt" => {
+                self.decrypted.fetch_add(1, Ordering::Relaxed);
+                put(&mut answer, 1, &turned(&field(2), key));
+            }
+            "v2.KeyManagementService/Status" => {
                 let healthz = if self.is_well.load(Ordering::Relaxed) { "ok" } else { "it hurts" };
                 put(&mut answer, 1, b"v2");
                 put(&mut answer, 2, healthz.as_bytes());
                 put(&mut answer, 3, format!("key-{key}").as_bytes());
             }
-            "Encrypt" => {
+            "v2.KeyManagementService/Encrypt" => {
                 self.encrypted.fetch_add(1, Ordering::Relaxed);
                 put(&mut answer, 1, &turned(&field(1), key));
                 put(&mut answer, 2, format!("key-{key}").as_bytes());
@@ -130,7 +139,7 @@ impl State {
                 put(&mut annotation, 2, b"1");
                 put(&mut answer, 3, &annotation);
             }
-            "Decrypt" => {
+            "v2.KeyManagementService/Decrypt" => {
                 self.decrypted.fetch_add(1, Ordering::Relaxed);
                 let id = String::from_utf8_lossy(&field(3)).into_owned();
                 let number = id.strip_prefix("key-").and_then(|it| it.parse().ok());

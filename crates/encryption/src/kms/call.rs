@@ -12,7 +12,8 @@ use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
 use super::messages::{
-    DecryptRequest, DecryptResponse, EncryptRequest, EncryptResponse, StatusRequest, StatusResponse,
+    DecryptRequest, DecryptResponse, EncryptRequest, EncryptResponse, OldDecryptRequest, OldDecryptResponse,
+    OldEncryptRequest, OldEncryptResponse, StatusRequest, StatusResponse, VersionRequest, VersionResponse,
 };
 use crate::error::Failure;
 use crate::meter::Meter;
@@ -20,6 +21,9 @@ use crate::meter::Meter;
 const STATUS: &str = "/v2.KeyManagementService/Status";
 const ENCRYPT: &str = "/v2.KeyManagementService/Encrypt";
 const DECRYPT: &str = "/v2.KeyManagementService/Decrypt";
+const OLD_VERSION: &str = "/v1beta1.KeyManagementService/Version";
+const OLD_ENCRYPT: &str = "/v1beta1.KeyManagementService/Encrypt";
+const OLD_DECRYPT: &str = "/v1beta1.KeyManagementService/Decrypt";
 
 /// A plugin that is called over its unix socket. It is connected when it is called.
 pub(crate) struct Plugin {
@@ -59,6 +63,24 @@ impl Plugin {
 
     pub(crate) async fn decrypt(&self, request: DecryptRequest) -> Result<DecryptResponse, Failure> {
         self.call(DECRYPT, request).await
+    }
+
+    pub(crate) async fn version(&self, ours: &str) -> Result<VersionResponse, Failure> {
+        self.call(OLD_VERSION, VersionRequest { version: ours.to_owned() }).await
+    }
+
+    pub(crate) async fn old_encrypt(
+        &self,
+        request: OldEncryptRequest,
+    ) -> Result<OldEncryptResponse, Failure> {
+        self.call(OLD_ENCRYPT, request).await
+    }
+
+    pub(crate) async fn old_decrypt(
+        &self,
+        request: OldDecryptRequest,
+    ) -> Result<OldDecryptResponse, Failure> {
+        self.call(OLD_DECRYPT, request).await
     }
 
     async fn call<Q, A>(&self, method: &'static str, request: Q) -> Result<A, Failure>

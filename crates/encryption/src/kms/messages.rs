@@ -76,3 +76,49 @@ pub(crate) struct EncryptedObject {
 pub(crate) const AES_GCM_KEY: i32 = 0;
 /// The plaintext of `encrypted_dek_source` is a seed.
 pub(crate) const HKDF_SHA256_XNONCE_AES_GCM_SEED: i32 = 1;
+
+/// What version do you speak?
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct VersionRequest {
+    #[prost(string, tag = "1")]
+    pub(crate) version: String,
+}
+
+/// This one.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct VersionResponse {
+    #[prost(string, tag = "1")]
+    pub(crate) version: String,
+}
+
+/// Please decrypt, of version 1.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct OldDecryptRequest {
+    #[prost(string, tag = "1")]
+    pub(crate) version: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(crate) cipher: Vec<u8>,
+}
+
+/// What was encrypted.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct OldDecryptResponse {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(crate) plain: Vec<u8>,
+}
+
+/// Please encrypt, of version 1.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct OldEncryptRequest {
+    #[prost(string, tag = "1")]
+    pub(crate) version: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(crate) plain: Vec<u8>,
+}
+
+/// What became of it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct OldEncryptResponse {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(crate) cipher: Vec<u8>,
+}

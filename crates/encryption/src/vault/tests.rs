@@ -26,7 +26,7 @@ fn configuration(rules: &[(&str, &str)]) -> Configuration {
 }
 
 fn settings(clock: Clock) -> Settings {
-    Settings { clock, meter: Arc::new(Unmetered), names_unreadable: false }
+    Settings { clock, meter: Arc::new(Unmetered), names_unreadable: false, old_services: false }
 }
 
 async fn vault(rules: &[(&str, &str)]) -> Vault {
