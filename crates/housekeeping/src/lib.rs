@@ -5,6 +5,7 @@
 pub mod bootstrap_roles;
 pub mod default_service_cidr;
 pub mod follow;
+pub mod identity_lease;
 pub mod kubernetes_service;
 pub mod legacy_tokens;
 pub mod namespace_emptier;

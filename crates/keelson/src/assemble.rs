@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keelson_apis::services::{Family, NodePorts};
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
+use keelson_housekeeping::identity_lease::Identity;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
@@ -35,6 +36,7 @@ use crate::access::{Authn, Setup, authorizer};
 use crate::config::Config;
 use crate::error::Error;
 use crate::flags::Face;
+use crate::identity::identity;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::service_accounts::ServiceAccounts;
@@ -51,6 +53,8 @@ pub struct Assembly {
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
+    /// Who this is, where there are others, and where it is told.
+    identity: Option<(Identity, CatalogHandle)>,
     loops: Tasks,
     clock: Clock,
 }
@@ -98,6 +102,12 @@ impl Assembly {
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
         start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
         loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
+        let others = storage.is_shared() && config.feature_gates.is_on("APIServerIdentity");
+        let identity = others.then(|| (identity(), catalog.clone()));
+        if let Some((who, catalog)) = identity.clone() {
+            let clock = clock.clone();
+            loops.spawn("identity lease", async move { who.run(&catalog, &clock).await });
+        }
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
@@ -126,7 +136,7 @@ impl Assembly {
         measures.add_to(server.metrics());
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
-        Ok(Assembly { server, listener, address, storage, loops, clock: clock.clone() })
+        Ok(Assembly { server, listener, address, storage, identity, loops, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -139,6 +149,12 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
+        if let Some((who, catalog)) = &self.identity {
+            let left = self.clock.timeout(LAST_CALL, who.leave(catalog, &self.clock)).await;
+            if !matches!(left, Some(Ok(()))) {
+                warn!(name = who.name, "the lease of this server could not be removed");
+            }
+        }
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
     }

@@ -13,6 +13,7 @@ pub mod config;
 pub mod data_folder;
 pub mod error;
 pub mod flags;
+mod identity;
 pub mod logging;
 pub mod machine;
 pub mod pki;

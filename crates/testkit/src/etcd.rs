@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use keelson_stdx::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -77,6 +79,20 @@ impl Etcd {
     /// Where clients connect: `http://127.0.0.1:2379`.
     pub fn endpoint(&self) -> String {
         format!("{}://127.0.0.1:{}", self.scheme, self.ports.clients)
+    }
+
+    /// Puts a value there, past every server.
+    pub async fn put(&self, key: &str, value: &str) {
+        let text = |text: &str| STANDARD.encode(text);
+        let body = format!(r#"{{"key":"{}","value":"{}"}}"#, text(key), text(value));
+        let address = SocketAddr::from(([127, 0, 0, 1], self.ports.clients));
+        match ask(
+            address,
+            &format!("POST /v3/kv/put HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
+        ) {
+            Ok(answer) if answer.contains(" 200 ") => {}
+            other => panic!("etcd does not take {key}: {other:?}"),
+        }
     }
 
     /// Where its data and its log are.
@@ -161,12 +177,17 @@ impl Etcd {
 }
 
 fn ask_health(address: SocketAddr) -> io::Result<bool> {
+    let answer = ask(address, "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    Ok(answer.contains("\"health\":\"true\""))
+}
+
+fn ask(address: SocketAddr, question: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    stream.write_all(b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    stream.write_all(question.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    Ok(answer.contains("\"health\":\"true\""))
+    Ok(answer)
 }
 
 impl Drop for Etcd {
