@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 async fn context() -> Context {
     let clock = Clock::real();
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
+    let ground = Ground::new(store, Layout::default(), clock.clone());
     let groups = keelson_apis::groups(&Settings::default());
     let catalog = catalog::load(groups, &ground).await.expect("everything is empty");
     let mut context = Context::new(User::new("bench", &[]), clock);

@@ -82,7 +82,7 @@ impl Cluster {
 
 impl Plane {
     async fn start(controllers: &Path, scheduler: &Path) -> Result<Plane> {
-        let server = RunningServer::start(Options::default().argument("--empty-namespaces=false")).await;
+        let server = RunningServer::start(options()).await;
         let mut processes = Processes::default();
         // Nobody sends the heartbeats of nodes.
         let patient = String::from("--node-monitor-grace-period=30m");
@@ -97,6 +97,12 @@ impl Plane {
         }
         Ok(Plane { server, _processes: processes })
     }
+}
+
+/// The controllers do what the server does by itself otherwise; every pod has an account.
+fn options() -> Options {
+    let options = Options::default().with_service_accounts();
+    options.argument("--empty-namespaces=false").argument("--default-service-accounts=false")
 }
 
 fn arguments(server: &RunningServer) -> Result<Vec<String>> {

@@ -2,7 +2,9 @@
 #![warn(missing_docs)]
 
 pub mod controllers;
+pub mod encryption;
 pub mod kubectl;
+pub mod matrix;
 pub mod place;
 pub mod process;
 pub mod scenario;

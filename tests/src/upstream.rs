@@ -16,54 +16,56 @@ use crate::process::Processes;
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The flags with which a server serves every version of every kind, and services of one range.
-pub const EVERYTHING: [&str; 4] = [
+pub const EVERYTHING: [&str; 6] = [
     "--allow-privileged=true",
+    "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
     "--service-cluster-ip-range=10.96.0.0/16",
     "--runtime-config=api/all=true",
+    "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];
 
-/// Two processes that end when this is dropped.
+/// A server that ends when this is dropped, and its etcd if nobody else brought one.
 pub struct Upstream {
     client: Client,
+    anonymous: Client,
+    endpoint: String,
     processes: Processes,
+    _etcd: Option<Etcd>,
     _folder: TempDir,
+}
+
+/// Whether pods need service accounts, which nobody makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accounts {
+    /// No.
+    Free,
+    /// Yes: the plugin ServiceAccount is on.
+    Needed,
 }
 
 impl Upstream {
     /// Starts both and waits until the server is ready, or notes that `test` cannot run.
     pub async fn for_test(test: &str) -> Option<Upstream> {
-        let etcd = Tool::Etcd.path_for(test)?;
-        let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::start(&etcd, &server).await {
-            Ok(upstream) => Some(upstream),
-            Err(error) => panic!("upstream's server does not start: {error:#}"),
+        Upstream::with(test, Accounts::Free, &[]).await
+    }
+
+    /// The same with more flags for the server, and with or without the plugin for service accounts.
+    pub async fn with(test: &str, accounts: Accounts, flags: &[String]) -> Option<Upstream> {
+        let mut flags = flags.to_vec();
+        if accounts == Accounts::Free {
+            flags.push(String::from("--disable-admission-plugins=ServiceAccount"));
         }
+        let etcd = Etcd::for_test(test).await?;
+        let started = Upstream::start(test, &etcd.endpoint(), &flags).await?;
+        Some(Upstream { _etcd: Some(etcd), ..started })
     }
 
     /// Starts the server on an etcd that runs already, with more arguments than the usual ones.
     pub async fn on(etcd: &Etcd, arguments: &[&str], test: &str) -> Option<Upstream> {
-        let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::start_on(&server, &etcd.endpoint(), arguments).await {
-            Ok(upstream) => Some(upstream),
-            Err(error) => panic!("upstream's server does not start: {error:#}"),
-        }
-    }
-
-    async fn start_on(server: &Path, endpoint: &str, arguments: &[&str]) -> Result<Upstream> {
-        let folder = tempfile::tempdir()?;
-        let port = free_port()?;
-        let files = Files::write(folder.path())?;
-        let mut upstream = Upstream {
-            client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
-            processes: Processes::default(),
-            _folder: folder,
-        };
-        let mut all = files.server_arguments(endpoint, port);
-        all.extend(arguments.iter().copied().map(String::from));
-        upstream.processes.spawn(server, &all, &files.path("server.log"))?;
-        upstream.ready(&files).await?;
-        Ok(upstream)
+        let mut flags: Vec<String> = arguments.iter().copied().map(String::from).collect();
+        flags.push(String::from("--disable-admission-plugins=ServiceAccount"));
+        Upstream::start(test, &etcd.endpoint(), &flags).await
     }
 
     /// Its administrator.
@@ -71,25 +73,43 @@ impl Upstream {
         &self.client
     }
 
-    async fn start(etcd: &Path, server: &Path) -> Result<Upstream> {
+    /// Somebody without a certificate.
+    pub fn anonymous(&self) -> &Client {
+        &self.anonymous
+    }
+
+    /// Where its etcd answers: `127.0.0.1:port`.
+    pub fn etcd(&self) -> &str {
+        self.endpoint.trim_start_matches("http://")
+    }
+
+    async fn start(test: &str, endpoint: &str, flags: &[String]) -> Option<Upstream> {
+        let server = Tool::KubeApiserver.path_for(test)?;
+        match Upstream::try_start(&server, endpoint, flags).await {
+            Ok(upstream) => Some(upstream),
+            Err(error) => panic!("upstream's server does not start: {error:#}"),
+        }
+    }
+
+    async fn try_start(server: &Path, endpoint: &str, flags: &[String]) -> Result<Upstream> {
         let folder = tempfile::tempdir()?;
-        let (etcd_port, peer_port, port) = (free_port()?, free_port()?, free_port()?);
+        let port = free_port()?;
         let files = Files::write(folder.path())?;
+        let url = format!("https://127.0.0.1:{port}");
         let mut upstream = Upstream {
-            client: Client::new(&format!("https://127.0.0.1:{port}"), &files.credentials, Protocol::Http1)?,
+            client: Client::new(&url, &files.credentials, Protocol::Http1)?,
+            anonymous: Client::new(&url, &files.credentials.anonymous(), Protocol::Http1)?,
+            endpoint: endpoint.to_owned(),
             processes: Processes::default(),
+            _etcd: None,
             _folder: folder,
         };
-        upstream.processes.spawn(
-            etcd,
-            &files.etcd_arguments(etcd_port, peer_port),
-            &files.path("etcd.log"),
-        )?;
-        upstream.processes.spawn(
-            server,
-            &files.server_arguments(&format!("http://127.0.0.1:{etcd_port}"), port),
-            &files.path("server.log"),
-        )?;
+        let mut arguments = files.server_arguments(endpoint, port);
+        if !flags.iter().any(|it| it.starts_with("--authorization-mode=")) {
+            arguments.push(String::from("--authorization-mode=Node,RBAC"));
+        }
+        arguments.extend_from_slice(flags);
+        upstream.processes.spawn(server, &arguments, &files.path("server.log"))?;
         upstream.ready(&files).await?;
         Ok(upstream)
     }
@@ -114,7 +134,7 @@ impl Upstream {
     }
 }
 
-/// What the two need on disk.
+/// What the server needs on disk.
 struct Files {
     folder: PathBuf,
     credentials: Credentials,
@@ -150,19 +170,6 @@ impl Files {
         self.folder.join(name)
     }
 
-    fn etcd_arguments(&self, port: u16, peer_port: u16) -> Vec<String> {
-        let (client, peer) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer_port}"));
-        vec![
-            format!("--data-dir={}", self.path("etcd").display()),
-            format!("--listen-client-urls={client}"),
-            format!("--advertise-client-urls={client}"),
-            format!("--listen-peer-urls={peer}"),
-            format!("--initial-advertise-peer-urls={peer}"),
-            format!("--initial-cluster=default={peer}"),
-            String::from("--unsafe-no-fsync"),
-        ]
-    }
-
     fn server_arguments(&self, etcd: &str, port: u16) -> Vec<String> {
         let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
         let everything = EVERYTHING.map(String::from);
@@ -171,10 +178,6 @@ impl Files {
             format!("--secure-port={port}"),
             String::from("--bind-address=127.0.0.1"),
             String::from("--advertise-address=198.51.100.1"),
-            String::from("--authorization-mode=Node,RBAC"),
-            // Nobody makes the service accounts that this plugin wants; we have no admission yet either.
-            String::from("--disable-admission-plugins=ServiceAccount"),
-            String::from("--service-account-issuer=https://kubernetes.default.svc.cluster.local"),
             file("service-account-key-file", "sa.pub"),
             file("service-account-signing-key-file", "sa.key"),
             file("client-ca-file", "ca.crt"),

@@ -4,41 +4,51 @@ use std::path::Path;
 
 use keelson_testkit::{Client, Kubeconfig, Options, Protocol, RunningServer};
 use keelson_tests::scenario::{Scenario, Seen};
-use keelson_tests::upstream::{EVERYTHING, Upstream};
+use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 
-/// Upstream has no controller manager beside it, so nobody empties namespaces here either. Both serve everything.
-fn alone() -> Options {
-    let own = Options::default().argument("--empty-namespaces=false");
+/// The scenarios in this folder want that pods need accounts, and make them.
+const WITH_ACCOUNTS: &str = "admission-service-account/";
+
+/// Upstream has no controller manager beside it, so nobody empties namespaces or gathers rules here either. Both serve
+/// everything.
+fn alone(accounts: Accounts) -> Options {
+    let own =
+        Options::default().argument("--empty-namespaces=false").argument("--aggregate-cluster-roles=false");
+    let own = match accounts {
+        Accounts::Free => own,
+        Accounts::Needed => own.with_service_accounts().argument("--default-service-accounts=false"),
+    };
     EVERYTHING.into_iter().fold(own, Options::argument)
+}
+
+/// All that want such servers, or those whose names begin with `KEELSON_SCENARIO`.
+fn scenarios(accounts: Accounts) -> Vec<Scenario> {
+    let wanted = std::env::var("KEELSON_SCENARIO").unwrap_or_default();
+    let needs = |it: &Scenario| it.name.starts_with(WITH_ACCOUNTS);
+    let all = Scenario::all().expect("the scenarios can be read").into_iter();
+    all.filter(|it| it.name.starts_with(&wanted) && needs(it) == (accounts == Accounts::Needed)).collect()
 }
 
 /// The statuses in the files are what we answer.
 #[tokio::test]
 async fn every_scenario_gives_the_status_it_says() {
-    let named = named();
-    let own = if named.is_none() { Some(RunningServer::start(alone()).await) } else { None };
-    let client = named.or(own.as_ref().map(RunningServer::client)).expect("one of the two");
-    let mut wrong = Vec::new();
-    for scenario in scenarios() {
-        let seen = scenario.run(&client).await.expect("the server answers");
-        for (step, seen) in scenario.steps.iter().zip(seen) {
-            let expected = if own.is_some() { step.ours.unwrap_or(step.status) } else { step.status };
-            if seen.status != expected {
-                wrong.push(format!(
-                    "{}: {}: {} and not {expected}: {}",
-                    scenario.name, step.ask, seen.status, seen.body
-                ));
+    for accounts in [Accounts::Free, Accounts::Needed] {
+        let named = named();
+        let own = if named.is_none() { Some(RunningServer::start(alone(accounts)).await) } else { None };
+        let client = named.or(own.as_ref().map(RunningServer::client)).expect("one of the two");
+        let mut wrong = Vec::new();
+        for scenario in scenarios(accounts) {
+            let seen = scenario.run(&client).await.expect("the server answers");
+            for (step, seen) in scenario.steps.iter().zip(seen) {
+                let expected = if own.is_some() { step.ours.unwrap_or(step.status) } else { step.status };
+                if seen.status != expected {
+                    let (name, ask) = (&scenario.name, &step.ask);
+                    wrong.push(format!("{name}: {ask}: {} and not {expected}: {}", seen.status, seen.body));
+                }
             }
         }
+        assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// All of them, or those whose names begin with `KEELSON_SCENARIO`.
-fn scenarios() -> Vec<Scenario> {
-    let wanted = std::env::var("KEELSON_SCENARIO").unwrap_or_default();
-    let all = Scenario::all().expect("the scenarios can be read").into_iter();
-    all.filter(|it| it.name.starts_with(&wanted)).collect()
 }
 
 /// The server that `cargo xtask parity scenarios` was told to ask.
@@ -49,24 +59,37 @@ fn named() -> Option<Client> {
     Some(Client::new(&url, &kubeconfig.credentials, Protocol::Http1).expect("a client"))
 }
 
+/// Needs upstream's server; runs in the long tier.
+#[tokio::test]
+async fn every_scenario_is_answered_as_upstream_does() {
+    Box::pin(compare_all("every_scenario_is_answered_as_upstream_does", Accounts::Free)).await;
+}
+
+/// Needs upstream's server; runs in the long tier.
+#[tokio::test]
+async fn every_scenario_with_accounts_is_answered_as_upstream_does() {
+    let test = "every_scenario_with_accounts_is_answered_as_upstream_does";
+    Box::pin(compare_all(test, Accounts::Needed)).await;
+}
+
 /// How often a scenario that differs is tried, each time with new servers.
 ///
 /// Upstream's caches, informers and maps make some of its answers a matter of chance; ours must never be wrong, so a
 /// difference that is one shows every time.
 const TRIES: usize = 3;
 
-/// Needs upstream's server; runs in the long tier.
-#[tokio::test]
-async fn every_scenario_is_answered_as_upstream_does() {
+async fn compare_all(test: &str, accounts: Accounts) {
     if named().is_some() {
         return;
     }
-    let mut open = scenarios();
+    let mut open = scenarios(accounts);
     let mut differences = Vec::new();
     for attempt in 1..=TRIES {
-        let test = "every_scenario_is_answered_as_upstream_does";
-        let Some(upstream) = Upstream::for_test(test).await else { return };
-        let server = RunningServer::start(alone()).await;
+        if open.is_empty() {
+            return;
+        }
+        let Some(upstream) = Upstream::with(test, accounts, &[]).await else { return };
+        let server = RunningServer::start(alone(accounts)).await;
         let (mut compared, mut again) = (0, Vec::new());
         differences.clear();
         for scenario in open {
@@ -78,13 +101,10 @@ async fn every_scenario_is_answered_as_upstream_does() {
             }
         }
         println!("try {attempt}: {compared} answers compared, {} differ", differences.len());
-        if again.is_empty() {
-            return;
-        }
         println!("{}", differences.join("\n"));
         open = again;
     }
-    panic!("{} differences:\n{}", differences.len(), differences.join("\n"));
+    assert!(open.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
 /// What differs when both are asked at the same time.

@@ -30,6 +30,9 @@ cargo xtask <command>
   parity api      count how much of the published API we have: samples, discovery, OpenAPI
   parity scenarios [--kubeconfig FILE] [--server URL]
                   the dialogues of tests/scenarios with us and with upstream, or with the server that is named
+  parity access [--record]
+                  who may do what by crates/authz/testdata/matrix, by our rules and by upstream's server; --record
+                  writes down what upstream says
   parity validation [--kubeconfig FILE] [--server URL] [--record] [KIND/TOPIC]
                   what is wrong with the objects of crates/apis/testdata/validation, by our words or by those of the
                   server that is named; --record writes them down
@@ -61,6 +64,10 @@ fn run() -> Result<()> {
         ["tools", "--all"] => tools::run(&repo, Tier::Long),
         ["codegen", ..] => codegen::run(&args[1..]),
         ["parity", "api"] => suite::parity(&repo, "yardstick", &[]),
+        ["parity", "access"] => suite::parity(&repo, "matrix", &[]),
+        ["parity", "access", "--record"] => {
+            suite::parity(&repo, "matrix", &[("KEELSON_ACCESS_RECORD", "yes")])
+        }
         ["parity", "scenarios", ..] => suite::parity_scenarios(&repo, &words[2..]),
         ["parity", "validation", ..] => suite::parity_validation(&repo, &words[2..]),
         ["changelog"] => tidy::changes::print(&repo),

@@ -1,7 +1,7 @@
 //! `certificates.k8s.io`: requests for certificates, and whom to trust.
 
 mod cluster_trust_bundle;
-mod keys;
+pub(crate) mod keys;
 mod pod_certificate_request;
 mod signing_request;
 

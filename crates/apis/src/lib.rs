@@ -40,5 +40,17 @@ pub mod services {
     };
 }
 
+pub mod text_rules {
+    //! Rules about text that files of the server share with objects.
+
+    pub use crate::shared::url;
+}
+
+pub mod certificate_requests {
+    //! Requests for certificates, for who signs them.
+
+    pub use crate::certificates::keys::signature_problem;
+}
+
 pub use access::{Access, Tokens};
 pub use catalog::{ServiceRanges, Settings, groups};

@@ -34,7 +34,7 @@ pub(crate) mod strings;
 pub(crate) mod template_meta;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod url;
+pub mod url;
 pub(crate) mod user_info;
 pub(crate) mod volume_sources;
 pub(crate) mod webhook_client;

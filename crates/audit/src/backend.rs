@@ -237,8 +237,11 @@ impl Shared {
             Output::Log(_) => {
                 let shared = Arc::clone(self);
                 let lines = move || {
-                    let written = entries.iter().map(|entry| shared.write_now(entry) == Some(true));
-                    written.fold(true, |all, it| all && it)
+                    let mut is_written = true;
+                    for entry in &entries {
+                        is_written &= shared.write_now(entry) == Some(true);
+                    }
+                    is_written
                 };
                 // Disks may be slow; connections must not wait for them.
                 tokio::task::spawn_blocking(lines).await.unwrap_or(false)

@@ -67,6 +67,12 @@ impl Record {
         self.event.lock().request_object = object;
     }
 
+    /// The patch that was sent, as JSON. Whatever it says about managed fields is what it does.
+    pub fn request_patch(&self, patch: Bytes) {
+        let patch = self.bounded(patch);
+        self.event.lock().request_object = patch;
+    }
+
     /// The object that is answered, as JSON.
     pub fn response_object(&self, object: Bytes) {
         let object = self.fit(object);
@@ -96,9 +102,11 @@ impl Record {
         is_recorded
     }
 
-    /// The answer begins.
+    /// The answer begins, unless the server has failed.
     pub async fn started(&self) {
-        self.reach(Stage::ResponseStarted).await;
+        if !self.is_complete.load(Ordering::Relaxed) {
+            self.reach(Stage::ResponseStarted).await;
+        }
     }
 
     /// The answer begins, and nothing is said about its end.
@@ -148,13 +156,19 @@ impl Record {
         event.stage_time = if stage == Stage::RequestReceived { event.received } else { self.audit.now() };
     }
 
-    /// The object as far as the policy wants it; `None` for one that is too large.
+    /// The object as far as the policy wants it.
     fn fit(&self, object: Bytes) -> Option<Bytes> {
+        let object = self.bounded(object)?;
+        Some(if self.judgement.omit_managed_fields { without_managed_fields(object) } else { object })
+    }
+
+    /// `None` for what is too large.
+    fn bounded(&self, object: Bytes) -> Option<Bytes> {
         if object.len() > Record::MAX_OBJECT {
             self.annotate(Event::TRUNCATED, "true");
             return None;
         }
-        Some(if self.judgement.omit_managed_fields { without_managed_fields(object) } else { object })
+        Some(object)
     }
 }
 

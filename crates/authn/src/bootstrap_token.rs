@@ -152,13 +152,14 @@ mod tests {
         object: Object,
     }
 
-    impl Readers for Arc<Only> {
+    #[derive(Clone)]
+    struct Window(Arc<Only>);
+
+    impl Readers for Window {
         fn reader(&self, group: &str, plural: &str) -> Option<Arc<dyn Reader>> {
-            ((group, plural) == ("", "secrets")).then(|| Arc::new(Window(self.clone())) as Arc<dyn Reader>)
+            ((group, plural) == ("", "secrets")).then(|| Arc::new(self.clone()) as Arc<dyn Reader>)
         }
     }
-
-    struct Window(Arc<Only>);
 
     impl Reader for Window {
         fn get(&self, namespace: &str, name: &str) -> Option<Arc<Frozen>> {
@@ -190,14 +191,16 @@ mod tests {
         for (key, value) in good.iter().chain(changes) {
             match *key {
                 "type" => object.fields.set("type", *value),
-                "deleted" => object.meta.deletion_timestamp = Some(keelson_object::scalar::Time::from_unix(1)),
+                "deleted" => {
+                    object.meta.deletion_timestamp = Some(keelson_object::scalar::Time::from_unix(1))
+                }
                 key => data.set(key, STANDARD.encode(value)),
             }
         }
         object.fields.set("data", Value::Map(data));
         let only = Arc::new(Only { frozen: Arc::new(frozen()), object });
         let (clock, _hand) = Clock::manual();
-        let tokens = BootstrapTokens::new(Arc::new(only), clock);
+        let tokens = BootstrapTokens::new(Arc::new(Window(only)), clock);
         let found = tokens.authenticate_token(token, &[]).now_or_never().expect("nothing waits");
         let found = found.expect("no error").map(|it| format!("{} {:?}", it.user.name, it.user.groups));
         assert_eq!(found.as_deref().unwrap_or("nobody"), expected, "{changes:?} {token}");
@@ -223,7 +226,9 @@ mod tests {
 
     #[test]
     fn other_tokens_are_nobodys() {
-        for token in ["", "abcdef", "abcdef.0123456789abcdeF", "abcdef.0123456789abcde", "ABCDEF.0123456789abcdef"] {
+        for token in
+            ["", "abcdef", "abcdef.0123456789abcdeF", "abcdef.0123456789abcde", "ABCDEF.0123456789abcdef"]
+        {
             check(&[], token, "nobody");
         }
         check(&[], "abcdef.0123456789abcdee", "nobody");
@@ -251,7 +256,7 @@ mod tests {
         let object = Object::default();
         let only = Arc::new(Only { frozen: Arc::new(frozen()), object });
         let (clock, hand) = Clock::manual();
-        let tokens = BootstrapTokens::new(Arc::new(only), clock);
+        let tokens = BootstrapTokens::new(Arc::new(Window(only)), clock);
         assert!(!tokens.has_expired("2026-01-01T00:00:02Z"));
         hand.advance(Duration::from_secs(2));
         assert!(tokens.has_expired("2026-01-01T00:00:02Z"));

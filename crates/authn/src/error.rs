@@ -13,18 +13,18 @@ pub enum AuthError {
         reason: String,
     },
     /// A certificate that no trusted authority stands for, at this time and for this use.
-    #[error("verifying certificate SN={serial} failed: {reason}")]
+    #[error("verifying certificate {certificate} failed: {reason}")]
     UntrustedCertificate {
-        /// The serial number in decimal.
-        serial: String,
+        /// `SN=1, SKID=01:AB, AKID=02:CD`
+        certificate: String,
         /// What the verifier says.
         reason: String,
     },
     /// A verified certificate whose subject makes no user.
-    #[error("subject of certificate is not usable: {reason}")]
+    #[error("{reason}")]
     UnusableSubject {
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// A bundle of authorities that cannot be used.
     #[error("certificate authority bundle is not usable: {reason}")]
@@ -61,12 +61,36 @@ pub enum AuthError {
     /// An authenticator panicked.
     #[error("authentication failed unexpectedly")]
     Crashed,
+    /// A certificate of the front proxy's authority that is not the front proxy's.
+    #[error("x509: subject with cn={name} is not in the allowed list")]
+    ProxyNotAllowed {
+        /// Whose it is.
+        name: String,
+    },
+    /// A webhook refused a token, or could not be asked.
+    #[error("{reason}")]
+    Webhook {
+        /// What it says, or what happened.
+        reason: String,
+    },
+    /// A token of an OpenID issuer that is refused, or cannot be judged.
+    #[error("oidc: {reason}")]
+    Oidc {
+        /// In upstream's words.
+        reason: String,
+    },
     /// Several authenticators were asked and more than one complained.
     #[error("{}", list(.0))]
     Several(Vec<AuthError>),
 }
 
 impl AuthError {
+    /// A token of an OpenID issuer that is refused.
+    #[must_use]
+    pub fn oidc(reason: impl Into<String>) -> AuthError {
+        AuthError::Oidc { reason: reason.into() }
+    }
+
     /// All complaints as one; `None` if there are none.
     #[must_use]
     pub fn all(mut errors: Vec<AuthError>) -> Option<AuthError> {

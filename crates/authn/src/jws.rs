@@ -13,7 +13,7 @@ mod key;
 mod pem;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use keelson_codec::json;
 use keelson_object::{Map, Value};
 
@@ -25,6 +25,10 @@ use crate::AuthError;
 
 /// Longer tokens are not looked at. The longest that clusters make are a few kilobytes.
 pub const MAX_TOKEN: usize = 64 << 10;
+
+/// As Go reads base64: bits behind the last byte do not matter.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// A token that can be read and has not been verified.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl<'t> Jws<'t> {
             has_critical: header.contains("crit"),
             payload: section(payload)?,
             signed,
-            signature: URL_SAFE_NO_PAD.decode(signature).ok()?,
+            signature: LENIENT.decode(signature).ok()?,
         })
     }
 
@@ -95,7 +99,7 @@ const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive"
 
 /// A map; one that says something twice is none.
 fn section(encoded: &str) -> Option<Map> {
-    let document = json::read(&URL_SAFE_NO_PAD.decode(encoded).ok()?).ok()?;
+    let document = json::read(&LENIENT.decode(encoded).ok()?).ok()?;
     match document.value {
         Value::Map(map) if document.duplicates.is_empty() => Some(map),
         _ => None,

@@ -132,7 +132,8 @@ impl Oidc {
             .map_err(|problem| AuthError::oidc(problem))?;
         if let Some(sources) = &self.sources {
             let expanded = sources.expand(&mut claims).await;
-            expanded.map_err(|error| AuthError::oidc(format!("could not expand distributed claims: {error}")))?;
+            expanded
+                .map_err(|error| AuthError::oidc(format!("could not expand distributed claims: {error}")))?;
         }
         let user = self.user(&claims).map_err(AuthError::oidc)?;
         self.check_required(&claims).map_err(AuthError::oidc)?;

@@ -1,7 +1,7 @@
 //! Remembering whose token it was.
 //!
 //! Verifying a signature and looking up objects costs far more than a hash, and a client sends the same token with
-//! each request. Good and bad answers are kept for ten seconds. Tokens themselves are not kept: the key of an entry is
+//! each request. Good answers are kept for ten seconds, bad ones only where asking is dear. Tokens are not kept: the key of an entry is
 //! a keyed hash of token and audiences. Requests that come with the same unknown token at the same time wait for one
 //! answer; whoever of them is polled drives the work on, so that nobody's leaving stops it.
 
@@ -18,10 +18,25 @@ use parking_lot::Mutex;
 
 use crate::{AuthError, Outcome, TokenAuthenticator};
 
-/// How long answers are kept, good and bad ones.
-///
-/// Upstream: pkg/kubeapiserver/options/authentication.go, NewBuiltInAuthenticationOptions (v1.36.4).
-const KEPT: Duration = Duration::from_secs(10);
+/// How long answers are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Whose token it is.
+    pub good: Duration,
+    /// That it is nobody's.
+    pub bad: Duration,
+    /// That something went wrong.
+    pub errors: Duration,
+}
+
+impl Default for Kept {
+    /// Who comes back with a token that was made meanwhile need not wait.
+    ///
+    /// Upstream: pkg/kubeapiserver/options/authentication.go, NewBuiltInAuthenticationOptions (v1.36.4).
+    fn default() -> Kept {
+        Kept { good: Duration::from_secs(10), bad: Duration::ZERO, errors: Duration::ZERO }
+    }
+}
 
 /// Locks that are taken apart from each other.
 const STRIPES: usize = 32;
@@ -58,6 +73,7 @@ impl TokenCacheMetrics for Unmeasured {
 struct Work {
     inner: Arc<dyn TokenAuthenticator>,
     metrics: Arc<dyn TokenCacheMetrics>,
+    kept: Kept,
     clock: Clock,
     key: hmac::Key,
     stripes: [Mutex<HashMap<Fingerprint, Entry>>; STRIPES],
@@ -72,9 +88,20 @@ enum Entry {
 }
 
 impl TokenCache {
-    /// Remembers what `inner` says.
+    /// Remembers what `inner` says, for as long as upstream does.
     #[must_use]
     pub fn new(
+        inner: Arc<dyn TokenAuthenticator>,
+        metrics: Arc<dyn TokenCacheMetrics>,
+        clock: Clock,
+    ) -> TokenCache {
+        TokenCache::keeping(Kept::default(), inner, metrics, clock)
+    }
+
+    /// Remembers what `inner` says, for as long as `kept` says.
+    #[must_use]
+    pub fn keeping(
+        kept: Kept,
         inner: Arc<dyn TokenAuthenticator>,
         metrics: Arc<dyn TokenCacheMetrics>,
         clock: Clock,
@@ -83,7 +110,7 @@ impl TokenCache {
         aws_lc_rs::rand::fill(&mut secret).expect("the machine has random numbers");
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
         let stripes = std::array::from_fn(|_| Mutex::default());
-        TokenCache { work: Arc::new(Work { inner, metrics, clock, key, stripes }) }
+        TokenCache { work: Arc::new(Work { inner, metrics, kept, clock, key, stripes }) }
     }
 
     /// Forgets everything, because what was true may be true no longer.
@@ -147,10 +174,17 @@ impl Work {
             asked.await.unwrap_or(Err(AuthError::Crashed))
         };
         self.metrics.fetched(if outcome.is_ok() { "ok" } else { "error" });
+        let time = match &outcome {
+            Ok(Some(_)) => self.kept.good,
+            Ok(None) => self.kept.bad,
+            Err(_) => self.kept.errors,
+        };
         let mut stripe = self.stripe(&key).lock();
-        // What was cleared meanwhile, or never had room, is not kept.
-        if let Some(entry) = stripe.get_mut(&key) {
-            *entry = Entry::Known { outcome: outcome.clone(), until: self.clock.monotonic() + KEPT };
+        if time.is_zero() {
+            stripe.remove(&key);
+        } else if let Some(entry) = stripe.get_mut(&key) {
+            // What was cleared meanwhile, or never had room, is not kept.
+            *entry = Entry::Known { outcome: outcome.clone(), until: self.clock.monotonic() + time };
         }
         outcome
     }
@@ -216,7 +250,7 @@ mod tests {
     use keelson_stdx::clock::Clock;
     use tokio::sync::Semaphore;
 
-    use super::{STRIPE_LIMIT, STRIPES, TokenCache, Unmeasured};
+    use super::{Kept, STRIPE_LIMIT, STRIPES, TokenCache, Unmeasured};
     use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator, User};
 
     /// Counts how often it is asked; waits for a permit before it answers.
@@ -248,9 +282,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_kept_for_ten_seconds() {
+    async fn good_answers_are_kept_for_ten_seconds() {
+        let (cache, inner, hand) = cache(1);
+        for (seconds, asked) in [(0, 1), (9, 1), (1, 2)] {
+            hand.advance(Duration::from_secs(seconds));
+            let known = cache.authenticate_token("jane", &[]).await.expect("no error");
+            assert_eq!(known.map(|it| it.user.name.clone()).as_deref(), Some("jane"));
+            assert_eq!(inner.asked.load(Ordering::Relaxed), asked);
+        }
+        for token in ["bad", "unknown", "panic"] {
+            let before = inner.asked.load(Ordering::Relaxed);
+            let first = cache.authenticate_token(token, &[]).await;
+            assert_eq!(cache.authenticate_token(token, &[]).await, first, "{token}");
+            assert_eq!(inner.asked.load(Ordering::Relaxed), before + 2, "{token}");
+        }
+    }
+
+    #[tokio::test]
+    async fn bad_answers_can_be_kept() {
         for token in ["jane", "bad", "unknown", "panic"] {
-            let (cache, inner, hand) = cache(1);
+            let (clock, hand) = Clock::manual();
+            let inner = Arc::new(Counting { asked: AtomicUsize::new(0), permits: Semaphore::new(1) });
+            let time = Duration::from_secs(10);
+            let kept = Kept { good: time, bad: time, errors: time };
+            let cache = TokenCache::keeping(kept, inner.clone(), Arc::new(Unmeasured), clock);
             let first = cache.authenticate_token(token, &[]).await;
             hand.advance(Duration::from_secs(9));
             assert_eq!(cache.authenticate_token(token, &[]).await, first, "{token}");
@@ -295,7 +350,9 @@ mod tests {
     async fn a_flood_of_bad_tokens_pushes_no_good_one_out() {
         let (clock, _hand) = Clock::manual();
         let file = crate::TokenFile::parse("good,jane,1\n").expect("a token file");
-        let cache = TokenCache::new(Arc::new(file), Arc::new(Unmeasured), clock);
+        let time = Duration::from_secs(10);
+        let kept = Kept { good: time, bad: time, errors: time };
+        let cache = TokenCache::keeping(kept, Arc::new(file), Arc::new(Unmeasured), clock);
         cache.authenticate_token("good", &[]).await.expect("no error");
         for number in 0..2 * STRIPES * STRIPE_LIMIT {
             cache.authenticate_token(&number.to_string(), &[]).await.expect("no error");

@@ -55,7 +55,12 @@ impl ReviewVersion {
 impl WebhookTokens {
     /// Asks with `client`. Tokens are good for `implicit_audiences` unless the webhook names others.
     #[must_use]
-    pub fn new(client: Client, version: ReviewVersion, implicit_audiences: &[String], clock: Clock) -> WebhookTokens {
+    pub fn new(
+        client: Client,
+        version: ReviewVersion,
+        implicit_audiences: &[String],
+        clock: Clock,
+    ) -> WebhookTokens {
         let implicit_audiences = implicit_audiences.to_vec();
         WebhookTokens { client, version, implicit_audiences, retry: Retry::default(), clock }
     }
@@ -70,7 +75,10 @@ impl WebhookTokens {
         let mut spec = Map::new();
         spec.push_new("token", token);
         if !audiences.is_empty() {
-            spec.push_new("audiences", audiences.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>());
+            spec.push_new(
+                "audiences",
+                audiences.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>(),
+            );
         }
         let mut status = Map::new();
         status.push_new("user", Map::new());
@@ -142,7 +150,10 @@ fn user(map: Option<&Map>) -> User {
     let Some(map) = map else { return User::default() };
     let text = |key: &str| map.str(key).unwrap_or_default().to_owned();
     let extra = map.map("extra").map_or_else(Extra::new, |extra| {
-        extra.iter().map(|(key, values)| (key.to_string(), texts(values.as_list().unwrap_or_default()))).collect()
+        extra
+            .iter()
+            .map(|(key, values)| (key.to_string(), texts(values.as_list().unwrap_or_default())))
+            .collect()
     });
     User { name: text("username"), uid: text("uid"), groups: texts(map.list("groups")), extra }
 }
@@ -174,7 +185,9 @@ mod tests {
             Ok(code) => (code, String::new()),
             Err(_) => (
                 200,
-                format!(r#"{{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{reply}}}"#),
+                format!(
+                    r#"{{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{reply}}}"#
+                ),
             ),
         };
         let place = Place::open(move |_, _| answer.clone()).await;
@@ -184,7 +197,9 @@ mod tests {
             .with_retry(Retry::from(Duration::ZERO));
         let audiences: Vec<String> = audiences.iter().map(|&it| it.to_owned()).collect();
         let text = match tokens.authenticate_token("secret", &audiences).await {
-            Ok(Some(it)) => format!("{} {:?} {:?} {:?}", it.user.name, it.user.groups, it.user.extra, it.audiences),
+            Ok(Some(it)) => {
+                format!("{} {:?} {:?} {:?}", it.user.name, it.user.groups, it.user.extra, it.audiences)
+            }
             Ok(None) => "nobody".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -205,7 +220,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_webhook_says_who_it_is() {
-        let jane = r#"{"authenticated":true,"user":{"username":"jane","groups":["a","b"],"extra":{"k":["v"]}}}"#;
+        let jane =
+            r#"{"authenticated":true,"user":{"username":"jane","groups":["a","b"],"extra":{"k":["v"]}}}"#;
         check(jane, &[], r#"jane ["a", "b"] {"k": ["v"]} []"#).await;
         check(jane, &["api", "other"], r#"jane ["a", "b"] {"k": ["v"]} ["api"]"#).await;
         check(jane, &["other"], "nobody").await;

@@ -19,7 +19,7 @@ use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, ExtendedKeyUsageValidator};
 use webpki::{KeyPurposeId, KeyPurposeIdIter, KeyUsage, RequiredEkuNotFoundContext};
 use x509_parser::asn1_rs::{Oid, oid};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{FromDer, ParsedExtension, X509Certificate};
 
 use crate::{AuthError, Authenticated, Authenticator, Credentials, Extra, Outcome, User};
 
@@ -30,8 +30,18 @@ use crate::{AuthError, Authenticated, Authenticator, Credentials, Extra, Outcome
 pub struct X509 {
     bundle: ArcSwap<CaBundle>,
     clock: Clock,
+    uids: Uids,
     /// A client sends the same chain with each request of a connection; verifying costs far more than hashing.
     verified: Mutex<HashMap<Fingerprint, Verified>>,
+}
+
+/// What a uid in a subject is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Uids {
+    /// It is that of the user.
+    Read,
+    /// Nothing.
+    Ignored,
 }
 
 /// Authorities that vouch for clients.
@@ -62,7 +72,13 @@ impl X509 {
     /// Trusts what `bundle` trusts.
     #[must_use]
     pub fn new(bundle: CaBundle, clock: Clock) -> X509 {
-        X509 { bundle: ArcSwap::from_pointee(bundle), clock, verified: Mutex::default() }
+        X509 { bundle: ArcSwap::from_pointee(bundle), clock, uids: Uids::Read, verified: Mutex::default() }
+    }
+
+    /// The same for those who do not want uids from certificates.
+    #[must_use]
+    pub fn without_uids(self) -> X509 {
+        X509 { uids: Uids::Ignored, ..self }
     }
 
     /// From now on trusts what `bundle` trusts, and nothing else.
@@ -83,7 +99,7 @@ impl X509 {
         let bundle = self.bundle.load_full();
         bundle.verify(leaf, intermediates, self.clock.since_epoch())?;
         let (_, certificate) = X509Certificate::from_der(leaf).map_err(malformed)?;
-        let Some(user) = user_from_subject(leaf, &certificate)? else {
+        let Some(user) = user_from_subject(leaf, &certificate, self.uids)? else {
             return Ok(None);
         };
         let user = Arc::new(user);
@@ -126,7 +142,7 @@ impl CaBundle {
         self.authorities.iter().map(|it| it.anchor.subject.as_ref())
     }
 
-    fn verify(
+    pub(crate) fn verify(
         &self,
         leaf: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
@@ -145,7 +161,7 @@ impl CaBundle {
             .verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, intermediates, time, ClientAuth, None, None)
             .map(|_path| ())
             .map_err(|error| AuthError::UntrustedCertificate {
-                serial: serial_of(leaf),
+                certificate: identifier(leaf),
                 reason: in_words(&error),
             })
     }
@@ -188,16 +204,18 @@ impl ExtendedKeyUsageValidator for ClientAuth {
 fn user_from_subject(
     leaf: &CertificateDer<'_>,
     certificate: &X509Certificate<'_>,
+    wanted: Uids,
 ) -> Result<Option<User>, AuthError> {
     const COMMON_NAME: Oid<'_> = oid!(2.5.4.3);
     const ORGANIZATION: Oid<'_> = oid!(2.5.4.10);
     const UID: Oid<'_> = oid!(1.3.6.1.4.1.57683.2);
+    let unusable = |reason: &str| AuthError::UnusableSubject { reason: reason.to_owned() };
     let mut user = User::default();
     let mut uids = Vec::new();
     for attribute in certificate.subject().iter_attributes() {
         let Ok(value) = attribute.as_str() else {
             if *attribute.attr_type() == UID {
-                return Err(AuthError::UnusableSubject { reason: "unable to parse UID into a string" });
+                uids.push(Err(unusable("unable to parse UID into a string")));
             }
             continue;
         };
@@ -205,23 +223,26 @@ fn user_from_subject(
         match attribute.attr_type() {
             it if *it == COMMON_NAME => value.clone_into(&mut user.name),
             it if *it == ORGANIZATION => user.groups.push(value.to_owned()),
-            it if *it == UID => uids.push(value.to_owned()),
+            it if *it == UID => uids.push(Ok(value)),
             _ => (),
         }
     }
     if user.name.is_empty() {
         return Ok(None);
     }
-    user.uid = match uids.len() {
-        0 => String::new(),
-        1 if uids[0].is_empty() => {
-            return Err(AuthError::UnusableSubject { reason: "UID cannot be an empty string" });
-        }
-        1 => uids.remove(0),
-        _ => {
-            return Err(AuthError::UnusableSubject { reason: "expected 1 UID, but found multiple" });
-        }
-    };
+    if wanted == Uids::Read {
+        user.uid = match uids.into_iter().collect::<Result<Vec<_>, _>>()?[..] {
+            [] => String::new(),
+            [""] => return Err(unusable("UID cannot be an empty string")),
+            [uid] => uid.to_owned(),
+            ref several => {
+                return Err(unusable(&format!(
+                    "expected 1 UID, but found multiple: [{}]",
+                    several.join(" ")
+                )));
+            }
+        };
+    }
     let mut id = String::from("X509SHA256=");
     for byte in fingerprint([leaf.as_ref()]) {
         let _ = write!(id, "{byte:02x}");
@@ -230,25 +251,59 @@ fn user_from_subject(
     Ok(Some(user))
 }
 
-/// The verifier prints its errors as Rust values; the frequent ones get words.
+/// The verifier prints its errors as Rust values; the frequent ones get the words that Go has for them.
 fn in_words(error: &webpki::Error) -> String {
+    let expired = |now: &UnixTime, word: &str, limit: &UnixTime| {
+        let (now, limit) = (rfc3339(*now), rfc3339(*limit));
+        format!("x509: certificate has expired or is not yet valid: current time {now} is {word} {limit}")
+    };
     let words = match error {
-        webpki::Error::CertExpired { .. } => "certificate has expired",
-        webpki::Error::CertNotValidYet { .. } => "certificate is not yet valid",
-        webpki::Error::UnknownIssuer => "certificate signed by unknown authority",
-        webpki::Error::RequiredEkuNotFoundContext(_) => "certificate specifies an incompatible key usage",
-        webpki::Error::UnsupportedCriticalExtension => "unhandled critical extension",
+        webpki::Error::CertExpired { time, not_after } => return expired(time, "after", not_after),
+        webpki::Error::CertNotValidYet { time, not_before } => return expired(time, "before", not_before),
+        // The name of an authority with another key is a stranger's, too.
+        webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
+            "x509: certificate signed by unknown authority"
+        }
+        webpki::Error::RequiredEkuNotFoundContext(_) => {
+            "x509: certificate specifies an incompatible key usage"
+        }
+        webpki::Error::UnsupportedCriticalExtension => "x509: unhandled critical extension",
         webpki::Error::CaUsedAsEndEntity => "certificate of an authority used as that of a client",
         other => return format!("{other:?}"),
     };
     words.to_owned()
 }
 
-fn serial_of(leaf: &CertificateDer<'_>) -> String {
-    X509Certificate::from_der(leaf).map_or_else(|_| "?".to_owned(), |(_, it)| it.serial.to_string())
+fn rfc3339(time: UnixTime) -> String {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    keelson_object::scalar::Time::from_unix(seconds).to_string()
 }
 
-fn fingerprint<'c>(chain: impl IntoIterator<Item = &'c [u8]>) -> Fingerprint {
+/// `SN=1, SKID=01:AB, AKID=02:CD`
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go, certificateIdentifier (v1.36.4).
+fn identifier(leaf: &CertificateDer<'_>) -> String {
+    let Ok((_, certificate)) = X509Certificate::from_der(leaf) else { return "SN=?".to_owned() };
+    let (mut subject, mut authority) = (String::new(), String::new());
+    for extension in certificate.extensions() {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(key) => subject = colons(key.0),
+            ParsedExtension::AuthorityKeyIdentifier(key) => {
+                authority = key.key_identifier.as_ref().map(|it| colons(it.0)).unwrap_or_default();
+            }
+            _ => (),
+        }
+    }
+    format!("SN={}, SKID={subject}, AKID={authority}", certificate.serial)
+}
+
+/// `01:AB`
+fn colons(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
+}
+
+/// Of certificates that stand behind each other.
+pub(crate) fn fingerprint<'c>(chain: impl IntoIterator<Item = &'c [u8]>) -> Fingerprint {
     let mut hash = digest::Context::new(&digest::SHA256);
     for certificate in chain {
         hash.update(certificate);
@@ -260,5 +315,12 @@ fn malformed(error: impl std::fmt::Display) -> AuthError {
     AuthError::MalformedCertificate { reason: error.to_string() }
 }
 
+/// The last common name of the subject; empty if it has none.
+pub(crate) fn common_name(certificate: &CertificateDer<'_>) -> String {
+    let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return String::new() };
+    let names = parsed.subject().iter_common_name().filter_map(|it| it.as_str().ok());
+    names.last().unwrap_or_default().to_owned()
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,7 +9,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use keelson_codec::json;
+use keelson_codec::{json, yaml};
 use keelson_object::scalar::quote;
 use keelson_object::{Map, SmolStr, Value};
 
@@ -96,10 +96,9 @@ impl Authorizer for Abac {
 
 impl Policy {
     fn read(line: &str) -> Result<Policy, String> {
-        let document = json::read(line.as_bytes())
-            .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;
-        let Value::Map(map) = document.value else {
-            let kind = document.value.json_type();
+        let value = parse(line)?;
+        let Value::Map(map) = value else {
+            let kind = value.json_type();
             return Err(format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type \
                 struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
@@ -113,7 +112,7 @@ impl Policy {
             _ if version.is_empty() || kind.is_empty() => Policy::old(&fields),
             (Some("v0"), "Policy") => Policy::old(&fields),
             _ => Err(format!(
-                "no kind {} is registered for version {} in scheme \"k8s.io/kubernetes/pkg/apis/abac/register.go:33\"",
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
                 quote(kind),
                 quote(version)
             )),
@@ -198,6 +197,17 @@ impl Policy {
         let pattern = self.non_resource_path.as_str();
         covers(pattern, path) || (pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*')))
     }
+}
+
+/// What does not begin like JSON is YAML.
+fn parse(line: &str) -> Result<Value, String> {
+    if line.trim_start().starts_with('{') {
+        let document = json::read(line.as_bytes());
+        return document
+            .map(|it| it.value)
+            .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"));
+    }
+    yaml::read(line.as_bytes()).map(|it| it.value).map_err(|error| error.to_string())
 }
 
 fn covers(pattern: &str, text: &str) -> bool {
@@ -328,6 +338,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
+        check_refused(
+            "rubbish",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct { \
+            APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+        );
         check_refused("{", "couldn't get version/kind; json parse error: unexpected end of JSON input");
         check_refused(
             r#"{"user":1}"#,
@@ -339,7 +354,7 @@ mod tests {
         );
         check_refused(
             r#"{"apiVersion":"v1","kind":"Pod"}"#,
-            r#"no kind "Pod" is registered for version "v1" in scheme "k8s.io/kubernetes/pkg/apis/abac/register.go:33""#,
+            r#"no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#,
         );
     }
 }

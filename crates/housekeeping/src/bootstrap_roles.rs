@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use keelson_authz::rbac::bootstrap::{AUTO_UPDATE, MOVED, Policy, SPLIT};
 use keelson_authz::rbac::{Rbac, Rule, uncovered};
 use keelson_object::meta::StringMap;
@@ -23,6 +24,10 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Tries until all of them are there, and `rbac` knows.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, policy: &Policy, rbac: &Rbac) {
+    // Who does not serve the group has no roles.
+    if catalog.load().group(GROUP).is_none_or(|it| it.resources.is_empty()) {
+        return;
+    }
     while let Err(error) = ensure(catalog, clock, policy).await {
         tracing::warn!(%error, "the roles of every cluster could not be made");
         clock.sleep(RETRY).await;
@@ -47,22 +52,24 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, policy: &Policy) -> 
     let desk = Desk { catalog, context: crate::context(catalog, clock) };
     desk.move_rules().await?;
     desk.split_binding(policy).await?;
-    // What fails does not keep the others from being made.
-    let mut outcome = Ok(());
-    for (plural, objects, complete) in [
+    let kinds = [
         ("clusterroles", &policy.cluster_roles, completed_role as Complete),
         ("clusterrolebindings", &policy.cluster_role_bindings, completed_binding),
         ("roles", &policy.roles, completed_role),
         ("rolebindings", &policy.role_bindings, completed_binding),
-    ] {
-        for object in objects {
-            if let Err(error) = desk.reconcile(plural, object, complete).await {
-                tracing::warn!(%error, plural, name = %object.meta.name, "not as it has to be");
-                outcome = Err(error);
-            }
+    ];
+    // All at once, because each mostly waits for the disk. What fails does not keep the others from being made.
+    let each = kinds
+        .into_iter()
+        .flat_map(|(plural, objects, complete)| objects.iter().map(move |object| (plural, object, complete)));
+    let outcomes = join_all(each.map(async |(plural, object, complete)| {
+        let outcome = desk.reconcile(plural, object, complete).await;
+        if let Err(error) = &outcome {
+            tracing::warn!(%error, plural, name = %object.meta.name, "not as it has to be");
         }
-    }
-    outcome
+        outcome
+    }));
+    outcomes.await.into_iter().collect()
 }
 
 /// What becomes of an object that is there: nothing, a completed one, or another one in its place.

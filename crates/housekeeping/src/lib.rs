@@ -3,6 +3,8 @@
 #![deny(missing_docs)]
 
 pub mod bootstrap_roles;
+pub mod certificates;
+pub mod cluster_authentication;
 pub mod default_service_cidr;
 pub mod follow;
 pub mod identity_lease;
@@ -16,6 +18,7 @@ pub mod role_aggregation;
 pub mod service_accounts;
 pub mod services;
 pub mod system_namespaces;
+pub mod token_secrets;
 
 use keelson_authn::User;
 use keelson_object::{Object, ObjectMeta};

@@ -46,7 +46,7 @@ async fn next(notes: &mut UnboundedReceiver<String>) -> String {
 async fn an_index_hears_of_everything() {
     let clock = Clock::real();
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
+    let ground = Ground::new(store, Layout::default(), clock.clone());
     let settings = Settings { ground: Some(ground.clone()), ..Settings::default() };
     let loaded = catalog::load(groups(&settings), &ground).await.expect("a catalog");
     let catalog = CatalogHandle::new(loaded);

@@ -33,7 +33,7 @@ impl Cluster {
     async fn start() -> Cluster {
         let (clock, hand) = Clock::manual();
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
+        let ground = Ground::new(store, Layout::default(), clock.clone());
         let services = keelson_apis::ServiceRanges { node_ports: RANGE, ..Default::default() };
         let settings = Settings { ground: Some(ground.clone()), services, ..Settings::default() };
         let catalog = catalog::load(groups(&settings), &ground).await.expect("a catalog");

@@ -1,20 +1,25 @@
 //! Who may come in, and who may do what: from the config to an authenticator and an authorizer.
 
+mod authorization;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use keelson_authn::{
-    Anonymous, AudienceAgnostic, AuthenticatedGroup, Authenticator, Bearer, CaBundle, FailOnError,
-    TokenAuthenticator, TokenCache, TokenCacheMetrics, TokenFile, TokenUnion, Union, X509,
+    Anonymous, AnonymousAt, AudienceAgnostic, AuthenticatedGroup, Authenticator, Bearer, CaBundle,
+    FailOnError, Kept, TokenAuthenticator, TokenCache, TokenCacheMetrics, TokenFile, TokenUnion, Union,
+    Unmeasured, X509,
 };
-use keelson_authz::rbac::Rbac;
-use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer, PrivilegedGroup};
 use keelson_stdx::clock::Clock;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-use crate::config::{Authentication, AuthorizationMode};
+use crate::authentication::Others;
+use crate::config::Authentication;
 use crate::error::Error;
+
+pub use authorization::Authz;
 
 /// How the server finds out who asks.
 pub struct Authn {
@@ -34,6 +39,8 @@ pub struct Setup<'a> {
     pub own_authority: Option<&'a Path>,
     /// Who knows the tokens of service accounts.
     pub service_accounts: Option<Arc<dyn TokenAuthenticator>>,
+    /// Those who know users that we do not.
+    pub others: &'a Others,
     /// Who counts what the cache of tokens does.
     pub cache_metrics: Arc<dyn TokenCacheMetrics>,
     /// What time it is.
@@ -48,10 +55,14 @@ impl Authn {
         let client_ca_files: Vec<PathBuf> =
             own_authority.into_iter().chain(config.client_ca_file.clone()).collect();
         let mut known: Vec<Arc<dyn Authenticator>> = Vec::new();
+        known.extend(setup.others.request_header.clone().map(|it| it as Arc<dyn Authenticator>));
         let mut x509 = None;
         if !client_ca_files.is_empty() {
-            let authenticator =
-                Arc::new(X509::new(client_authorities(&client_ca_files)?, setup.clock.clone()));
+            let mut authenticator = X509::new(client_authorities(&client_ca_files)?, setup.clock.clone());
+            if !config.uid_from_certificates {
+                authenticator = authenticator.without_uids();
+            }
+            let authenticator = Arc::new(authenticator);
             known.push(authenticator.clone());
             x509 = Some(authenticator);
         }
@@ -59,13 +70,33 @@ impl Authn {
         let token_cache = Arc::new(TokenCache::new(tokens, setup.cache_metrics.clone(), setup.clock.clone()));
         known.push(Arc::new(Bearer::new(token_cache.clone(), &config.api_audiences)));
         let authenticated = Arc::new(AuthenticatedGroup::new(Arc::new(Union::new(known))));
-        let authenticator: Arc<dyn Authenticator> = if config.anonymous {
-            Arc::new(FailOnError::new(vec![authenticated, Arc::new(Anonymous)]))
-        } else {
-            authenticated
+        let authenticator: Arc<dyn Authenticator> = match anonymous(config, setup.others) {
+            Some(anonymous) => Arc::new(FailOnError::new(vec![authenticated, anonymous])),
+            None => authenticated,
         };
         Ok(Authn { authenticator, x509, client_ca_files, token_cache })
     }
+}
+
+/// Where requests without credentials are let in: the file knows better than the flag.
+fn anonymous(config: &Authentication, others: &Others) -> Option<Arc<dyn Authenticator>> {
+    match &others.anonymous {
+        None if config.anonymous => Some(Arc::new(Anonymous)),
+        Some(settings) if settings.enabled && settings.paths.is_empty() => Some(Arc::new(Anonymous)),
+        Some(settings) if settings.enabled => Some(Arc::new(AnonymousAt { paths: settings.paths.clone() })),
+        None | Some(_) => None,
+    }
+}
+
+/// Keeps what a remote authenticator says, so that it is not asked with every request; nothing that went wrong.
+#[must_use]
+pub fn remembering(
+    tokens: Arc<dyn TokenAuthenticator>,
+    time: Duration,
+    clock: &Clock,
+) -> Arc<dyn TokenAuthenticator> {
+    let kept = Kept { good: time, bad: time, errors: Duration::ZERO };
+    Arc::new(TokenCache::keeping(kept, tokens, Arc::new(Unmeasured), clock.clone()))
 }
 
 /// Who knows tokens: those of here first, then those of elsewhere.
@@ -80,6 +111,7 @@ fn token_authenticators(
         known.push(Arc::new(AudienceAgnostic::new(Arc::new(tokens), &config.api_audiences)));
     }
     known.extend(setup.service_accounts.clone());
+    known.extend(setup.others.tokens.iter().cloned());
     Ok(known)
 }
 
@@ -103,28 +135,12 @@ pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
     })
 }
 
-/// Who may do what.
-#[must_use]
-pub fn authorizer(modes: &[AuthorizationMode], rbac: &Arc<Rbac>) -> Arc<dyn Authorizer> {
-    let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup::masters())];
-    for mode in modes {
-        match mode {
-            AuthorizationMode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
-            AuthorizationMode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
-            AuthorizationMode::Rbac => chain.push(rbac.clone()),
-            AuthorizationMode::Abac | AuthorizationMode::Webhook | AuthorizationMode::Node => (),
-        }
-    }
-    Arc::new(keelson_authz::Union::new(chain))
-}
-
 fn read(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs;
     use std::path::Path;
     use std::sync::Arc;
@@ -132,15 +148,13 @@ mod tests {
     use futures_util::FutureExt as _;
     use http::HeaderMap;
     use keelson_authn::{Credentials, Unmeasured};
-    use keelson_authz::rbac::Rbac;
-    use keelson_authz::rbac::bootstrap::Policy;
-    use keelson_authz::{Attributes, Selectors, Subject, Target};
     use keelson_stdx::clock::Clock;
     use rustls_pki_types::CertificateDer;
     use rustls_pki_types::pem::PemObject as _;
 
-    use super::{Authn, Setup, authorizer};
-    use crate::config::{Authentication, AuthorizationMode, ServiceAccounts};
+    use super::{Authn, Setup};
+    use crate::authentication::Others;
+    use crate::config::{Authentication, Authenticators, ServiceAccounts};
     use crate::error::Error;
     use crate::pki::{Pki, ServerNames};
 
@@ -148,16 +162,24 @@ mod tests {
         Authentication {
             client_ca_file: None,
             token_file: None,
+            uid_from_certificates: true,
             anonymous: true,
             api_audiences: Vec::new(),
             service_accounts: ServiceAccounts::default(),
+            others: Authenticators::default(),
         }
     }
 
     fn authn(config: &Authentication, own_authority: Option<&Path>) -> Result<Authn, Error> {
         let clock = &Clock::real();
-        let setup =
-            Setup { own_authority, service_accounts: None, cache_metrics: Arc::new(Unmeasured), clock };
+        let others = Others::new(config, Arc::new(keelson_registry::CatalogHandle::default()), clock)?;
+        let setup = Setup {
+            own_authority,
+            service_accounts: None,
+            others: &others,
+            cache_metrics: Arc::new(Unmeasured),
+            clock,
+        };
         Authn::new(config, &setup)
     }
 
@@ -212,32 +234,5 @@ mod tests {
         let config = Authentication { client_ca_file: Some(path.clone()), ..settings() };
         let refusal = authn(&config, None).err().expect("must be refused").to_string();
         assert_eq!(refusal, format!("{} is not usable: it holds no certificate", path.display()));
-    }
-
-    #[track_caller]
-    fn check(modes: &[AuthorizationMode], group: &str, path: &str, expected: bool) {
-        let groups = [group.to_owned()];
-        let user = Subject { name: "x", uid: "", groups: &groups, extra: &BTreeMap::new() };
-        let attributes =
-            Attributes { user, verb: "get", target: Target::Path, path, selectors: Selectors::default() };
-        let (rbac, policy) = (Arc::new(Rbac::default()), Policy::new(|_| true));
-        rbac.change(|tables| {
-            policy.cluster_roles.iter().for_each(|it| tables.put_role(it));
-            policy.cluster_role_bindings.iter().for_each(|it| tables.put_binding(it));
-        });
-        let authorizer = authorizer(modes, &rbac);
-        let verdict = authorizer.authorize(&attributes).now_or_never().expect("nothing waits");
-        assert_eq!(verdict.decision.is_allowed(), expected, "{modes:?} {group} {path}");
-    }
-
-    #[test]
-    fn modes_decide_and_masters_may_everything() {
-        use AuthorizationMode::{AlwaysAllow, AlwaysDeny, Node, Rbac};
-        check(&[AlwaysAllow], "any", "/metrics", true);
-        check(&[AlwaysDeny], "any", "/healthz", false);
-        check(&[AlwaysDeny], "system:masters", "/metrics", true);
-        check(&[Node, Rbac], "system:unauthenticated", "/healthz", true);
-        check(&[Node, Rbac], "system:unauthenticated", "/metrics", false);
-        check(&[Rbac], "system:authenticated", "/api", true);
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keelson_apis::services::{Family, NodePorts};
+use keelson_audit::Audit;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::identity_lease::Identity;
@@ -22,18 +23,22 @@ use keelson_registry::{CatalogHandle, Enablement, Group, catalog};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered, OpenApi};
 use keelson_server::{
-    Builder, CertificateSource, LateClients, Limits, NamedCertificate, NamedCheck, OpenId, PemSource,
-    Protocols, Server, Settings, Sharing, TlsSettings, Version, bind,
+    Builder, CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, NamedCheck, OpenId,
+    PemSource, Protocols, Server, Settings, TlsSettings, Version, bind,
 };
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
-use keelson_store::Layout;
+use keelson_store::{Key, Layout, Transforms};
 use regex::Regex;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::access::{Authn, Setup, authorizer};
-use crate::config::Config;
+use crate::access::{Authn, Authz, Setup};
+use crate::auditing;
+use crate::authentication::Others;
+use crate::certificates;
+use crate::config::{Config, StoreChoice};
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::identity::identity;
@@ -42,10 +47,14 @@ use crate::reload;
 use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage, StoreCheck};
+use crate::store_command::{self, socket::Socket};
 use crate::token_metrics::TokenMetrics;
 
 /// How long background loops have to end.
 const LAST_CALL: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// How long the last audit events have to be told.
+const LAST_EVENTS: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A server that is ready to serve, and what belongs to it.
 pub struct Assembly {
@@ -56,42 +65,49 @@ pub struct Assembly {
     /// Who this is, where there are others, and where it is told.
     identity: Option<(Identity, CatalogHandle)>,
     loops: Tasks,
+    audit: Option<Arc<Audit>>,
     clock: Clock,
 }
 
 impl Assembly {
     /// Puts everything together. The port is bound and the objects are loaded when this returns.
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
+        let rbac = Arc::new(Rbac::default());
+        let mut authz = Authz::new(config, &rbac, clock)?;
         let wanted = config.socket_address();
         let unusable = |source| Error::Listen { address: wanted, source };
-        let listener = bind(wanted, Sharing::default()).map_err(unusable)?;
+        let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
+        let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
+        let encryption = Encryption::load(config, clock).await?;
+        let transforms = encryption.as_ref().map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
         let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
-        let ground = Ground { store: storage.measured(&measures), layout, clock: clock.clone() };
+        let ground = Ground::new(storage.measured(&measures), layout, clock.clone());
+        let ground = Ground { transforms, ..ground };
         let pki = prepared.pki.as_ref();
         let external = external_address(config, address.port());
         let mut accounts = ServiceAccounts::new(&config.authentication, pki, external, &catalog, clock)?;
         let token_metrics = Arc::new(TokenMetrics::new());
+        let mut others = Others::new(&config.authentication, Arc::new(catalog.clone()), clock)?;
         let setup = Setup {
             own_authority: pki.map(|it| it.ca_cert.as_path()),
             service_accounts: Some(accounts.tokens.clone()),
+            others: &others,
             cache_metrics: token_metrics.clone(),
             clock,
         };
         let authn = Authn::new(&config.authentication, &setup)?;
-        let rbac = Arc::new(Rbac::default());
         let access = keelson_apis::Access {
             authenticator: authn.authenticator.clone(),
-            authorizer: authorizer(&config.authorization_modes, &rbac),
+            authorizer: authz.authorizer.clone(),
             rbac: rbac.clone(),
             api_audiences: config.authentication.api_audiences.clone(),
             tokens: accounts.issue.clone(),
         };
-        let authorizer = access.authorizer.clone();
         catalog.swap(catalog::load(groups(config, access, &ground)?, &ground).await?);
         let loops = Tasks::new();
         storage.start_loops(config, &measures, &loops);
@@ -99,11 +115,30 @@ impl Assembly {
         start_housekeeping(config, &catalog, clock, &loops, &booted);
         start_roles(config, &catalog, &rbac, clock, (&loops, &booted));
         start_services(config, &catalog, &ground, address.port(), (&loops, &booted));
+        for (group, plural, feed) in authz.feeds() {
+            loops.spawn("node graph", follow::run(catalog.clone(), group, plural, feed, clock.clone()));
+        }
+        loops.spawn("authorization config", authz.reload());
         accounts.start(&catalog, &authn.token_cache, clock, &loops);
-        start_accounts(config, prepared, &catalog, clock, (&loops, &booted))?;
-        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone()));
-        let others = storage.is_shared() && config.feature_gates.is_on("APIServerIdentity");
-        let identity = others.then(|| (identity(), catalog.clone()));
+        let shared = certificates::Shared { catalog: &catalog, clock, loops: &loops };
+        let trust_changed = {
+            let booted = booted.clone();
+            let done = move || booted.0.cluster_authentication.store(true, Ordering::Release);
+            let proxy = config.authentication.others.request_header.as_ref();
+            certificates::publish_trust(&shared, &authn.client_ca_files, proxy, done)
+        };
+        certificates::sign_requests(&shared, config, prepared, authz.authorizer.clone());
+        loops.spawn("legacy tokens", {
+            let booted = booted.clone();
+            let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
+            legacy_tokens::track(catalog.clone(), clock.clone(), tracked)
+        });
+        if let Some(pki) = pki.filter(|_| config.default_service_accounts) {
+            accounts.make_defaults(pki, &catalog, clock, &loops)?;
+        }
+        others.start(&loops, &trust_changed);
+        let identity = (storage.is_shared() && config.feature_gates.is_on("APIServerIdentity"))
+            .then(|| (identity(), catalog.clone()));
         if let Some((who, catalog)) = identity.clone() {
             let clock = clock.clone();
             loops.spawn("identity lease", async move { who.run(&catalog, &clock).await });
@@ -111,14 +146,19 @@ impl Assembly {
         let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
+        let builder = match &encryption {
+            Some(encryption) => encryption.checks(builder),
+            None => builder,
+        };
+        let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let server = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(authn.authenticator.clone())
-            .authorizer(authorizer)
+            .authorizer(authz.authorizer.clone())
             .admission(config.admission.chain(&admission_settings(config, &catalog)))
             .settings(server_settings(config, address)?)
-            .tls(tls(config, &prepared.certificate, &authn))
+            .tls(tls(config, &prepared.certificate, &authn, &others))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, config.etcd.health_timeout, clock)))
             .readyz_check(NamedCheck::new(
                 "etcd-readiness",
@@ -127,16 +167,34 @@ impl Assembly {
             .boot_check(booted.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
             .boot_check(booted.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
             .boot_check(booted.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(booted.check(CLUSTER_AUTHENTICATION, |it| &it.cluster_authentication))
             .boot_check(booted.check("bootstrap-controller", |it| &it.kubernetes_service))
             .boot_check(booted.check("rbac/bootstrap-roles", |it| &it.roles))
             .boot_check(booted.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
             .boot_check(booted.check(PRIORITY_CLASSES, |it| &it.priority_classes))
             .build()?;
         server.metrics().add(Arc::new(features(config)));
+        authz.metrics().into_iter().for_each(|it| server.metrics().add(it));
         measures.add_to(server.metrics());
         token_metrics.add_to(server.metrics());
         accounts.add_metrics(server.metrics());
-        Ok(Assembly { server, listener, address, storage, identity, loops, clock: clock.clone() })
+        others.numbers.add_to(server.metrics());
+        let reloaded = {
+            let server = server.clone();
+            move |reload| {
+                server.count_reload("client-ca", reload);
+                trust_changed.notify_one();
+            }
+        };
+        loops.spawn("client authorities", reload::client_authorities(&authn, clock.clone(), reloaded));
+        if config.store == StoreChoice::Embedded {
+            offer_snapshots(config, &storage, &loops);
+        }
+        if let Some(encryption) = encryption {
+            encryption.add_numbers(server.metrics());
+            loops.spawn("encryption configuration", encryption.follow());
+        }
+        Ok(Assembly { server, listener, address, storage, identity, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -155,8 +213,22 @@ impl Assembly {
                 warn!(name = who.name, "the lease of this server could not be removed");
             }
         }
+        if let Some(audit) = &self.audit {
+            audit.close(LAST_EVENTS).await;
+        }
         self.storage.close().await;
         served.map_err(|source| Error::Listen { address, source })
+    }
+}
+
+/// Hands out snapshots of the store; a server does not need it to work.
+fn offer_snapshots(config: &Config, storage: &Storage, loops: &Tasks) {
+    match Socket::listen(&config.data_dir) {
+        Ok(socket) => {
+            let root = Key::from(store_command::root(config));
+            loops.spawn("snapshots", socket.serve(storage.store(), root));
+        }
+        Err(error) => warn!(%error, "there will be no snapshots of the running store"),
     }
 }
 
@@ -175,10 +247,11 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 5] = [
+const SERVER_FEATURES: [&str; 6] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
+    "KMSv1",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];
@@ -282,31 +355,11 @@ fn start_roles(
     }
 }
 
-/// What a namespace needs before pods can be made in it, and what the controller manager wants to know about tokens.
-fn start_accounts(
-    config: &Config,
-    prepared: &Prepared,
-    catalog: &CatalogHandle,
-    clock: &Clock,
-    (loops, booted): (&Tasks, &Booted),
-) -> Result<(), Error> {
-    let booted = booted.clone();
-    let tracked = move || booted.0.legacy_tokens.store(true, Ordering::Release);
-    loops.spawn("legacy tokens", legacy_tokens::track(catalog.clone(), clock.clone(), tracked));
-    if let Some(pki) = prepared.pki.as_ref().filter(|_| config.default_service_accounts) {
-        let path = &pki.ca_cert;
-        let pem = std::fs::read_to_string(path);
-        let pem = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
-        loops.spawn(
-            "service accounts",
-            keelson_housekeeping::service_accounts::run(catalog.clone(), pem, clock.clone()),
-        );
-    }
-    Ok(())
-}
-
 /// What is ready when the classes of the system are there.
 const PRIORITY_CLASSES: &str = "scheduling/bootstrap-system-priority-classes";
+
+/// What is ready when the config map that says whom to believe is there.
+const CLUSTER_AUTHENTICATION: &str = "start-cluster-authentication-info-controller";
 
 /// What has been done for the first time since the start.
 #[derive(Clone, Default)]
@@ -318,6 +371,7 @@ struct Done {
     service_range: AtomicBool,
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
+    cluster_authentication: AtomicBool,
     priority_classes: AtomicBool,
     roles: AtomicBool,
     legacy_tokens: AtomicBool,
@@ -366,14 +420,23 @@ fn start_services(
     loops.spawn("services", services.run(catalog.clone(), clock, done));
 }
 
-fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn) -> TlsSettings {
+fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &Others) -> TlsSettings {
     let named = config.sni.iter().map(|pair| NamedCertificate {
         source: CertificateSource::files(&pair.cert_file, &pair.key_file),
         names: pair.names.clone(),
     });
     TlsSettings {
         named: named.collect(),
-        client_cas: authn.client_ca_files.iter().cloned().map(PemSource::File).collect(),
+        client_cas: authn
+            .client_ca_files
+            .iter()
+            .chain(&others.proxy_ca_file)
+            .cloned()
+            .map(PemSource::File)
+            .collect(),
+        min_version: config.tls.min_version,
+        cipher_suites: config.tls.cipher_suites.clone(),
+        groups: config.tls.groups.clone(),
         protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
         ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
     }
@@ -419,8 +482,19 @@ fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Err
         cors_allowed_origins: origins,
         hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
         external_address: external_address(config, address.port()),
+        front_proxy: front_proxy(config),
         ..Settings::default()
     })
+}
+
+/// The headers in which a front proxy says who asks.
+fn front_proxy(config: &Config) -> FrontProxyHeaders {
+    let Some(proxy) = &config.authentication.others.request_header else {
+        return FrontProxyHeaders::default();
+    };
+    let it = &proxy.settings;
+    let names = it.username_headers.iter().chain(&it.uid_headers).chain(&it.group_headers);
+    FrontProxyHeaders::new(names, &it.extra_header_prefixes)
 }
 
 /// `host:port`, with brackets around what has colons of its own.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use crate::config::{Config, Environment};
 use crate::error::Error;
 use crate::flags::{Face, VersionWish, help, parse};
+use crate::store_command::{self, Action};
 use crate::{KEELSON_VERSION, KUBERNETES_VERSION};
 
 /// What to do.
@@ -19,6 +20,13 @@ pub enum Command {
         /// Lines to tell the user first, as upstream words them.
         notices: Vec<String>,
     },
+    /// Do something with a store as a whole.
+    Store {
+        /// What.
+        action: Action,
+        /// With which.
+        config: Box<Config>,
+    },
 }
 
 impl Command {
@@ -28,7 +36,11 @@ impl Command {
         environment: &Environment,
         columns: Option<usize>,
     ) -> Result<Command, Error> {
-        let (face, arguments) = Face::of(command_line);
+        let (face, mut arguments) = Face::of(command_line);
+        if face == Face::Standalone && arguments.first().is_some_and(|it| it == "store") {
+            arguments.remove(0);
+            return Command::store(&texts(arguments)?, environment);
+        }
         let flags = parse(face, &texts(arguments)?)?;
         if flags.is_on("help") {
             return Ok(Command::Print(help(face, columns)));
@@ -43,6 +55,15 @@ impl Command {
         }
         let config = Box::new(Config::new(&flags, environment)?);
         Ok(Command::Serve { config, notices: flags.notices().to_vec() })
+    }
+
+    fn store(arguments: &[String], environment: &Environment) -> Result<Command, Error> {
+        let flags = parse(Face::Standalone, arguments)?;
+        if flags.is_on("help") {
+            return Ok(Command::Print(store_command::USAGE.to_owned()));
+        }
+        let action = Action::read(flags.arguments())?;
+        Ok(Command::Store { action, config: Box::new(Config::new(&flags, environment)?) })
     }
 }
 
@@ -90,6 +111,7 @@ mod tests {
         match Command::read(words, &environment, None) {
             Ok(Command::Print(text)) => text,
             Ok(Command::Serve { config, .. }) => format!("serve as {}", config.face.program()),
+            Ok(Command::Store { action, config }) => format!("{action:?} of {}", config.data_dir.display()),
             Err(error) => report(&error),
         }
     }
@@ -107,6 +129,22 @@ mod tests {
         check("/usr/bin/keelson --secure-port=7443", "serve as keelson");
         check(&format!("/usr/local/bin/kube-apiserver {required}"), "serve as kube-apiserver");
         check(&format!("keelson kube-apiserver {required}"), "serve as kube-apiserver");
+    }
+
+    #[test]
+    fn the_store_has_commands_of_its_own() {
+        check("keelson store export a --data-dir=/x", "Export(\"a\") of /x");
+        check("keelson store --data-dir /x check", "Check(None) of /x");
+        assert!(answer("keelson store -h").starts_with("Usage:\n  keelson store snapshot FILE"));
+        for (words, problem) in [
+            ("", "Error: store needs a command\n"),
+            ("snapshot", "Error: snapshot needs a file\n"),
+            ("import a b", "Error: import takes one file\n"),
+            ("delete", "Error: store has no command \"delete\"\n"),
+        ] {
+            let said = answer(&format!("keelson store {words}"));
+            assert!(said.starts_with(problem), "{said}");
+        }
     }
 
     #[test]

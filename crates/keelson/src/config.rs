@@ -3,25 +3,36 @@
 //! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
 
 mod admission;
+mod audit;
+mod authenticators;
+mod authorization;
+mod encryption;
 mod etcd;
 mod feature_gates;
 mod known_gates;
 mod service_accounts;
 mod service_range;
+mod tls;
 mod validate;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use audit::{AuditChoice, LogChoice, WebhookChoice};
+pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
+pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
+pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
 pub use service_accounts::ServiceAccounts;
 pub use service_range::ServiceRanges;
+pub use tls::Tls;
 
 use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
 use keelson_kube_admission::{Selection, Settings as Plugins};
+use keelson_server::Sharing;
 
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value};
@@ -37,16 +48,22 @@ pub struct Config {
     pub store: StoreChoice,
     /// What is said about etcd, and what every store keeps to: the prefix and the form.
     pub etcd: Etcd,
+    /// Whether values are encrypted at rest.
+    pub encryption: Option<EncryptionChoice>,
     /// Where to listen, and how.
     pub listen: Listen,
+    /// Which TLS is spoken.
+    pub tls: Tls,
     /// Where the certificate of the server comes from.
     pub certificate: CertificateChoice,
     /// Further certificates for some names.
     pub sni: Vec<NamedCertKey>,
     /// Who may be who.
     pub authentication: Authentication,
-    /// In order, never empty.
-    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Who may do what.
+    pub authorization: Authorization,
+    /// What is recorded, and where.
+    pub audit: AuditChoice,
     /// Limits of requests.
     pub requests: Requests,
     /// How the server stops.
@@ -61,6 +78,8 @@ pub struct Config {
     pub delete_collection_workers: usize,
     /// Whether the server empties namespaces itself.
     pub empty_namespaces: bool,
+    /// Whether the server approves and signs requests for certificates itself.
+    pub sign_certificates: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
     /// Whether the server makes what every namespace needs for its pods.
@@ -119,6 +138,8 @@ pub struct Listen {
     pub http2: bool,
     /// How many requests may be open on one HTTP/2 connection.
     pub http2_max_streams: u32,
+    /// Whether others may listen on the same port, or on another address of it.
+    pub sharing: Sharing,
 }
 
 /// Where the certificate of the server comes from.
@@ -144,29 +165,24 @@ pub struct Authentication {
     pub client_ca_file: Option<PathBuf>,
     /// Static tokens.
     pub token_file: Option<PathBuf>,
+    /// Whether the uid in the subject of a client certificate counts.
+    pub uid_from_certificates: bool,
     /// Whether requests without credentials are let in as `system:anonymous`.
     pub anonymous: bool,
     /// For whom tokens are good that are not made for anybody in particular.
     pub api_audiences: Vec<String>,
     /// How tokens of service accounts are made and judged.
     pub service_accounts: ServiceAccounts,
+    /// Those who know users that we do not.
+    pub others: Authenticators,
 }
 
-/// A way to decide who may do what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthorizationMode {
-    /// Everybody may do everything.
-    AlwaysAllow,
-    /// Nobody may do anything.
-    AlwaysDeny,
-    /// By rules in a file.
-    Abac,
-    /// By asking somebody.
-    Webhook,
-    /// By roles.
-    Rbac,
-    /// By what a node has to do.
-    Node,
+impl Authentication {
+    /// Whose tokens are those of service accounts, and nobody else's.
+    #[must_use]
+    pub fn disallowed_issuers(&self) -> &[String] {
+        &self.service_accounts.issuers
+    }
 }
 
 /// Limits of requests.
@@ -246,17 +262,21 @@ impl Config {
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
-        let modes = authorization_modes(flags);
+        let authorization = Authorization::new(flags);
+        let modes = authorization.modes();
         let listen = listen(flags);
         let advertise_address = advertise_address(flags, listen.address, environment);
         Ok(Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
             store: store(flags),
+            tls: Tls::read(flags),
             etcd: Etcd::read(flags),
+            encryption: encryption::encryption(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
-            authentication: authentication(flags, &modes),
+            authentication: authentication(flags, &modes, &feature_gates),
+            audit: audit::read(flags),
             requests: requests(flags),
             shutdown: Shutdown {
                 delay: flags.duration("shutdown-delay-duration").to_std(),
@@ -271,6 +291,7 @@ impl Config {
                 .unwrap_or(1)
                 .max(1),
             empty_namespaces: flags.is_on("empty-namespaces"),
+            sign_certificates: flags.is_on("sign-certificates"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
             default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
@@ -281,7 +302,7 @@ impl Config {
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
             warnings: warnings(flags, &modes, &service_ranges),
-            authorization_modes: modes,
+            authorization,
             listen,
             advertise_address,
             service_ranges,
@@ -346,6 +367,10 @@ fn listen(flags: &Flags) -> Listen {
         port: u16::try_from(flags.int("secure-port")).unwrap_or_default(),
         http2: !flags.is_on("disable-http2-serving"),
         http2_max_streams: u32::try_from(streams).ok().filter(|it| *it > 0).unwrap_or(DEFAULT_HTTP2_STREAMS),
+        sharing: Sharing {
+            port: flags.is_on("permit-port-sharing"),
+            address: flags.is_on("permit-address-sharing"),
+        },
     }
 }
 
@@ -359,41 +384,17 @@ fn certificate(flags: &Flags) -> CertificateChoice {
     }
 }
 
-fn authentication(flags: &Flags, modes: &[AuthorizationMode]) -> Authentication {
+fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGates) -> Authentication {
     let service_accounts = ServiceAccounts::read(flags);
     Authentication {
         api_audiences: service_accounts.audiences(flags),
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
+        uid_from_certificates: gates.is_on("AllowParsingUserUIDFromCertAuth"),
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
-    }
-}
-
-impl AuthorizationMode {
-    /// By upstream's name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<AuthorizationMode> {
-        Some(match name {
-            "AlwaysAllow" => AuthorizationMode::AlwaysAllow,
-            "AlwaysDeny" => AuthorizationMode::AlwaysDeny,
-            "ABAC" => AuthorizationMode::Abac,
-            "Webhook" => AuthorizationMode::Webhook,
-            "RBAC" => AuthorizationMode::Rbac,
-            "Node" => AuthorizationMode::Node,
-            _ => return None,
-        })
-    }
-}
-
-fn authorization_modes(flags: &Flags) -> Vec<AuthorizationMode> {
-    let modes: Vec<_> =
-        flags.list("authorization-mode").iter().filter_map(|name| AuthorizationMode::parse(name)).collect();
-    match (modes.is_empty(), flags.face()) {
-        (false, _) => modes,
-        (true, Face::Standalone) => vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
-        (true, Face::KubeApiserver) => vec![AuthorizationMode::AlwaysAllow],
+        others: Authenticators::read(flags),
     }
 }
 
@@ -467,7 +468,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             "anonymous requests are refused because AlwaysAllow would allow them everything".to_owned(),
         );
     }
+    warnings.extend(authenticators::warnings(flags));
     warnings.extend(service_accounts::warnings(flags));
+    warnings.extend(tls::warnings(flags));
     warnings.extend(
         admission::selection(flags)
             .missing()

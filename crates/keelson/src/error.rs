@@ -159,6 +159,17 @@ pub enum Error {
     /// The server cannot be put together.
     #[error("the server cannot be put together")]
     Build(#[from] keelson_server::BuildError),
+    /// A command that is not there, or not like this.
+    #[error("{problem}\n\n{usage}")]
+    Usage {
+        /// What is wrong.
+        problem: String,
+        /// How it is done.
+        usage: &'static str,
+    },
+    /// The store does not do what it was asked for.
+    #[error("the store cannot be used")]
+    Entries(#[source] keelson_store::StoreError),
     /// The runtime cannot be started.
     #[error("the runtime cannot be started")]
     Runtime(#[source] io::Error),
@@ -170,6 +181,13 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// What Go says of a file that cannot be opened.
+pub(crate) fn opening(path: &std::path::Path, error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    format!("open {}: {text}", path.display())
 }
 
 fn quoted(arguments: &[String]) -> String {

@@ -7,13 +7,19 @@
 
 pub mod access;
 pub mod assemble;
+mod auditing;
+pub mod authentication;
+pub mod authentication_config;
 pub mod banner;
+pub mod certificates;
 pub mod command;
 pub mod config;
 pub mod data_folder;
+pub mod encryption;
 pub mod error;
 pub mod flags;
 mod identity;
+pub mod kubeconfig_file;
 pub mod logging;
 pub mod machine;
 pub mod pki;
@@ -22,6 +28,7 @@ pub mod service_accounts;
 pub mod signals;
 pub mod start;
 mod storage;
+pub mod store_command;
 pub mod token_metrics;
 
 /// The version of Kubernetes that is served.

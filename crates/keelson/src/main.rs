@@ -32,6 +32,11 @@ fn run() -> Result<(), Error> {
             print!("{text}");
             return Ok(());
         }
+        Command::Store { action, config } => {
+            logging::start(config.logging);
+            print!("{}", runtime()?.block_on(action.run(&config, &Clock::real()))?);
+            return Ok(());
+        }
         Command::Serve { config, notices } => (config, notices),
     };
     for notice in notices {
@@ -43,12 +48,12 @@ fn run() -> Result<(), Error> {
     }
     let clock = Clock::real();
     let prepared = Prepared::new(&config, &environment, &clock)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(WORKER_STACK)
-        .build()
-        .map_err(Error::Runtime)?;
-    runtime.block_on(serve(&config, &prepared, &clock))
+    runtime()?.block_on(serve(&config, &prepared, &clock))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().thread_stack_size(WORKER_STACK).build().map_err(Error::Runtime)
 }
 
 async fn serve(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<(), Error> {

@@ -35,6 +35,8 @@ use issue::Holder;
 pub struct Pki {
     /// Who vouches for the server and for its administrator.
     pub ca_cert: PathBuf,
+    /// The key of that authority.
+    pub ca_key: PathBuf,
     /// What the server shows.
     pub server: CertificateFiles,
     /// Who may do everything.
@@ -77,6 +79,7 @@ impl Pki {
         making.batch.commit()?;
         Ok(Pki {
             ca_cert: folder.join("ca.crt"),
+            ca_key: folder.join("ca.key"),
             server,
             admin,
             service_account_key,

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keelson_server::Reload;
 use keelson_stdx::clock::Clock;
 
 use crate::access::{self, Authn};
@@ -12,8 +13,12 @@ use crate::error::Error;
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows the authorities of client certificates; a file that is no longer usable changes nothing.
-pub fn client_authorities(authn: &Authn, clock: Clock) -> impl Future<Output = ()> + Send + use<> {
+/// Follows the authorities of client certificates; a file that is no longer usable changes nothing. `told` hears what
+/// came of each change.
+pub fn client_authorities<F>(authn: &Authn, clock: Clock, told: F) -> impl Future<Output = ()> + Send + use<F>
+where
+    F: Fn(Reload) + Send,
+{
     let (x509, files) = (authn.x509.clone(), authn.client_ca_files.clone());
     async move {
         let Some(x509) = x509 else { return };
@@ -28,8 +33,12 @@ pub fn client_authorities(authn: &Authn, clock: Clock) -> impl Future<Output = (
                 Ok(bundle) => {
                     x509.replace_bundle(bundle);
                     tracing::info!("client authorities were read again");
+                    told(Reload::Done);
                 }
-                Err(error) => tracing::warn!(%error, "client authorities stay as they were"),
+                Err(error) => {
+                    tracing::warn!(%error, "client authorities stay as they were");
+                    told(Reload::Failed);
+                }
             }
             seen = now;
         }

@@ -11,7 +11,8 @@ use keelson_authn::jws;
 use keelson_authn::service_account::{
     Counts, Discovery, Issuer, KeySet, LegacyUse, Objects, ServiceAccountTokens, Settings,
 };
-use keelson_housekeeping::legacy_tokens;
+use keelson_housekeeping::token_secrets::TokenSecrets;
+use keelson_housekeeping::{legacy_tokens, service_accounts};
 use keelson_object::Frozen;
 use keelson_registry::CatalogHandle;
 use keelson_server::metrics::{Computed, Kind, Registry, Sample};
@@ -109,6 +110,27 @@ impl ServiceAccounts {
             "keys of service account tokens",
             reload::follow("keys of service account tokens", files, clock.clone(), replace),
         );
+    }
+
+    /// Does what a controller manager does otherwise: every namespace gets what its pods need, and secrets that ask
+    /// for tokens get them.
+    pub fn make_defaults(
+        &self,
+        pki: &Pki,
+        catalog: &CatalogHandle,
+        clock: &Clock,
+        loops: &Tasks,
+    ) -> Result<(), Error> {
+        let path = &pki.ca_cert;
+        let pem = std::fs::read_to_string(path);
+        let authority = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
+        let accounts = service_accounts::run(catalog.clone(), authority.clone(), clock.clone());
+        loops.spawn("service accounts", accounts);
+        if let Some(tokens) = &self.issue {
+            let secrets = TokenSecrets { issuer: tokens.issuer.clone(), authority };
+            loops.spawn("secrets with tokens", secrets.run(catalog.clone(), clock.clone()));
+        }
+        Ok(())
     }
 
     /// Counts the uses of tokens.

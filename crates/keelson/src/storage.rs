@@ -63,7 +63,7 @@ impl Storage {
         }
     }
 
-    fn store(&self) -> Arc<dyn Store> {
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
         match self {
             Storage::Embedded(store) => store.clone(),
             Storage::Memory(store) => store.clone(),

@@ -32,6 +32,7 @@ mod pods;
 mod priority;
 mod protection;
 mod runtime_class;
+mod service_account;
 mod signers;
 mod taint_nodes_by_condition;
 #[cfg(test)]

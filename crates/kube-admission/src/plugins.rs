@@ -30,6 +30,7 @@ use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
+use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
 
@@ -138,7 +139,7 @@ const PLUGINS: &[Entry] = &[
     off("NamespaceExists").by(|_| Box::new(NamespaceExists)),
     off("LimitPodHardAntiAffinityTopology").by(|_| Box::new(LimitPodHardAntiAffinityTopology)),
     on("LimitRanger").by(|it| Box::new(LimitRanger::new(it))),
-    on("ServiceAccount"),
+    on("ServiceAccount").by(|_| Box::new(ServiceAccount)),
     off("NodeRestriction").by(|it| Box::new(NodeRestriction::new(it))),
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),

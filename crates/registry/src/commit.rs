@@ -121,7 +121,10 @@ async fn write(
     let (object, removed) = match (step, current) {
         (Step::Keep, Some(current)) => return Ok(unchanged(current)),
         (Step::Keep, None) => return Err(Error::Bug("nothing to keep".to_owned())),
-        (Step::Put(object), Some(current)) if *object == current.object => return Ok(unchanged(current)),
+        // What does not change is written nevertheless if it is stored in a form of the past.
+        (Step::Put(object), Some(current)) if *object == current.object && !live.is_stale(key).await? => {
+            return Ok(unchanged(current));
+        }
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };

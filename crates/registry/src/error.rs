@@ -106,6 +106,14 @@ pub enum Error {
         /// Why.
         problem: String,
     },
+    /// What is stored cannot be decrypted. Lists and watches leave it out.
+    #[error("an object cannot be decrypted: {problem}")]
+    Undecryptable {
+        /// Where, without the prefix of the store, if that is told.
+        key: Option<String>,
+        /// Why.
+        problem: String,
+    },
     /// Refused by someone who words the answer themselves.
     #[error("rejected")]
     Rejected(Box<Status>),

@@ -42,6 +42,7 @@ pub use enablement::Enablement;
 pub use error::{Error, Result};
 pub use group::Group;
 pub use guard::{Guard, Write};
+pub use lifecycle::naming::generate as generate_name;
 pub use live::{Live, Place};
 pub use report::Report;
 pub use reserve::{Held, Reserve};

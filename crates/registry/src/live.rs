@@ -7,7 +7,9 @@ use keelson_codec::{protobuf, stored};
 use keelson_object::meta::StringMap;
 use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
-use keelson_store::{Entry, Form, Key, Layout, ResourceKeys, Store};
+use keelson_store::{
+    Entry, Form, Key, Layout, ResourceKeys, Revision, Store, StoreError, Transformed, Transforms,
+};
 use keelson_watch_cache::{Cache, CacheOptions};
 
 use crate::convert;
@@ -40,6 +42,15 @@ pub struct Ground {
     pub layout: Layout,
     /// What time it is.
     pub clock: Clock,
+    /// In which form values are stored; `None` is as they are.
+    pub transforms: Option<Arc<dyn Transforms>>,
+}
+
+impl Ground {
+    /// A ground on which values are stored as they are.
+    pub fn new(store: Arc<dyn Store>, layout: Layout, clock: Clock) -> Ground {
+        Ground { store, layout, clock, transforms: None }
+    }
 }
 
 /// A resource whose objects can be read and written.
@@ -56,6 +67,10 @@ pub(crate) struct Objects {
     pub(crate) keys: ResourceKeys,
     pub(crate) form: Form,
     pub(crate) cache: Arc<Cache>,
+    /// The same store, if it has values in another form.
+    transformed: Option<Arc<Transformed>>,
+    /// Whether errors name the key of what cannot be read.
+    names_unreadable: bool,
 }
 
 impl Live {
@@ -66,16 +81,21 @@ impl Live {
         let decode = move |entry: &Entry| Ok(form::frozen(&reading, &entry.value, entry.modified.get())?);
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
-        let options = CacheOptions::new(
-            ground.store.clone(),
-            keys.all().clone(),
-            Arc::new(decode),
-            ground.clock.clone(),
-        );
+        let transformed = ground.transforms.as_ref().map(|transforms| {
+            let transform = transforms.of(&resource.group, &resource.plural);
+            Arc::new(Transformed::new(ground.store.clone(), transform, ground.clock.clone()))
+        });
+        let store: Arc<dyn Store> = match &transformed {
+            Some(transformed) => transformed.clone(),
+            None => ground.store.clone(),
+        };
+        let options =
+            CacheOptions::new(store.clone(), keys.all().clone(), Arc::new(decode), ground.clock.clone());
         let options = CacheOptions { indexes, ..options };
         let cache = Cache::start(options).await?;
         let form = if resource.json_in_store { Form::Json } else { ground.layout.form() };
-        let objects = Objects { store: ground.store.clone(), keys, form, cache };
+        let names_unreadable = ground.transforms.as_ref().is_none_or(|it| it.names_unreadable());
+        let objects = Objects { store, keys, form, cache, transformed, names_unreadable };
         Ok(Arc::new(Live { resource, objects: Some(objects) }))
     }
 
@@ -161,23 +181,38 @@ impl Live {
         }
     }
 
-    /// What is stored at `place`, if it cannot be read, and why not.
-    pub(crate) async fn unreadable(&self, place: &Place) -> Result<Option<(Entry, Error)>> {
+    /// Whether what is stored under `key` would be stored in another form now.
+    pub(crate) async fn is_stale(&self, key: &Key) -> Result<bool> {
+        match &self.objects()?.transformed {
+            Some(transformed) => Ok(transformed.is_stale(key).await?),
+            None => Ok(false),
+        }
+    }
+
+    /// Since when what is stored at `place` cannot be read, if it cannot, and why not.
+    pub(crate) async fn unreadable(&self, place: &Place) -> Result<Option<(Revision, Error)>> {
         let objects = self.objects()?;
         // The cache reads everything: where it never failed there is no need to look.
         if objects.cache.stats().decode_failures == 0 {
             return Ok(None);
         }
-        let key = self.key(place)?;
-        let Some(entry) = objects.store.get(&key).await? else { return Ok(None) };
+        let path = [&*self.resource.storage_path, &*place.namespace, &*place.name];
+        let path = path.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("/");
+        let key = format!("/{}", path.trim_start_matches('/'));
+        let entry = match objects.store.get(&self.key(place)?).await {
+            Ok(Some(entry)) => entry,
+            Ok(None) => return Ok(None),
+            Err(StoreError::Unreadable { revision, problem, .. }) => {
+                let key = objects.names_unreadable.then_some(key);
+                return Ok(Some((revision, Error::Undecryptable { key, problem })));
+            }
+            Err(error) => return Err(error.into()),
+        };
         let revision = entry.modified.get();
         let Err(problem) = form::frozen(&self.resource, &entry.value, revision) else {
             return Ok(None);
         };
-        let path = [&*self.resource.storage_path, &*place.namespace, &*place.name];
-        let path = path.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("/");
-        let key = format!("/{}", path.trim_start_matches('/'));
-        Ok(Some((entry, Error::Unreadable { key, revision, problem: problem.to_string() })))
+        Ok(Some((entry.modified, Error::Unreadable { key, revision, problem: problem.to_string() })))
     }
 
     /// The cells of an object's row in a table of `version`. Those of the stored version are kept with the object.

@@ -54,7 +54,7 @@ impl Garden {
                 .strategy(Flower),
         );
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        let ground = Ground { store: store.clone(), layout: Layout::default(), clock: clock.clone() };
+        let ground = Ground::new(store.clone(), Layout::default(), clock.clone());
         let live = Live::start(group.resources[0].clone(), &ground).await.expect("an empty store loads");
         Garden { live, store, clock, _hand: hand }
     }

@@ -21,7 +21,7 @@ use crate::discovery::Discovery;
 use crate::endpoint::health::{Health, HealthSettings, NamedCheck};
 use crate::listen::certificates::CertificateError;
 use crate::listen::connection::{Handler, Peer};
-use crate::listen::tls::{Tls, TlsSettings};
+use crate::listen::tls::{Reload, Tls, TlsSettings};
 use crate::metrics::{self, Computed, Kind, Metrics, Registry, Sample};
 use crate::plain::Mounted;
 use crate::response::Response;
@@ -72,6 +72,11 @@ impl Server {
     /// What is counted; others may add theirs.
     pub fn metrics(&self) -> &Registry {
         &self.metrics.registry
+    }
+
+    /// Counts that certificates were read again.
+    pub fn count_reload(&self, files: &str, reload: Reload) {
+        self.metrics.count_reload(files, reload);
     }
 
     /// TLS as it is now.

@@ -48,10 +48,12 @@ pub(crate) fn answer(
     let discovery = &facts.server.discovery;
     match segments[..] {
         ["api"] if wants_aggregated(parts) => {
-            return Ok(Some(discovery.core.of(catalog, || Document::core(catalog)).1.answer(parts)));
+            let kept = discovery.core.of(catalog, || Document::core(catalog));
+            return Ok(Some(aggregated(facts, &kept.1, parts)));
         }
         ["apis"] if wants_aggregated(parts) => {
-            return Ok(Some(discovery.named.of(catalog, || Document::named(catalog)).1.answer(parts)));
+            let kept = discovery.named.of(catalog, || Document::named(catalog));
+            return Ok(Some(aggregated(facts, &kept.1, parts)));
         }
         ["api" | "apis"] | ["api", _] => {}
         ["apis", group] | ["apis", group, _] if !group.is_empty() => {}
@@ -74,6 +76,14 @@ pub(crate) fn answer(
     record(facts, compact.as_bytes());
     let response = encode::document(StatusCode::OK, compact.as_bytes(), output);
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
+}
+
+fn aggregated(facts: &Facts<'_>, document: &Document, parts: &Parts) -> Response {
+    let response = document.answer(parts);
+    if response.status() == StatusCode::OK {
+        record(facts, document.json.trim_ascii_end());
+    }
+    response
 }
 
 /// Documents are objects for the audit log.

@@ -2,5 +2,6 @@
 
 pub mod certificates;
 pub mod connection;
+pub mod suites;
 pub mod tcp;
 pub mod tls;

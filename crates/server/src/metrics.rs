@@ -20,6 +20,7 @@ pub use request::{RequestMetrics, Series, SeriesLabels};
 pub use value::{Counter, Gauge, Histogram};
 
 use crate::endpoint::version::Version;
+use crate::listen::tls::Reload;
 
 /// Everything that is counted; `/metrics` prints it.
 #[derive(Default)]
@@ -62,6 +63,10 @@ pub struct Metrics {
     pub deprecated: Arc<Family<Gauge>>,
     /// Handshakes that failed.
     pub tls_handshake_errors: Arc<Counter>,
+    /// `files`, `result`: certificates that were read again because a file changed.
+    pub certificate_reloads: Arc<Family<Counter>>,
+    /// Seconds that the certificate of a client has left when a request comes.
+    pub client_certificate_expiration: Arc<Histogram>,
     /// Whether it was found out who asks.
     pub authentication: AuthenticationMetrics,
     /// Whether they may.
@@ -84,7 +89,36 @@ pub(crate) const AUTH_BUCKETS: &[f64] = &[
 /// 1 KiB, doubled seven times.
 const EVENT_BUCKETS: &[f64] = &[1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131_072.0];
 
+/// From half an hour to a year.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go (v1.36.4).
+const EXPIRATION_BUCKETS: &[f64] = &[
+    0.0,
+    1800.0,
+    3600.0,
+    7200.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+    172_800.0,
+    345_600.0,
+    604_800.0,
+    2_592_000.0,
+    7_776_000.0,
+    15_552_000.0,
+    31_104_000.0,
+];
+
 impl Metrics {
+    /// Certificates were read again.
+    pub fn count_reload(&self, files: &str, reload: Reload) {
+        let result = match reload {
+            Reload::Done => "success",
+            Reload::Failed => "failure",
+        };
+        self.certificate_reloads.with(&[files, result]).inc();
+    }
+
     /// All families, all zero.
     pub fn new(version: &Version) -> Metrics {
         let registry = Registry::default();
@@ -107,6 +141,18 @@ impl Metrics {
                 "apiserver_tls_handshake_errors_total",
                 "[ALPHA] Connections that failed in the TLS handshake.",
                 &[],
+            )
+            .with(&[]),
+            certificate_reloads: counter(
+                "keelson_certificate_reloads_total",
+                "[ALPHA] Files of certificates that were read again because they changed, by result: success, failure.",
+                &["files", "result"],
+            ),
+            client_certificate_expiration: histogram(
+                "apiserver_client_certificate_expiration_seconds",
+                "[ALPHA] Seconds that the certificate of a client is still valid, by request.",
+                &[],
+                EXPIRATION_BUCKETS,
             )
             .with(&[]),
             authentication: AuthenticationMetrics::new(

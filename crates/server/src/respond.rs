@@ -51,10 +51,14 @@ pub(crate) fn encode_status(
     cbor: Offered,
 ) -> Response {
     let raw = Output { layout: Layout::Pretty, ..Output::JSON };
-    let output = negotiate::plain(headers, query, cbor).unwrap_or(raw);
+    let negotiated = negotiate::plain(headers, query, cbor);
+    let output = negotiated.unwrap_or(raw);
     let code = StatusCode::from_u16(status.http_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = encode::document(code, &status.to_json(), output);
-    response.extensions_mut().insert(SentStatus(Arc::new(status.clone())));
+    // Upstream does not record what it had to write without asking how.
+    if negotiated.is_some() {
+        response.extensions_mut().insert(SentStatus(Arc::new(status.clone())));
+    }
     if let Some(seconds) = status.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -220,6 +224,14 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             error!(%key, %revision, %problem, "a stored object cannot be read");
             Status::internal_error(&message)
         }
+        RegistryError::Undecryptable { key: Some(key), problem } => {
+            error!(%key, %problem, "a stored object cannot be decrypted");
+            Status::internal_error(&format!(
+                "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: data from \
+                 the storage is not transformable revision=0: {problem}"
+            ))
+        }
+        RegistryError::Undecryptable { key: None, problem } => Status::internal_error(&problem),
         RegistryError::Rejected(status) => *status,
         RegistryError::Store(error) => store_error(&error),
         RegistryError::Unclassified(message) => Status::unclassified(500, &message),
@@ -253,6 +265,10 @@ fn store_error(error: &StoreError) -> Status {
         StoreError::Corrupt { .. } => {
             error!(%error, "the store is damaged");
             Status::internal_error(&error.to_string())
+        }
+        StoreError::Unreadable { key, problem, .. } | StoreError::Unwritable { key, problem } => {
+            error!(%key, %problem, "a value cannot be encrypted or decrypted");
+            Status::internal_error(problem)
         }
         StoreError::Unavailable(cause) if cause.kind() == std::io::ErrorKind::TimedOut => {
             error!(%error, %cause, "the store does not answer in time");

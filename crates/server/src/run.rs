@@ -38,9 +38,11 @@ impl Server {
         let address = listener.local_addr()?;
         let background = Tasks::new();
         background.spawn("certificates", {
-            let (tls, clock, interval) =
-                (Arc::clone(&tls), self.clock.clone(), self.settings.certificate_poll);
-            async move { tls.watch(&clock, interval).await }
+            let (tls, server) = (Arc::clone(&tls), Arc::clone(&self));
+            async move {
+                let seen = |reload| server.metrics.count_reload("serving", reload);
+                tls.watch(&server.clock, server.settings.certificate_poll, seen).await;
+            }
         });
         let shared = Arc::new(Shared {
             handler: Arc::clone(&self),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::HeaderName;
 use regex::Regex;
 
 use crate::endpoint::version::Version;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub min_request_timeout: Duration,
     /// Requests at the same time that only read; 0 is no limit.
     pub max_read_only: usize,
+    /// The headers in which a front proxy says who asks, beside the usual ones; they go no further than authentication.
+    pub front_proxy: FrontProxyHeaders,
     /// Requests at the same time that change something; 0 is no limit.
     pub max_mutating: usize,
     /// How long the server goes on as before after it was told to stop.
@@ -74,6 +77,7 @@ impl Default for Settings {
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),
+            front_proxy: FrontProxyHeaders::default(),
             max_read_only: 400,
             max_mutating: 200,
             shutdown_delay: Duration::ZERO,
@@ -87,5 +91,29 @@ impl Default for Settings {
             external_address: String::new(),
             version: Version::KUBERNETES,
         }
+    }
+}
+
+/// Headers in which a front proxy says who asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrontProxyHeaders {
+    names: Vec<HeaderName>,
+    prefixes: Vec<String>,
+}
+
+impl FrontProxyHeaders {
+    /// These, and all whose names begin like one of `prefixes`. What is no name of a header is none.
+    pub fn new<'n>(names: impl IntoIterator<Item = &'n String>, prefixes: &[String]) -> FrontProxyHeaders {
+        FrontProxyHeaders {
+            names: names.into_iter().filter_map(|name| name.trim().parse().ok()).collect(),
+            prefixes: prefixes.iter().map(|prefix| prefix.trim().to_ascii_lowercase()).collect(),
+        }
+    }
+
+    /// Whether this is one of them.
+    #[must_use]
+    pub fn contains(&self, name: &HeaderName) -> bool {
+        self.names.contains(name)
+            || self.prefixes.iter().any(|prefix| name.as_str().starts_with(prefix.as_str()))
     }
 }

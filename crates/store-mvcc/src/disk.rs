@@ -28,15 +28,17 @@ pub(crate) struct Faults(Arc<AtomicU8>);
 
 const FULL: u8 = 1;
 const BROKEN_SYNC: u8 = 2;
+const READ_ONLY: u8 = 3;
 
 impl Disk {
     pub(crate) fn new(file: File, faults: Faults) -> Disk {
         Disk { file, faults }
     }
 
-    fn check_space(&self) -> io::Result<()> {
+    fn check_writable(&self) -> io::Result<()> {
         match self.faults.0.load(Ordering::Relaxed) {
             FULL => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            READ_ONLY => Err(io::Error::from(io::ErrorKind::ReadOnlyFilesystem)),
             _ => Ok(()),
         }
     }
@@ -52,7 +54,7 @@ impl StorageBackend for Disk {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.check_space()?;
+        self.check_writable()?;
         self.file.set_len(len)
     }
 
@@ -64,7 +66,7 @@ impl StorageBackend for Disk {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.check_space()?;
+        self.check_writable()?;
         self.file.write_all_at(data, offset)
     }
 }
@@ -74,6 +76,11 @@ impl Faults {
     /// From now on there is no space for anything new.
     pub(crate) fn fill_disk(&self) {
         self.0.store(FULL, Ordering::Relaxed);
+    }
+
+    /// From now on nothing can be written, as when the system has found errors on the disk and mounted it again.
+    pub(crate) fn forbid_writes(&self) {
+        self.0.store(READ_ONLY, Ordering::Relaxed);
     }
 
     /// From now on nothing gets to the disk for sure.

@@ -34,6 +34,12 @@ pub enum Error {
         /// What is wrong with it.
         what: Damage,
     },
+    /// There is a store already where a new one was to be made.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file system refused.
     #[error("cannot open {}", path.display())]
     Io {

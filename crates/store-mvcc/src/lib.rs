@@ -25,6 +25,7 @@ mod index;
 mod lease;
 mod open;
 mod read;
+mod restore;
 mod shared;
 mod store;
 mod tables;
@@ -34,4 +35,5 @@ mod writer;
 
 pub use error::{Damage, Error};
 pub use open::Options;
+pub use restore::{RestoreError, Restored};
 pub use store::MvccStore;

@@ -88,10 +88,8 @@ pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> 
         let path = path.to_owned();
         move |source| Error::Io { path, source }
     };
-    let dir = &options.dir;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed(dir))?;
-    let lock = Lock::take(dir)?;
-    let path = file_of(dir);
+    let lock = prepare(options)?;
+    let path = file_of(&options.dir);
     if !path.try_exists().map_err(failed(&path))? {
         create(options, faults, &path).map_err(failed(&path))?;
     }
@@ -100,7 +98,15 @@ pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> 
     Ok(Opened { lock, database, recovered })
 }
 
-fn file_of(dir: &Path) -> PathBuf {
+/// Makes the folder if it is not there, and takes it.
+pub(crate) fn prepare(options: &Options) -> Result<Lock, Error> {
+    let dir = &options.dir;
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| Error::Io { path: dir.clone(), source })?;
+    Lock::take(dir)
+}
+
+pub(crate) fn file_of(dir: &Path) -> PathBuf {
     dir.join("store.redb")
 }
 
@@ -118,7 +124,7 @@ fn create(options: &Options, faults: &Faults, path: &Path) -> io::Result<()> {
     File::open(&options.dir)?.sync_all()
 }
 
-fn initialize(database: &Database) -> Result<(), redb::Error> {
+pub(crate) fn initialize(database: &Database) -> Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_quick_repair(true);
     {
@@ -135,7 +141,7 @@ fn initialize(database: &Database) -> Result<(), redb::Error> {
     Ok(())
 }
 
-fn into_io(error: redb::Error) -> io::Error {
+pub(crate) fn into_io(error: redb::Error) -> io::Error {
     match error {
         redb::Error::Io(error) => error,
         other => io::Error::other(other),
@@ -143,11 +149,11 @@ fn into_io(error: redb::Error) -> io::Error {
 }
 
 /// Values of secrets are in this file: nobody else may read it.
-fn open_file(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
     how.read(true).write(true).mode(0o600).open(path)
 }
 
-fn builder(options: &Options) -> redb::Builder {
+pub(crate) fn builder(options: &Options) -> redb::Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     builder

@@ -51,6 +51,24 @@ pub enum StoreError {
         /// The revision whose record is damaged.
         revision: Revision,
     },
+    /// What is stored under the key cannot be turned into a value: it may be encrypted with a key that is not there.
+    #[error("the value of {key} cannot be read: {problem}")]
+    Unreadable {
+        /// The key.
+        key: Key,
+        /// When it was written.
+        revision: Revision,
+        /// Why not.
+        problem: String,
+    },
+    /// The value cannot be turned into what is stored.
+    #[error("the value of {key} cannot be written: {problem}")]
+    Unwritable {
+        /// The key.
+        key: Key,
+        /// Why not.
+        problem: String,
+    },
     /// The store cannot do it now; it may later. A write may or may not have happened.
     #[error("store is unavailable")]
     Unavailable(#[source] std::io::Error),

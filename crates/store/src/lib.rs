@@ -9,6 +9,7 @@ mod memory;
 mod revision;
 mod routed;
 mod store;
+mod transform;
 
 pub use error::{Result, StoreError};
 pub use key::{Form, Key, Layout, ResourceKeys};
@@ -16,3 +17,4 @@ pub use memory::MemoryStore;
 pub use revision::Revision;
 pub use routed::RoutedStore;
 pub use store::{At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Page, Store, Tip, Write};
+pub use transform::{Opened, Transform, TransformError, Transformed, Transforming, Transforms};

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson_stdx::task;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio::net::TcpStream;
@@ -85,6 +85,16 @@ pub struct Connector {
 impl Connector {
     /// For `https://127.0.0.1:6443`.
     pub fn new(url: &str, credentials: &Credentials, protocol: Protocol) -> Result<Connector> {
+        Connector::speaking(url, credentials, protocol, rustls::DEFAULT_VERSIONS)
+    }
+
+    /// The same with these versions of TLS.
+    pub fn speaking(
+        url: &str,
+        credentials: &Credentials,
+        protocol: Protocol,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Result<Connector> {
         let uri: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
         let authority = uri.authority().with_context(|| format!("{url} names no host"))?;
         let port = authority.port_u16().unwrap_or(443);
@@ -99,9 +109,15 @@ impl Connector {
             address,
             host: ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?,
             authority: authority.to_string(),
-            tls: TlsConnector::from(Arc::new(client_config(credentials, protocol)?)),
+            tls: TlsConnector::from(Arc::new(client_config(credentials, protocol, versions)?)),
             protocol,
         })
+    }
+
+    /// The same server, asked for by another name.
+    pub fn to_host(mut self, name: &str) -> Result<Connector> {
+        self.host = ServerName::try_from(name.to_owned())?;
+        Ok(self)
     }
 
     /// `127.0.0.1:6443`
@@ -150,10 +166,14 @@ impl Connector {
     }
 }
 
-fn client_config(credentials: &Credentials, protocol: Protocol) -> Result<ClientConfig> {
+fn client_config(
+    credentials: &Credentials,
+    protocol: Protocol,
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<ClientConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder =
-        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
     let builder = match &credentials.ca {
         Some(ca) => {
             let mut roots = RootCertStore::empty();

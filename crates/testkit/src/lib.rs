@@ -6,10 +6,12 @@
 #![warn(missing_docs)]
 
 mod binary;
+mod callee;
 mod client;
 pub mod connect;
 mod etcd;
 pub mod fixture;
+pub mod kms;
 mod kubeconfig;
 pub mod memory;
 pub mod openapi;
@@ -19,6 +21,7 @@ pub mod tool;
 pub mod yardstick;
 
 pub use binary::Binary;
+pub use callee::{Asked, Callee};
 pub use client::{Answer, Call, Client, Stream};
 pub use connect::{Connector, Credentials, Identity, Protocol};
 pub use etcd::Etcd;

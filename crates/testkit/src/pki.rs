@@ -48,6 +48,19 @@ impl Authority {
         self.issue(params)
     }
 
+    /// A client certificate that nobody should believe.
+    pub fn flawed_client(&self, user: &str, flaw: Flaw) -> Result<Identity> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = distinguished_name(user, &["system:masters"]);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        match flaw {
+            Flaw::Expired => params.not_after = rcgen::date_time_ymd(2020, 1, 1),
+            Flaw::NotYetValid => params.not_before = rcgen::date_time_ymd(2200, 1, 1),
+            Flaw::ForServers => params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
+        }
+        self.issue(params)
+    }
+
     /// A serving certificate for names and addresses.
     pub fn server(&self, names: &[&str]) -> Result<Identity> {
         let names: Vec<String> = names.iter().copied().map(String::from).collect();
@@ -63,6 +76,26 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer)?.pem();
         Ok(Identity { certificate, key: key.serialize_pem() })
     }
+}
+
+/// What is wrong with a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// It was valid once.
+    Expired,
+    /// It will be valid one day.
+    NotYetValid,
+    /// It is for servers.
+    ForServers,
+}
+
+/// A request for a certificate, and the key that it is about, both in PEM.
+pub fn signing_request(common_name: &str, organization: &str, names: &[&str]) -> Result<(String, String)> {
+    let names: Vec<String> = names.iter().copied().map(String::from).collect();
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = distinguished_name(common_name, &[organization]);
+    let key = KeyPair::generate()?;
+    Ok((params.serialize_request(&key)?.pem()?, key.serialize_pem()))
 }
 
 /// A private and its public key in PEM, for service account tokens.

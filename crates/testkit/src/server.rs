@@ -30,6 +30,17 @@ pub struct Options {
     arguments: Vec<String>,
     binary: Option<PathBuf>,
     folder: Option<PathBuf>,
+    accounts: Accounts,
+}
+
+/// Whether every namespace gets a service account and a config map by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Accounts {
+    /// A namespace has only what a test puts there, and pods need no account.
+    #[default]
+    None,
+    /// As for users.
+    Made,
 }
 
 /// A server that runs, and is killed when this is dropped.
@@ -42,11 +53,36 @@ pub struct RunningServer {
     started_in: Duration,
 }
 
+/// What is waited for at the start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Ready,
+    Any,
+}
+
+impl Accounts {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Accounts::None => {
+                &["--default-service-accounts=false", "--disable-admission-plugins=ServiceAccount"]
+            }
+            Accounts::Made => &[],
+        }
+    }
+}
+
 impl Options {
     /// One more argument on the command line.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Options {
         self.arguments.push(argument.into());
+        self
+    }
+
+    /// With what the server makes in every namespace, and with accounts for all pods, as users have it.
+    #[must_use]
+    pub fn with_service_accounts(mut self) -> Options {
+        self.accounts = Accounts::Made;
         self
     }
 
@@ -240,7 +276,19 @@ impl RunningServer {
         }
     }
 
+    /// The same for a server that will not be ready: waits until it answers at all.
+    pub async fn restart_unready(&mut self) {
+        self.kill();
+        if let Err(error) = self.run_until(Answer::Any).await {
+            panic!("{error:#}");
+        }
+    }
+
     async fn run(&mut self) -> Result<()> {
+        self.run_until(Answer::Ready).await
+    }
+
+    async fn run_until(&mut self, wanted: Answer) -> Result<()> {
         let clock = Clock::real();
         let log = File::create(self.log_path()).context("the server's log")?;
         let binary = self.options.binary.clone().unwrap_or_else(Binary::path);
@@ -250,6 +298,7 @@ impl RunningServer {
             .arg(self.data_dir())
             .args(["--bind-address", "127.0.0.1", "--secure-port"])
             .arg(self.port.to_string())
+            .args(self.options.accounts.arguments())
             .args(&self.options.arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone().context("the server's log")?)
@@ -258,7 +307,7 @@ impl RunningServer {
             .with_context(|| format!("{} does not start", binary.display()))?;
         self.child = Some(child);
         loop {
-            if self.is_ready().await {
+            if self.is_ready(wanted).await {
                 self.started_in = clock.monotonic() - started;
                 return Ok(());
             }
@@ -275,7 +324,7 @@ impl RunningServer {
         }
     }
 
-    async fn is_ready(&mut self) -> bool {
+    async fn is_ready(&mut self, wanted: Answer) -> bool {
         // Nobody listens while the files are being made; a whole one is there before the port opens.
         if tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             return false;
@@ -288,7 +337,7 @@ impl RunningServer {
             return false;
         };
         let answer = client.call("GET", "/readyz").try_send().await;
-        answer.is_ok_and(|answer| answer.status == 200)
+        answer.is_ok_and(|answer| wanted == Answer::Any || answer.status == 200)
     }
 
     fn log_path(&self) -> PathBuf {

@@ -14,14 +14,12 @@ impl Target {
     ///
     /// Upstream: staging/src/k8s.io/client-go/tools/clientcmd (v1.36.4).
     pub fn from_kubeconfig(config: &Value, folder: &Path) -> Result<Target, Error> {
-        let reader = Reader {
-            root: config.as_map().ok_or_else(|| bad("no configuration has been provided"))?,
-            folder,
-        };
+        let reader = Reader { root: config.as_map().ok_or_else(|| bad(NOTHING))?, folder };
         let cluster = reader.cluster()?;
         let server = cluster.str("server").unwrap_or_default();
         if server.is_empty() {
-            return Err(bad("no server found for the cluster"));
+            let name = reader.name_of("cluster");
+            return Err(bad(format!("no server found for cluster \"{name}\"")));
         }
         if cluster.str("proxy-url").is_some_and(|url| !url.is_empty()) {
             return Err(bad("proxy-url is not supported"));
@@ -36,6 +34,10 @@ impl Target {
     }
 }
 
+/// What upstream says of an empty kubeconfig, and of one that chooses nothing.
+const NOTHING: &str =
+    "no configuration has been provided, try setting KUBERNETES_MASTER environment variable";
+
 struct Reader<'a> {
     root: &'a Map,
     folder: &'a Path,
@@ -46,19 +48,18 @@ impl<'a> Reader<'a> {
     fn context(&self) -> Result<Option<&'a Map>, Error> {
         match self.root.str("current-context").filter(|name| !name.is_empty()) {
             None => Ok(None),
-            Some(name) => self
-                .named("contexts", "context", name)
-                .map(Some)
-                .ok_or_else(|| bad(format!("context was not found for specified context: {name}"))),
+            Some(name) => self.named("contexts", "context", name).map(Some).ok_or_else(|| {
+                bad(format!(
+                    "[context was not found for specified context: {name}, cluster has no server defined]"
+                ))
+            }),
         }
     }
 
     fn cluster(&self) -> Result<&'a Map, Error> {
         let name = self.context()?.and_then(|it| it.str("cluster")).unwrap_or_default();
         self.named("clusters", "cluster", name).ok_or_else(|| match name {
-            "" => {
-                bad("no configuration has been provided, try setting KUBERNETES_MASTER environment variable")
-            }
+            "" => bad(NOTHING),
             name => bad(format!("cluster \"{name}\" does not exist")),
         })
     }
@@ -95,6 +96,13 @@ impl<'a> Reader<'a> {
                 return Err(bad(format!("{unknown} credentials are not supported for webhooks")));
             }
         }
+        let is_set = |name: &str| user.str(name).is_some_and(|it| !it.is_empty());
+        if (is_set("token") || is_set("tokenFile")) && is_set("username") {
+            let user = self.name_of("user");
+            return Err(bad(format!(
+                "more than one authentication method found for {user}; found [token basicAuth], only one is allowed"
+            )));
+        }
         target.identity = self.identity(user)?;
         target.bearer = match (self.file(user, "tokenFile"), user.str("token").filter(|it| !it.is_empty())) {
             (Some(path), _) => Bearer::File(path),
@@ -117,13 +125,19 @@ impl<'a> Reader<'a> {
         match (self.data(user, "client-certificate")?, self.data(user, "client-key")?) {
             (Some(certificate), Some(key)) => Ok(Some(Identity::Pem { certificate, key })),
             (None, None) => Ok(None),
-            (Some(_), None) => Err(bad(
-                "client-key-data or client-key must be specified to use the clientCert authentication method",
-            )),
-            (None, Some(_)) => Err(bad(
-                "client-cert-data or client-cert must be specified to use the clientCert authentication method",
-            )),
+            (Some(_), None) => Err(self.incomplete("client-key-data or client-key")),
+            (None, Some(_)) => Err(self.incomplete("client-cert-data or client-cert")),
         }
+    }
+
+    fn incomplete(&self, what: &str) -> Error {
+        let user = self.name_of("user");
+        bad(format!("{what} must be specified for {user} to use the clientCert authentication method."))
+    }
+
+    /// Which cluster or user the current context means.
+    fn name_of(&self, what: &str) -> &'a str {
+        self.context().ok().flatten().and_then(|it| it.str(what)).unwrap_or_default()
     }
 
     /// `<name>-data` in base64, or what is in the file that `<name>` says.
@@ -133,7 +147,11 @@ impl<'a> Reader<'a> {
             let bytes = STANDARD.decode(text);
             return bytes.map(Some).map_err(|error| bad(format!("{name}-data: {error}")));
         }
-        self.file(map, name).map(|path| read_file(&path)).transpose()
+        let Some(path) = self.file(map, name) else { return Ok(None) };
+        let owner = self.name_of(if name == "certificate-authority" { "cluster" } else { "user" });
+        let unread =
+            |error| bad(format!("unable to read {name} {} for {owner} due to {error}", path.display()));
+        read_file(&path).map(Some).map_err(unread)
     }
 
     fn file(&self, map: &Map, name: &str) -> Option<PathBuf> {
@@ -210,8 +228,11 @@ mod tests {
 
     #[test]
     fn what_leads_nowhere_is_refused() {
-        check(&Value::Null, "invalid configuration: no configuration has been provided");
-        check(&config(&[], &[]), "invalid configuration: no server found for the cluster");
+        check(
+            &Value::Null,
+            "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable",
+        );
+        check(&config(&[], &[]), "invalid configuration: no server found for cluster \"it\"");
         let server = ("server", Value::from("https://a"));
         let exec = [("exec", map(&[("command", "x".into())]))];
         check(
@@ -221,11 +242,14 @@ mod tests {
         let half = [("client-certificate-data", "YWJj".into())];
         check(
             &config(std::slice::from_ref(&server), &half),
-            "invalid configuration: client-key-data or client-key must be specified to use the clientCert \
-             authentication method",
+            "invalid configuration: client-key-data or client-key must be specified for it to use the clientCert \
+             authentication method.",
         );
         let missing = ("certificate-authority", Value::from("ca.pem"));
-        check(&config(&[server.clone(), missing], &[]), "open /nowhere/ca.pem: no such file or directory");
+        check(
+            &config(&[server.clone(), missing], &[]),
+            "invalid configuration: unable to read certificate-authority /nowhere/ca.pem for it due to open /nowhere/ca.pem: no such file or directory",
+        );
         let both = [
             server.clone(),
             ("certificate-authority-data", "YWJj".into()),
@@ -237,6 +261,9 @@ mod tests {
         );
         let mut lost = config(&[server], &[]);
         lost.as_map_mut().expect("a map").set("current-context", "other");
-        check(&lost, "invalid configuration: context was not found for specified context: other");
+        check(
+            &lost,
+            "invalid configuration: [context was not found for specified context: other, cluster has no server defined]",
+        );
     }
 }

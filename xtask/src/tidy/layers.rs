@@ -11,7 +11,7 @@ use crate::repo::{Repo, output};
 pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
     &["status", "schema", "views", "store"],
-    &["codec", "merge", "cel", "store-mvcc", "store-etcd", "watch-cache", "webhook-client"],
+    &["codec", "merge", "cel", "store-mvcc", "store-etcd", "encryption", "watch-cache", "webhook-client"],
     &["authn", "authz", "flow-control", "audit"],
     &["registry"],
     &["server"],

@@ -47,7 +47,11 @@ impl TokenReviews {
                 status.set("audiences", audiences.collect::<Vec<_>>());
             }
             Ok(None) => {}
-            Err(error) => status.set("error", error.to_string()),
+            // Upstream asks twice: whether the token is that of the server itself, and then everybody else.
+            Err(error) => {
+                let both = AuthError::Several(vec![AuthError::InvalidBearerToken, error]);
+                status.set("error", both.to_string());
+            }
         }
         Ok(body)
     }

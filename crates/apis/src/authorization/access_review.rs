@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_authn::User;
-use keelson_authz::{Authorizer, AuthzError, Decision, Verdict};
+use keelson_authz::{Authorizer, Decision, Verdict};
 use keelson_object::{GroupKind, Map, Object, SmolStr, Value};
 use keelson_registry::{Answer, Context, Error, Result};
 
@@ -101,10 +101,7 @@ fn status(verdict: &Verdict, unread: Vec<String>) -> Map {
     if !verdict.decision.reason().is_empty() {
         status.set("reason", verdict.decision.reason());
     }
-    let error = verdict.error.iter().map(|error| match error {
-        AuthzError::Rules { reason } => reason.clone(),
-        other => other.to_string(),
-    });
+    let error = verdict.error.iter().map(ToString::to_string);
     let errors: Vec<String> = error.chain(unread).collect();
     if !errors.is_empty() {
         status.set("evaluationError", errors.join("; "));

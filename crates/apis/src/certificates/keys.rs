@@ -60,7 +60,7 @@ pub(super) fn public_key(bytes: &[u8]) -> Option<SubjectPublicKeyInfo<'_>> {
 /// Why a request is not signed with the key that it is about; `None` if it is.
 ///
 /// Upstream: crypto/x509, CertificateRequest.CheckSignature.
-pub(super) fn signature_problem(request: &X509CertificationRequest<'_>) -> Option<&'static str> {
+pub fn signature_problem(request: &X509CertificationRequest<'_>) -> Option<&'static str> {
     let info = &request.certification_request_info;
     let key = kind(&info.subject_pki);
     let Some((algorithm, problem)) = algorithm(&request.signature_algorithm.algorithm, key) else {

@@ -74,7 +74,7 @@ pub(crate) fn answer(answers: &dyn Answer, namespace: &str, text: &str) -> Resul
 pub(crate) fn ground() -> Ground {
     let clock = Clock::manual().0;
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    Ground { store, layout: Layout::default(), clock }
+    Ground::new(store, Layout::default(), clock)
 }
 
 /// Somebody at some time.

@@ -4,11 +4,12 @@ use keelson_object::scalar::quote;
 
 /// The parts of a URL that rules ask about.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Url<'t> {
+pub struct Url<'t> {
     /// In lower case.
     pub scheme: String,
     /// What is before the `@`.
     pub user: Option<&'t str>,
+    /// With the port.
     pub host: &'t str,
     /// What is behind the `?`.
     pub query: &'t str,
@@ -19,7 +20,7 @@ pub(crate) struct Url<'t> {
 /// Reads a URL, or says why it is none: `parse "a b": …`.
 ///
 /// Upstream: net/url, Parse.
-pub(crate) fn parse(text: &str) -> Result<Url<'_>, String> {
+pub fn parse(text: &str) -> Result<Url<'_>, String> {
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
     let wrong = |whole: &str, problem: String| format!("parse {}: {problem}", quote(whole));
     let mut url = read(rest).map_err(|problem| wrong(rest, problem))?;
@@ -40,6 +41,7 @@ fn read(text: &str) -> Result<Url<'_>, String> {
         let first = rest.split('/').next().unwrap_or_default();
         return match scheme {
             "" if first.contains(':') => Err("first path segment in URL cannot contain colon".to_owned()),
+            "" => check_escapes(rest).map(|()| url),
             _ => Ok(url),
         };
     }

@@ -102,7 +102,8 @@ impl Reader<'_> {
         let resources = self.maps(map, at, "resources").into_iter();
         rule.resources = resources.map(|it| self.group_resources(it, &at.key("resources"))).collect();
         rule.omit_stages = self.stages(map, at);
-        if !rule.non_resource_urls.is_empty() && !(rule.resources.is_empty() && rule.namespaces.is_empty()) {
+        let is_about_resources = !rule.resources.is_empty() || !rule.namespaces.is_empty();
+        if !rule.non_resource_urls.is_empty() && is_about_resources {
             let shown = list(&rule.non_resource_urls);
             let detail = "rules cannot apply to both regular resources and non-resource URLs";
             self.errors.invalid_as(&at.key("nonResourceURLs"), shown, detail);

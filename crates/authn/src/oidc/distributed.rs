@@ -79,7 +79,9 @@ impl Sources {
         let text = self.fetch(url, token).await;
         let text = text.map_err(|error| format!("while getting distributed claim \"{claim}\": {error}"))?;
         let jws = Jws::parse(&text).ok_or_else(|| {
-            format!("getting untrusted issuer from endpoint {url} failed for claim \"{claim}\": malformed token")
+            format!(
+                "getting untrusted issuer from endpoint {url} failed for claim \"{claim}\": malformed token"
+            )
         })?;
         let name = claimed(jws.unverified());
         let issuer = self.issuer(name).await;

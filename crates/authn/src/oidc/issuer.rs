@@ -184,7 +184,8 @@ impl Issuer {
             return Ok(claims);
         }
         let fetched = self.fetch_keys(keys.generation).await;
-        let keys = fetched.map_err(|problem| format!("failed to verify signature: fetching keys {problem}"))?;
+        let keys =
+            fetched.map_err(|problem| format!("failed to verify signature: fetching keys {problem}"))?;
         let refusal = || "failed to verify signature: failed to verify id token signature".to_owned();
         keys.verify(jws).ok_or_else(refusal)
     }
@@ -235,7 +236,8 @@ impl Allowance {
     fn take(&mut self, now: Duration) -> bool {
         let passed = now.saturating_sub(self.since).as_secs() / FETCHES_INTERVAL.as_secs();
         if passed > 0 {
-            self.left = self.left.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX)).min(FETCHES_AT_ONCE);
+            self.left =
+                self.left.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX)).min(FETCHES_AT_ONCE);
             self.since = now;
         }
         let is_left = self.left > 0;
@@ -255,7 +257,9 @@ pub(super) fn claimed(claims: &Map) -> &str {
 fn audiences(claims: &Map) -> Result<Vec<String>, String> {
     let bad = |value: &Value| {
         let found = value.json_type();
-        format!("oidc: failed to unmarshal claims: json: cannot unmarshal {found} into Go value of type string")
+        format!(
+            "oidc: failed to unmarshal claims: json: cannot unmarshal {found} into Go value of type string"
+        )
     };
     match claims.get("aud") {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -276,7 +280,9 @@ fn number(claims: &Map, name: &str) -> Result<Option<i64>, String> {
         Some(Value::Float(number)) => Ok(Some(*number as i64)),
         Some(other) => {
             let found = other.json_type();
-            Err(format!("oidc: failed to unmarshal claims: json: cannot unmarshal {found} into Go value of type float64"))
+            Err(format!(
+                "oidc: failed to unmarshal claims: json: cannot unmarshal {found} into Go value of type float64"
+            ))
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Issuer: makes bound tokens.
 
+use keelson_object::Map;
+
 use super::claims::{Bound, Claims, Ref, write};
+use super::{LEGACY_ISSUER, names};
 use crate::AuthError;
 use crate::jws::{self, SigningKey};
 
@@ -72,6 +75,26 @@ impl Issuer {
         };
         let token = jws::sign(&self.key, &write(&claims, &bound))?;
         Ok(Issued { token, credential_id: credential_id(&id) })
+    }
+}
+
+impl Issuer {
+    /// Makes a token that stands in a secret and does not end by itself.
+    ///
+    /// Upstream: pkg/serviceaccount/legacy.go, LegacyClaims (v1.36.4).
+    pub fn issue_legacy(&self, namespace: &str, account: &Ref, secret: &str) -> Result<String, AuthError> {
+        let mut claims = Map::new();
+        claims.push_new("iss", LEGACY_ISSUER);
+        for (name, value) in [
+            ("namespace", namespace),
+            ("secret.name", secret),
+            ("service-account.name", &account.name),
+            ("service-account.uid", &account.uid),
+        ] {
+            claims.push_new(format!("kubernetes.io/serviceaccount/{name}"), value);
+        }
+        claims.push_new("sub", names::username(namespace, &account.name));
+        jws::sign(&self.key, &claims)
     }
 }
 

@@ -15,9 +15,9 @@ use super::{CaBundle, X509};
 use crate::{AuthError, Authenticator, Credentials, User};
 
 /// An authority with its key.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
+    pub(crate) certificate: CertificateDer<'static>,
 }
 
 fn key() -> KeyPair {
@@ -33,7 +33,7 @@ fn params() -> CertificateParams {
     params
 }
 
-fn authority(name: &str) -> Authority {
+pub(crate) fn authority(name: &str) -> Authority {
     let mut params = params();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, name);
@@ -43,7 +43,7 @@ fn authority(name: &str) -> Authority {
 }
 
 impl Authority {
-    fn sign(&self, params: &CertificateParams) -> CertificateDer<'static> {
+    pub(crate) fn sign(&self, params: &CertificateParams) -> CertificateDer<'static> {
         params.signed_by(&key(), &self.issuer).expect("a certificate").der().clone()
     }
 
@@ -58,7 +58,7 @@ impl Authority {
 }
 
 /// `CN=jane O=dev uid=1`, each as often as wanted.
-fn client(subject: &str) -> CertificateParams {
+pub(crate) fn client(subject: &str) -> CertificateParams {
     let mut params = params();
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     for part in subject.split_whitespace() {
@@ -131,20 +131,32 @@ fn a_foreign_authority_is_refused_whatever_its_name() {
     let foreign = authority("ca").sign(&client("CN=jane O=system:masters"));
     let refusal = ask(&trusting(&ca).0, &[foreign]).expect_err("must be refused");
     assert!(matches!(refusal, AuthError::UntrustedCertificate { .. }), "{refusal}");
+    let words = refusal.to_string();
+    assert!(words.starts_with("verifying certificate SN="), "{words}");
+    assert!(words.contains(", SKID=") && words.contains(", AKID="), "{words}");
+    assert!(words.ends_with(" failed: x509: certificate signed by unknown authority"), "{words}");
 }
 
 #[test]
 fn a_certificate_for_servers_is_refused() {
     check_refused(
         |it| it.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
-        "incompatible key usage",
+        "failed: x509: certificate specifies an incompatible key usage",
     );
 }
 
 #[test]
 fn a_certificate_of_another_time_is_refused() {
-    check_refused(|it| it.not_after = rcgen::date_time_ymd(2025, 12, 31), "has expired");
-    check_refused(|it| it.not_before = rcgen::date_time_ymd(2026, 2, 1), "is not yet valid");
+    const WORDS: &str =
+        "failed: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z";
+    check_refused(
+        |it| it.not_after = rcgen::date_time_ymd(2025, 12, 31),
+        &format!("{WORDS} is after 2025-12-31T00:00:00Z"),
+    );
+    check_refused(
+        |it| it.not_before = rcgen::date_time_ymd(2026, 2, 1),
+        &format!("{WORDS} is before 2026-02-01T00:00:00Z"),
+    );
 }
 
 #[test]
@@ -222,4 +234,31 @@ fn garbage_is_refused_and_never_panics() {
 fn a_bundle_needs_certificates() {
     assert!(CaBundle::new(&[]).is_err());
     assert!(CaBundle::new(&[CertificateDer::from(vec![1, 2, 3])]).is_err());
+}
+
+#[test]
+fn an_empty_uid_is_refused_unless_nobody_reads_it() {
+    let ca = authority("ca");
+    let leaf = ca.sign(&client("CN=jane uid="));
+    let refusal = ask(&trusting(&ca).0, std::slice::from_ref(&leaf)).expect_err("must be refused");
+    assert_eq!(refusal.to_string(), "UID cannot be an empty string");
+    let x509 = trusting(&ca).0.without_uids();
+    assert_eq!(ask(&x509, &[leaf]).expect("good").expect("a user").uid, "");
+    let leaf = ca.sign(&client("CN=jane uid=7"));
+    assert_eq!(ask(&x509, &[leaf]).expect("good").expect("a user").uid, "");
+}
+
+/// Names are bytes between quotes: nothing in them is cut off, trimmed or read as something else.
+#[test]
+fn odd_names_stay_as_they_are() {
+    let ca = authority("ca");
+    let (x509, _hand) = trusting(&ca);
+    for name in
+        ["jane\0system:admin", "jane,O=system:masters", " jane ", "J\u{e4}ne", "jane\r\nX-Remote-User: root"]
+    {
+        let mut params = client("");
+        params.distinguished_name.push(DnType::CommonName, name);
+        let user = ask(&x509, &[ca.sign(&params)]).expect("good").expect("a user");
+        assert_eq!((user.name.as_str(), user.groups.len()), (name, 0));
+    }
 }

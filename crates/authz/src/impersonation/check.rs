@@ -144,13 +144,8 @@ impl Check<'_> {
     ) -> Attributes<'a> {
         let target =
             Target::Resource { namespace: "", api_group, api_version: "v1", resource, subresource, name };
-        Attributes {
-            user: self.user,
-            verb: self.mode.verb(),
-            target,
-            path: "",
-            selectors: Selectors::default(),
-        }
+        let selectors = Selectors::default();
+        Attributes { user: self.user, verb: self.mode.verb(), target, path: "", selectors }
     }
 
     /// Upstream: mode.go, checkAuthorization (v1.36.4).

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::{Impersonator, Wanted};
-use crate::{Attributes, Authorizer, Decision, Subject, Target, Verdict};
+use crate::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 
 /// Allows lines of `verb group/resource/subresource namespace/name`.
 struct Lines(Vec<String>);
@@ -68,7 +68,7 @@ fn outcome(asker: &Asker, allowed: &[&str], whom: &str, is_constrained: bool) ->
         subresource: "",
         name: "a",
     };
-    let request = Attributes { user, verb: "get", target, path: "/", selectors: crate::Selectors::default() };
+    let request = Attributes { user, verb: "get", target, path: "/", selectors: Selectors::default() };
     let wanted = wanted(whom);
     let acting = match is_constrained {
         true => impersonator.constrained(&wanted, &request).now_or_never(),

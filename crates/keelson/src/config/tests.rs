@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use keelson_server::MinVersion;
+
 use super::{AuthorizationMode, CertificateChoice, Config, Environment, LogFormat, StoreChoice};
 use crate::error::Error;
 use crate::flags::{Face, parse};
@@ -45,7 +47,7 @@ fn a_standalone_server_needs_no_flags() {
     assert_eq!(config.data_dir, Path::new("/srv/jane/.local/share/keelson"));
     assert_eq!(config.store, StoreChoice::Embedded);
     assert_eq!(config.certificate, CertificateChoice::DataFolder);
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
+    assert_eq!(config.authorization.modes(), [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
     assert_eq!(config.warnings, [""; 0]);
 }
@@ -55,7 +57,7 @@ fn a_drop_in_has_upstreams_defaults() {
     let config = upstream("");
     assert_eq!(config.socket_address().to_string(), "0.0.0.0:6443");
     assert_eq!(config.certificate, CertificateChoice::CertDir("/var/run/kubernetes".into()));
-    assert_eq!(config.authorization_modes, [AuthorizationMode::AlwaysAllow]);
+    assert_eq!(config.authorization.modes(), [AuthorizationMode::AlwaysAllow]);
     assert!(!config.authentication.anonymous, "AlwaysAllow excludes anonymous requests");
     assert_eq!(config.advertise_address.to_string(), "10.1.2.3");
     assert_eq!(config.external_host, "10.1.2.3");
@@ -108,7 +110,7 @@ fn flags_become_values() {
     assert_eq!(config.shutdown.delay, Duration::from_secs(70));
     assert!(config.shutdown.send_retry_after);
     assert_eq!((config.listen.http2, config.listen.http2_max_streams), (false, 7));
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Node, AuthorizationMode::Rbac]);
+    assert_eq!(config.authorization.modes(), [AuthorizationMode::Node, AuthorizationMode::Rbac]);
     assert!(config.authentication.anonymous);
 }
 
@@ -165,4 +167,71 @@ fn unusable_values_are_refused_in_upstreams_words() {
     check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
     check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory");
     check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
+}
+
+#[test]
+fn tls_is_as_wanted_or_says_why_not() {
+    let config = upstream(
+        "--tls-min-version=VersionTLS13 --tls-curve-preferences=29,25 \
+         --tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA",
+    );
+    assert_eq!(config.tls.min_version, MinVersion::Tls13);
+    assert_eq!(config.tls.cipher_suites, ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
+    assert_eq!(config.tls.groups, [29]);
+    let says =
+        |warning: &str| assert!(config.warnings.iter().any(|it| it == warning), "{:?}", config.warnings);
+    says("--tls-cipher-suites: TLS_RSA_WITH_AES_128_CBC_SHA is not offered, it is not safe");
+    says("--tls-curve-preferences: 25 is not offered");
+    check_refused("--tls-min-version=1.2", "unknown tls version \"1.2\"");
+    check_refused("--tls-cipher-suites=nope", "Cipher suite nope not supported or doesn't exist");
+    check_refused(
+        "--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA",
+        "--tls-cipher-suites names no suite that this server can use",
+    );
+    check_refused("--tls-curve-preferences=29,29", "duplicate curve preference 29");
+    check_refused("--tls-curve-preferences=0", "curve preference 0 is out of range (must be 1-65535)");
+    check_refused(
+        "--tls-curve-preferences=7",
+        "curve preference 7 is not supported by the current Go version",
+    );
+}
+
+#[test]
+fn an_audit_log_is_what_the_flags_say() {
+    let none = standalone("").audit;
+    assert!(none.policy_file.is_none() && none.log.is_none() && none.webhook.is_none());
+    let audit = standalone(
+        "--audit-policy-file=/p --audit-log-path=/l --audit-log-maxsize=2 --audit-log-maxage=1 --audit-log-format=legacy \
+         --audit-log-mode=blocking-strict --audit-webhook-config-file=/w --audit-webhook-batch-initial-backoff=3s \
+         --audit-webhook-truncate-enabled",
+    )
+    .audit;
+    let log = audit.log.expect("a log");
+    assert!(log.legacy);
+    assert_eq!((log.rotation.max_size, log.rotation.max_age.as_secs()), (2 << 20, 86_400));
+    assert_eq!((log.rotation.max_backups, log.rotation.compress), (100, false));
+    assert_eq!(log.settings.mode, keelson_audit::Mode::BlockingStrict);
+    assert_eq!((log.settings.batch.max_size, log.settings.batch.throttle), (1, None));
+    let webhook = audit.webhook.expect("a webhook");
+    assert_eq!((webhook.first_delay.as_secs(), webhook.settings.mode), (3, keelson_audit::Mode::Batch));
+    let throttle = webhook.settings.batch.throttle.expect("a rate");
+    assert_eq!((throttle.per_second, throttle.burst), (10.0, 15));
+    let truncate = webhook.settings.truncate.expect("limits");
+    assert_eq!((truncate.max_event, truncate.max_batch), (102_400, 10_485_760));
+}
+
+#[test]
+fn an_audit_log_that_makes_no_sense_is_refused() {
+    let error = read(
+        Face::Standalone,
+        "--audit-log-path=/l --audit-log-mode=now --audit-log-format=xml --audit-log-maxage=-1 --audit-log-version=v2 \
+         --audit-webhook-config-file=/w --audit-webhook-batch-throttle-qps=0",
+    );
+    assert_eq!(
+        error.expect_err("must be refused").to_string(),
+        "[invalid audit log mode now, allowed modes are \"batch,blocking,blocking-strict\", invalid group version, \
+         allowed versions are [\"audit.k8s.io/v1\"], invalid audit log format xml, allowed formats are \"legacy,json\", \
+         --audit-log-maxage -1 can't be a negative number, invalid audit batch webhook throttle QPS 0, must be a \
+         positive number]"
+    );
 }

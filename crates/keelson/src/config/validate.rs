@@ -1,9 +1,10 @@
 //! Values that can be read but not used. All of them are found before any is reported, in upstream's order and words.
 
 use ipnet::IpNet;
+use keelson_authz::ReviewVersion;
 use keelson_object::scalar::quote;
 
-use super::{AuthorizationMode, ServiceRanges};
+use super::{AuthorizationMode, ServiceRanges, authenticators};
 use crate::flags::{Face, Flags, Value};
 
 /// Everything that is wrong.
@@ -182,6 +183,7 @@ fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
     if flags.text("tls-cert-file").is_empty() != flags.text("tls-private-key-file").is_empty() {
         errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
     }
+    super::tls::errors(flags, errors);
 }
 
 /// Upstream: pkg/kubeapiserver/options/authentication.go, Validate (v1.36.4).
@@ -224,6 +226,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    errors.extend(authenticators::overlap(flags));
 }
 
 fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
@@ -260,7 +263,9 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
                  flags are defined"
                     .to_owned(),
             );
+            return;
         }
+        errors.extend(authorization_file(flags).err());
         return;
     }
     let modes = flags.list(MODE);
@@ -285,10 +290,26 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     if !webhook.is_empty() && !has("Webhook") {
         errors.push("cannot specify --authorization-webhook-config-file without mode Webhook".to_owned());
     }
+    let version = flags.text("authorization-webhook-version");
+    if has("Webhook") && ReviewVersion::parse(version).is_none() {
+        let version = quote(version);
+        errors.push(format!(
+            "invalid authorization config: unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
+        ));
+    }
     if modes.iter().enumerate().any(|(index, mode)| modes[..index].contains(mode)) {
         let list = modes.iter().map(|mode| quote(mode)).collect::<Vec<_>>().join(" ");
         errors.push(format!("authorization-mode [{list}] has mode specified more than once"));
     }
+}
+
+fn authorization_file(flags: &Flags) -> Result<(), String> {
+    let path = flags.text("authorization-config");
+    let data = std::fs::read(path).map_err(|error| {
+        let text = error.to_string();
+        format!("open {path}: {}", text.split(" (os error").next().unwrap_or_default().to_lowercase())
+    })?;
+    super::read_authorizers(&data, &[]).map(drop)
 }
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/audit.go, Validate (v1.36.4).
@@ -307,6 +328,16 @@ fn audit(flags: &Flags, backend: &str, enabled_by: &str, errors: &mut Vec<String
     } else if mode == "batch" && batch <= 0 {
         errors
             .push(format!("invalid audit batch {backend} max batch size {batch}, must be a positive number"));
+    } else if mode == "batch" && flags.is_on(&name("batch-throttle-enable")) {
+        let (rate, burst) =
+            (flags.float(&name("batch-throttle-qps")), flags.int(&name("batch-throttle-burst")));
+        let (what, number) =
+            if rate <= 0.0 { ("QPS", rate.to_string()) } else { ("burst", burst.to_string()) };
+        if rate <= 0.0 || burst <= 0 {
+            errors.push(format!(
+                "invalid audit batch {backend} throttle {what} {number}, must be a positive number"
+            ));
+        }
     }
     let event_size = flags.int(&name("truncate-max-event-size"));
     let batch_size = flags.int(&name("truncate-max-batch-size"));

@@ -18,25 +18,25 @@ pub(super) const SECTION: Section = Section {
             "",
             "audiences that a service account token must be made for; the issuers when empty",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authentication-config",
             Kind::Text,
             "",
             "file that configures token issuers and anonymous requests",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authentication-token-webhook-cache-ttl",
             Kind::Duration,
             "2m0s",
             "how long answers of the token webhook are remembered",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authentication-token-webhook-config-file",
             Kind::Text,
             "",
             "kubeconfig that leads to the token webhook",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authentication-token-webhook-version",
             Kind::Text,
             "v1beta1",
@@ -48,77 +48,72 @@ pub(super) const SECTION: Section = Section {
             "",
             "authorities whose certificates identify clients: the common name is the user, the organizations are its groups",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "enable-bootstrap-token-auth",
             Kind::Bool,
             "",
             "accept the tokens in secrets of type bootstrap.kubernetes.io/token",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "oidc-ca-file",
             Kind::Text,
             "",
             "authorities that vouch for the OpenID server; those of the system when empty",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "oidc-client-id",
             Kind::Text,
             "",
             "client that OpenID tokens must be made for; needed with --oidc-issuer-url",
         ),
-        Flag::not_yet("oidc-groups-claim", Kind::Text, "", "claim of the OpenID token that holds the groups"),
-        Flag::not_yet(
-            "oidc-groups-prefix",
-            Kind::Text,
-            "",
-            "what is put before every group of an OpenID token",
-        ),
-        Flag::not_yet("oidc-issuer-url", Kind::Text, "", "https URL of the OpenID issuer"),
-        Flag::not_yet(
+        Flag::acts("oidc-groups-claim", Kind::Text, "", "claim of the OpenID token that holds the groups"),
+        Flag::acts("oidc-groups-prefix", Kind::Text, "", "what is put before every group of an OpenID token"),
+        Flag::acts("oidc-issuer-url", Kind::Text, "", "https URL of the OpenID issuer"),
+        Flag::acts(
             "oidc-required-claim",
             Kind::Map,
             "",
             "claim=value that an OpenID token must have; may be repeated",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "oidc-signing-algs",
             Kind::List,
             "RS256",
             "algorithms that OpenID tokens may be signed with",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "oidc-username-claim",
             Kind::Text,
             "sub",
             "claim of the OpenID token that holds the user name",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "oidc-username-prefix",
             Kind::Text,
             "",
             "what is put before the user name of an OpenID token; - for nothing",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "requestheader-allowed-names",
             Kind::List,
             "",
             "common names of the proxies that may say in headers who asks; any when empty",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "requestheader-client-ca-file",
             Kind::Text,
             "",
             "authorities whose certificates identify such proxies",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "requestheader-extra-headers-prefix",
             Kind::List,
             "",
             "beginnings of the headers that hold further facts about the user",
         ),
-        Flag::not_yet("requestheader-group-headers", Kind::List, "", "headers that hold the groups"),
-        Flag::not_yet("requestheader-uid-headers", Kind::List, "", "headers that hold the uid"),
-        Flag::not_yet("requestheader-username-headers", Kind::List, "", "headers that hold the user name"),
+        Flag::acts("requestheader-group-headers", Kind::List, "", "headers that hold the groups"),
+        Flag::acts("requestheader-uid-headers", Kind::List, "", "headers that hold the uid"),
+        Flag::acts("requestheader-username-headers", Kind::List, "", "headers that hold the user name"),
         Flag::acts(
             "service-account-extend-token-expiration",
             Kind::Bool,

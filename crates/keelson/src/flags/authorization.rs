@@ -6,7 +6,7 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Authorization",
     flags: &[
-        Flag::not_yet(
+        Flag::acts(
             "authorization-config",
             Kind::Text,
             "",
@@ -18,31 +18,31 @@ pub(super) const SECTION: Section = Section {
             "",
             "authorizers in order, of AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC and Node; AlwaysAllow when empty",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authorization-policy-file",
             Kind::Text,
             "",
             "rules of the mode ABAC, one JSON object per line",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authorization-webhook-cache-authorized-ttl",
             Kind::Duration,
             "5m0s",
             "how long the webhook's permissions are remembered",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authorization-webhook-cache-unauthorized-ttl",
             Kind::Duration,
             "30s",
             "how long the webhook's refusals are remembered",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authorization-webhook-config-file",
             Kind::Text,
             "",
             "kubeconfig that leads to the authorization webhook",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "authorization-webhook-version",
             Kind::Text,
             "v1beta1",

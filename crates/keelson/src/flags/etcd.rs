@@ -24,13 +24,13 @@ pub(super) const SECTION: Section = Section {
             "true",
             "whether owners and dependents are collected; must agree with the controller manager",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "encryption-provider-config",
             Kind::Text,
             "",
             "file that says which resources are encrypted at rest, and with which keys",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "encryption-provider-config-automatic-reload",
             Kind::Bool,
             "",

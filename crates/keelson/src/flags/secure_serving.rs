@@ -20,8 +20,8 @@ pub(super) const SECTION: Section = Section {
             "",
             "how many requests a client may have open on one HTTP/2 connection; 0 for the default of 100",
         ),
-        Flag::not_yet("permit-address-sharing", Kind::Bool, "", "set SO_REUSEADDR on the listening socket"),
-        Flag::not_yet("permit-port-sharing", Kind::Bool, "", "set SO_REUSEPORT on the listening socket"),
+        Flag::acts("permit-address-sharing", Kind::Bool, "", "set SO_REUSEADDR on the listening socket"),
+        Flag::acts("permit-port-sharing", Kind::Bool, "", "set SO_REUSEPORT on the listening socket"),
         Flag::acts("secure-port", Kind::Int, "6443", "port to listen on"),
         Flag::acts(
             "tls-cert-file",
@@ -29,14 +29,14 @@ pub(super) const SECTION: Section = Section {
             "",
             "certificate of the server, followed by its intermediates",
         ),
-        Flag::not_yet("tls-cipher-suites", Kind::List, "", "cipher suites that are allowed for TLS 1.2"),
-        Flag::not_yet(
+        Flag::acts("tls-cipher-suites", Kind::List, "", "cipher suites that are allowed for TLS 1.2"),
+        Flag::acts(
             "tls-curve-preferences",
             Kind::Int32List,
             "",
             "numbers of the key exchange groups that are allowed",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "tls-min-version",
             Kind::Text,
             "",

@@ -33,6 +33,13 @@ pub(super) const SECTION: Section = Section {
         ),
         Flag::acts("secure-port", Kind::Int, "6443", "port to listen on; 0 for any that is free"),
         Flag::acts(
+            "sign-certificates",
+            Kind::Bool,
+            "true",
+            "approve the certificate requests of nodes and sign what is approved, with the authority in the data folder; \
+             turn it off beside a controller manager",
+        ),
+        Flag::acts(
             "store",
             Kind::Text,
             "",
@@ -57,6 +64,7 @@ pub(super) const HIDDEN: Section = Section {
         .hidden(),
         Flag::acts("empty-namespaces", Kind::Bool, "", "delete what is in a namespace that is to go")
             .hidden(),
+        Flag::acts("sign-certificates", Kind::Bool, "", "sign what is approved").hidden(),
         Flag::acts("store", Kind::Text, "", "where objects are kept").hidden(),
     ],
 };

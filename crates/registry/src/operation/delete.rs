@@ -57,7 +57,7 @@ pub const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPote
 ///
 /// Upstream: apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go (v1.36.4).
 pub async fn delete_unreadable(live: &Live, place: &Place) -> Result<()> {
-    let Some((entry, _)) = live.unreadable(place).await? else {
+    let Some((revision, _)) = live.unreadable(place).await? else {
         let mut errors = FieldErrors::default();
         errors.invalid(
             &Path::root(IGNORE_READ_ERROR),
@@ -72,7 +72,7 @@ pub async fn delete_unreadable(live: &Live, place: &Place) -> Result<()> {
         });
     };
     let store = &live.objects()?.store;
-    store.commit(&live.key(place)?, Expect::Unchanged(entry.modified), Write::Delete).await?;
+    store.commit(&live.key(place)?, Expect::Unchanged(revision), Write::Delete).await?;
     Ok(())
 }
 

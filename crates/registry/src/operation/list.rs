@@ -153,6 +153,10 @@ impl Walk<'_> {
             })?;
             let count = page.entries.len();
             for (position, entry) in page.entries.iter().enumerate() {
+                // What cannot be decrypted is left out, as everywhere.
+                if entry.value.is_empty() {
+                    continue;
+                }
                 let object = self.live.freeze(&entry.value, entry.modified.get())?;
                 if self.matcher.matches(&object) {
                     items.push(object);

@@ -9,11 +9,16 @@ use tracing::warn;
 
 use crate::chain::{Facts, websocket_token};
 use crate::error::{Error, Result};
+use crate::settings::FrontProxyHeaders;
 
 /// Asks the authenticator. Credentials do not travel further than this.
 pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Arc<User>> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
     let begun = clock.monotonic();
+    if let Some(expires) = facts.peer.expires() {
+        let left = expires - i64::try_from(clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
+        facts.server.metrics.client_certificate_expiration.observe(left as f64);
+    }
     let by_protocol = websocket_token::read(&parts.headers);
     let headers = match &by_protocol {
         Ok(Some(token)) => &token.as_bearer,
@@ -52,7 +57,7 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
     if let Ok(Some(token)) = by_protocol {
         parts.headers.insert(header::SEC_WEBSOCKET_PROTOCOL, token.other_protocols);
     }
-    remove_credentials(&mut parts.headers);
+    remove_credentials(&mut parts.headers, &facts.server.settings.front_proxy);
     if user.name == User::ANONYMOUS || user.is_in_group(User::ALL_UNAUTHENTICATED) {
         part_with(facts, parts);
     }
@@ -72,13 +77,14 @@ const FRONT_PROXY: [HeaderName; 3] = [
     HeaderName::from_static("x-remote-group"),
 ];
 
-fn remove_credentials(headers: &mut HeaderMap) {
+fn remove_credentials(headers: &mut HeaderMap, front_proxy: &FrontProxyHeaders) {
     headers.remove(header::AUTHORIZATION);
     for name in FRONT_PROXY {
         headers.remove(name);
     }
-    let extra: Vec<HeaderName> =
-        headers.keys().filter(|name| name.as_str().starts_with("x-remote-extra-")).cloned().collect();
+    let is_extra =
+        |name: &&HeaderName| name.as_str().starts_with("x-remote-extra-") || front_proxy.contains(name);
+    let extra: Vec<HeaderName> = headers.keys().filter(is_extra).cloned().collect();
     for name in extra {
         headers.remove(name);
     }
@@ -88,14 +94,23 @@ fn remove_credentials(headers: &mut HeaderMap) {
 mod tests {
     use http::HeaderMap;
 
-    use super::remove_credentials;
+    use super::{FrontProxyHeaders, remove_credentials};
 
     #[test]
     fn credentials_do_not_travel() {
-        let names = ["authorization", "x-remote-user", "x-remote-group", "x-remote-extra-scopes", "accept"];
+        let names = [
+            "authorization",
+            "x-remote-user",
+            "x-remote-group",
+            "x-remote-extra-scopes",
+            "accept",
+            "x-who",
+            "x-more-scopes",
+        ];
         let mut headers: HeaderMap =
             names.iter().map(|it| (it.parse().unwrap(), "x".parse().unwrap())).collect();
-        remove_credentials(&mut headers);
+        let list = |name: &str| [name.to_owned()];
+        remove_credentials(&mut headers, &FrontProxyHeaders::new(&list("X-Who"), &list("X-More-")));
         assert_eq!(headers.keys().map(|it| it.as_str()).collect::<Vec<_>>(), ["accept"]);
     }
 }

@@ -63,6 +63,17 @@ pub(crate) async fn authorize<'r>(
     })
 }
 
+const DECISION: &str = "authorization.k8s.io/decision";
+const REASON: &str = "authorization.k8s.io/reason";
+
+/// Tells the audit log.
+fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
+    if let Some(record) = facts.record() {
+        record.annotate(DECISION, decision);
+        record.annotate(REASON, reason);
+    }
+}
+
 /// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
 pub(crate) struct Selected {
     fields: field::Selector,
@@ -75,17 +86,6 @@ impl Selected {
             fields: field::Selector::parse(&info.field_selector).unwrap_or(field::Selector::everything()),
             labels: label::Selector::parse(&info.label_selector).unwrap_or(label::Selector::everything()),
         }
-    }
-}
-
-const DECISION: &str = "authorization.k8s.io/decision";
-const REASON: &str = "authorization.k8s.io/reason";
-
-/// Tells the audit log.
-fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
-    if let Some(record) = facts.record() {
-        record.annotate(DECISION, decision);
-        record.annotate(REASON, reason);
     }
 }
 

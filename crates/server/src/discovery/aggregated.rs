@@ -16,7 +16,8 @@ use crate::response::{Body, Response, with_type};
 
 /// A document and its tag.
 pub(crate) struct Document {
-    json: Bytes,
+    /// With a line end.
+    pub(super) json: Bytes,
     tag: HeaderValue,
 }
 

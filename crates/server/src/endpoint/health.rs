@@ -37,12 +37,19 @@ pub struct NamedCheck {
     check: Arc<dyn Check>,
     /// `/livez` does not look before this time of the server's clock.
     livez_from: Duration,
+    in_livez: bool,
 }
 
 impl NamedCheck {
     /// A check under a name.
     pub fn new(name: impl Into<String>, check: impl Check + 'static) -> NamedCheck {
-        NamedCheck { name: name.into(), check: Arc::new(check), livez_from: Duration::ZERO }
+        NamedCheck { name: name.into(), check: Arc::new(check), livez_from: Duration::ZERO, in_livez: true }
+    }
+
+    /// The same check, but `/livez` does not have it: a restart would not help.
+    #[must_use]
+    pub fn without_livez(self) -> NamedCheck {
+        NamedCheck { in_livez: false, ..self }
     }
 
     /// Always fine.
@@ -149,7 +156,7 @@ impl Health {
 
     fn checks(&self, probe: Probe) -> impl Iterator<Item = &NamedCheck> {
         let only = if probe == Probe::Readyz { &self.readyz_only[..] } else { &[] };
-        self.checks.iter().chain(only)
+        self.checks.iter().chain(only).filter(move |check| check.in_livez || probe != Probe::Livez)
     }
 
     async fn run(&self, probe: Probe, check: &NamedCheck) -> Result<(), String> {

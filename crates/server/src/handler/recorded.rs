@@ -64,7 +64,7 @@ impl Call<'_> {
             Form::Json | Form::Merge | Form::Strategic => json::read(body).ok().map(|it| it.value),
         };
         let unreadable = || Value::from(&*String::from_utf8_lossy(body));
-        record.request_object(json::to_bytes(&value.unwrap_or_else(unreadable)));
+        record.request_patch(json::to_bytes(&value.unwrap_or_else(unreadable)));
     }
 
     /// How something is to be deleted. The version is what upstream calls it.

@@ -105,6 +105,9 @@ pub enum CertificateError {
     /// A cipher suite that does not exist here.
     #[error("cipher suite {0} is not supported")]
     CipherSuite(String),
+    /// A key exchange group that does not exist here.
+    #[error("key exchange group {0} is not supported")]
+    Group(u16),
 }
 
 impl PemSource {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::listen::tls::Tls;
 use crate::response::Response;
@@ -47,13 +48,23 @@ pub struct Peer {
     pub address: SocketAddr,
     /// The chain of its client certificate, leaf first. It holds the leaf's key; nobody has checked the chain.
     pub certificates: Vec<CertificateDer<'static>>,
+    /// When its client certificate expires, in seconds since 1970.
+    expires: OnceLock<Option<i64>>,
     go_away: Notify,
 }
 
 impl Peer {
     /// A peer as it is before it has said anything.
     pub fn new(address: SocketAddr, certificates: Vec<CertificateDer<'static>>) -> Peer {
-        Peer { address, certificates, go_away: Notify::new() }
+        Peer { address, certificates, expires: OnceLock::new(), go_away: Notify::new() }
+    }
+
+    /// When the client's certificate expires, in seconds since 1970; `None` without one, or when it cannot be read.
+    pub fn expires(&self) -> Option<i64> {
+        *self.expires.get_or_init(|| {
+            let (_, parsed) = X509Certificate::from_der(self.certificates.first()?).ok()?;
+            Some(parsed.validity().not_after.timestamp())
+        })
     }
 
     /// Asks the peer to open a new connection for its next requests; those under way are finished.

@@ -13,11 +13,12 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use keelson_stdx::clock::Clock;
+use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{
     DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme, SupportedProtocolVersion,
@@ -28,6 +29,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::listen::certificates::{
     CertificateError, CertificateSource, NamedCertificate, Names, PemSource, load,
 };
+use crate::listen::suites;
 
 /// What TLS is made of.
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub struct TlsSettings {
     pub min_version: MinVersion,
     /// Cipher suites by their IANA names; empty takes all safe ones. TLS 1.3 has its own and ignores this.
     pub cipher_suites: Vec<String>,
+    /// Key exchange groups by their registered numbers; empty takes all safe ones.
+    pub groups: Vec<u16>,
     /// Which versions of HTTP are offered.
     pub protocols: Protocols,
 }
@@ -55,6 +59,7 @@ impl TlsSettings {
             client_cas: Vec::new(),
             min_version: MinVersion::default(),
             cipher_suites: Vec::new(),
+            groups: Vec::new(),
             protocols: Protocols::default(),
         }
     }
@@ -84,7 +89,19 @@ pub enum Protocols {
 #[derive(Debug)]
 pub struct Tls {
     settings: TlsSettings,
+    /// Clients that come back within hours skip the costly half of a handshake, also after a reload: what they prove
+    /// with a ticket is who they were, and whether that is still of use is asked again with each request.
+    tickets: Arc<dyn ProducesTickets>,
     current: ArcSwap<Prepared>,
+}
+
+/// What a look at the files led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reload {
+    /// The new ones are in use.
+    Done,
+    /// They are not usable, the old ones stay.
+    Failed,
 }
 
 #[derive(Debug)]
@@ -99,8 +116,9 @@ struct Prepared {
 impl Tls {
     /// Reads all certificates.
     pub fn new(settings: TlsSettings) -> Result<Tls, CertificateError> {
-        let current = ArcSwap::from_pointee(prepare(&settings)?);
-        Ok(Tls { settings, current })
+        let tickets = Ticketer::new().map_err(CertificateError::Settings)?;
+        let current = ArcSwap::from_pointee(prepare(&settings, &tickets)?);
+        Ok(Tls { settings, tickets, current })
     }
 
     /// The configuration for a connection that came in on `local`.
@@ -111,17 +129,18 @@ impl Tls {
 
     /// Reads all certificates again; on failure the old ones stay.
     pub fn reload(&self) -> Result<(), CertificateError> {
-        self.current.store(Arc::new(prepare(&self.settings)?));
+        self.current.store(Arc::new(prepare(&self.settings, &self.tickets)?));
         Ok(())
     }
 
-    /// Looks at the files every `interval` and reloads when one has changed. Runs for ever.
-    pub async fn watch(&self, clock: &Clock, interval: Duration) {
+    /// Looks at the files every `interval` and reloads when one has changed, telling `seen` what came of it. Runs for
+    /// ever.
+    pub async fn watch(&self, clock: &Clock, interval: Duration, seen: impl Fn(Reload)) {
         let mut complained = None;
         loop {
             clock.sleep(interval).await;
-            let seen = self.current.load_full();
-            let known = complained.as_ref().unwrap_or(&seen.files);
+            let current = self.current.load_full();
+            let known = complained.as_ref().unwrap_or(&current.files);
             let now: Vec<Fingerprint> = known.iter().map(Fingerprint::again).collect();
             if now == *known {
                 continue;
@@ -129,11 +148,13 @@ impl Tls {
             complained = match self.reload() {
                 Ok(()) => {
                     info!("reloaded the serving certificates");
+                    seen(Reload::Done);
                     None
                 }
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(ToString::to_string);
                     warn!(%error, cause, "cannot use the changed certificates, the old ones stay");
+                    seen(Reload::Failed);
                     Some(now)
                 }
             };
@@ -192,9 +213,9 @@ fn fingerprints(settings: &TlsSettings) -> Vec<Fingerprint> {
     paths.map(|path| Fingerprint::of(path)).collect()
 }
 
-fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
+fn prepare(settings: &TlsSettings, tickets: &Arc<dyn ProducesTickets>) -> Result<Prepared, CertificateError> {
     let files = fingerprints(settings);
-    let provider = Arc::new(provider(settings)?);
+    let provider = Arc::new(suites::provider(&settings.cipher_suites, &settings.groups)?);
     let default = load(&settings.default, &provider)?;
     let mut pairs = Vec::with_capacity(settings.named.len());
     for named in &settings.named {
@@ -214,6 +235,7 @@ fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
         };
         let resolver = Resolver { names: Arc::clone(&names), default: Arc::clone(default) };
         let mut config = builder.with_cert_resolver(Arc::new(resolver));
+        config.ticketer = Arc::clone(tickets);
         config.alpn_protocols = match settings.protocols {
             Protocols::Http2AndHttp1 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
             Protocols::Http1 => vec![b"http/1.1".to_vec()],
@@ -226,28 +248,6 @@ fn prepare(settings: &TlsSettings) -> Result<Prepared, CertificateError> {
         by_address.insert(address, build(pair)?);
     }
     Ok(Prepared { files, config, by_address })
-}
-
-fn provider(settings: &TlsSettings) -> Result<CryptoProvider, CertificateError> {
-    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
-    if settings.cipher_suites.is_empty() {
-        return Ok(provider);
-    }
-    let name_of = |suite: &rustls::SupportedCipherSuite| format!("{:?}", suite.suite());
-    let known: Vec<String> = provider.cipher_suites.iter().map(name_of).collect();
-    // Two suites have an older name beside the registered one.
-    let modern = |name: &String| match name.as_str() {
-        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => {
-            format!("{name}_SHA256")
-        }
-        _ => name.clone(),
-    };
-    let wanted: Vec<String> = settings.cipher_suites.iter().map(modern).collect();
-    if let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) {
-        return Err(CertificateError::CipherSuite(unknown.clone()));
-    }
-    provider.cipher_suites.retain(|suite| suite.tls13().is_some() || wanted.contains(&name_of(suite)));
-    Ok(provider)
 }
 
 fn versions(min: MinVersion) -> &'static [&'static SupportedProtocolVersion] {
@@ -388,16 +388,5 @@ mod tests {
         let tls = Tls::new(settings).unwrap();
         let other = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
         assert!(!Arc::ptr_eq(&tls.config(LOOPBACK), &tls.config(other)));
-    }
-
-    #[test]
-    fn cipher_suites_have_their_registered_names() {
-        let check = |names: &[&str], works: bool| {
-            let mut settings = TlsSettings::new(source("a"));
-            settings.cipher_suites = names.iter().map(|it| (*it).to_owned()).collect();
-            assert_eq!(Tls::new(settings).is_ok(), works, "{names:?}");
-        };
-        check(&["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"], true);
-        check(&["TLS_RSA_WITH_AES_128_CBC_SHA"], false);
     }
 }

@@ -208,8 +208,16 @@ async fn who_may_not_is_told_so() {
     check(
         &garden.ask("GET /api/v1/meadows", &["impersonate-user: x"], "").await,
         403,
-        "impersonation is not supported",
+        r#"User \"x\" cannot list resource"#,
     );
+    let jane = ["authorization: Bearer jane-token", "impersonate-user: admin"];
+    check(
+        &garden.ask("GET /api/v1/meadows", &jane, "").await,
+        403,
+        r#"User \"jane\" cannot impersonate-on:user-info:list resource"#,
+    );
+    let (code, parts, _) = garden.ask("GET /api/v1/meadows", &["impersonate-group: x"], "").await;
+    assert_eq!((code, &parts.headers["x-content-type-options"]), (400, &"nosniff".parse().unwrap()));
     let (_, parts, _) = garden.ask("GET /version", &["audit-id: mine"], "").await;
     assert_eq!(parts.headers["audit-id"], "mine");
 }

@@ -212,7 +212,7 @@ async fn builder(settings: Settings, clock: Clock, gate: &CancellationToken) -> 
 
 async fn serving(groups: Vec<Group>, settings: Settings, clock: Clock) -> Builder {
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let ground = Ground { store, layout: Layout::default(), clock: clock.clone() };
+    let ground = Ground::new(store, Layout::default(), clock.clone());
     let catalog = catalog::load(groups, &ground).await.unwrap();
     Server::builder().settings(settings).clock(clock).catalog(CatalogHandle::new(catalog)).authorizer(
         Arc::new(keelson_authz::Union::new(vec![

@@ -78,6 +78,11 @@ async fn a_full_disk_stops_writes_and_not_reads() {
 }
 
 #[tokio::test]
+async fn a_disk_that_may_not_be_written_stops_writes_and_not_reads() {
+    check_fault(Faults::forbid_writes, io::ErrorKind::ReadOnlyFilesystem).await;
+}
+
+#[tokio::test]
 async fn a_failed_sync_stops_writes_and_not_reads() {
     check_fault(Faults::break_sync, io::ErrorKind::Other).await;
 }

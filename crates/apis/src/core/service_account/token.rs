@@ -181,7 +181,7 @@ impl Bound {
         };
         let text = |key: &str| asked.str(key).unwrap_or_default();
         let (version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
-        let group = version.split_once('/').map_or("", |(group, _)| group);
+        let (group, number) = version.split_once('/').unwrap_or(("", version));
         let mut bound = Bound::default();
         let object = match (group, kind) {
             ("", "Pod") => {
@@ -207,7 +207,7 @@ impl Bound {
                 secret
             }
             _ => {
-                let text = format!("cannot bind token to object of type {version}, Kind={kind}");
+                let text = format!("cannot bind token to object of type {group}/{number}, Kind={kind}");
                 return Err(Error::BadRequest(text));
             }
         };

@@ -225,14 +225,11 @@ fn check_connection(webhook: &Map, at: &Path<'_>, errors: &mut FieldErrors) -> O
             None => errors.invalid(&at.key("type"), "InClusterConfig", "this server runs in no cluster"),
         },
         other => {
-            let file = file.map_or_else(|| "(*string)(nil)".to_owned(), quote);
+            let file = file.map_or_else(|| "null".to_owned(), quote);
             errors.push(FieldError {
                 kind: keelson_object::field_error::FieldErrorKind::NotSupported,
                 field: at.key("type").to_string(),
-                shown: format!(
-                    "apiserver.WebhookConnectionInfo{{Type:{}, KubeConfigFile:{file}}}",
-                    quote(other)
-                ),
+                shown: format!(r#"{{"Type":{},"KubeConfigFile":{file}}}"#, quote(other)),
                 detail: "supported values: \"InClusterConfig\", \"KubeConfigFile\"".to_owned(),
             });
         }

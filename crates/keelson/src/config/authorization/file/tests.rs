@@ -66,7 +66,11 @@ fn everything_that_is_wrong_is_said_at_once() {
         &[AuthorizationMode::Rbac, AuthorizationMode::Node, AuthorizationMode::Abac],
         Err("[expected name rbac for authorizer RBAC instead of roles, missing required types: [ABAC Node]]"),
     );
-    check("- {type: Webhook, name: a}\n", &[], Err("authorizers[0].webhook: Required value: required when type=Webhook"));
+    check(
+        "- {type: Webhook, name: a}\n",
+        &[],
+        Err("authorizers[0].webhook: Required value: required when type=Webhook"),
+    );
     check(
         "- {type: RBAC, name: rbac, webhook: {}}\n",
         &[],
@@ -79,8 +83,10 @@ fn webhooks_are_checked() {
     check(
         "- {type: Webhook, name: a, webhook: {}}\n",
         &[],
-        Err("[authorizers[0].timeout: Required value, authorizers[0].subjectAccessReviewVersion: Required value, \
-             authorizers[0].failurePolicy: Required value, authorizers[0].connectionInfo.type: Required value]"),
+        Err(
+            "[authorizers[0].timeout: Required value, authorizers[0].subjectAccessReviewVersion: Required value, \
+             authorizers[0].failurePolicy: Required value, authorizers[0].connectionInfo.type: Required value]",
+        ),
     );
     check(
         "- {type: Webhook, name: a, webhook: {timeout: 31s, authorizedTTL: -1s, unauthorizedTTL: -1s, \
@@ -94,6 +100,33 @@ fn webhooks_are_checked() {
              authorizers[0].matchConditionSubjectAccessReviewVersion: Unsupported value: \"v1beta1\": supported values: \
              \"v1\", authorizers[0].failurePolicy: Unsupported value: \"Allow\": supported values: \"NoOpinion\", \"Deny\", \
              authorizers[0].connectionInfo.kubeConfigFile: Invalid value: \"here\": must be an absolute path]"),
+    );
+}
+
+#[test]
+fn connections_lead_somewhere() {
+    let refused = |connection: &str, expected: &str| {
+        let webhook = "timeout: 3s, subjectAccessReviewVersion: v1, failurePolicy: Deny";
+        let entry =
+            format!("- {{type: Webhook, name: a, webhook: {{{webhook}, connectionInfo: {connection}}}}}\n");
+        check(&entry, &[], Err(&format!("authorizers[0].connectionInfo.{expected}")));
+    };
+    refused(
+        "{type: Odd}",
+        "type: Unsupported value: {\"Type\":\"Odd\",\"KubeConfigFile\":null}: supported values: \"InClusterConfig\", \
+         \"KubeConfigFile\"",
+    );
+    refused(
+        "{type: KubeConfigFile, kubeConfigFile: /none}",
+        "kubeConfigFile: Invalid value: \"/none\": error loading file: stat /none: no such file or directory",
+    );
+    refused(
+        "{type: KubeConfigFile, kubeConfigFile: /}",
+        "kubeConfigFile: Invalid value: \"/\": must be a regular file",
+    );
+    refused(
+        "{type: InClusterConfig, kubeConfigFile: /a}",
+        "kubeConfigFile: Invalid value: \"/a\": can only be set when type=KubeConfigFile",
     );
 }
 

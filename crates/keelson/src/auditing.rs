@@ -1,0 +1,115 @@
+//! From what is to be recorded to an audit log.
+//!
+//! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/audit.go, ApplyTo (v1.36.4).
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use keelson_audit::backend::{LogFile, Output, Post, Webhook};
+use keelson_audit::{Audit, Policy};
+use keelson_codec::yaml;
+use keelson_object::scalar::quote;
+use keelson_stdx::clock::Clock;
+use keelson_webhook_client::{Client, Target};
+use tracing::{info, warn};
+
+use crate::config::{AuditChoice, LogChoice};
+use crate::error::Error;
+
+/// The audit log that was asked for; `None` where nothing is recorded. All mistakes are told at once.
+pub(crate) fn audit(choice: &AuditChoice, clock: &Clock) -> Result<Option<Audit>, Error> {
+    let Some(policy_file) = &choice.policy_file else {
+        for (backend, is_wanted) in [("log", choice.log.is_some()), ("webhook", choice.webhook.is_some())] {
+            if is_wanted {
+                info!("No audit policy file provided, no events will be recorded for {backend} backend");
+            }
+        }
+        return Ok(None);
+    };
+    let mut errors = Vec::new();
+    let mut keep = |error: String| errors.push(error);
+    let policy =
+        policy(policy_file).map_err(|error| keep(format!("loading audit policy file: {error}"))).ok();
+    let log = choice.log.as_ref().and_then(|it| {
+        let file = log_file(it, clock).map_err(&mut keep).ok()?;
+        Some((it.settings, Output::Log(file)))
+    });
+    let webhook = choice.webhook.as_ref().and_then(|it| {
+        let client = client(&it.config_file, clock);
+        let client = client.map_err(|error| keep(format!("initializing audit webhook: {error}"))).ok()?;
+        Some((it.settings, Output::Webhook(Webhook::new(Arc::new(client), it.first_delay))))
+    });
+    match policy {
+        Some(_) if log.is_none() && webhook.is_none() && errors.is_empty() => Ok(None),
+        Some(policy) if errors.is_empty() => {
+            let outputs = log.into_iter().chain(webhook);
+            let audit = Audit::new(policy, clock.clone());
+            Ok(Some(outputs.fold(audit, |audit, (settings, output)| audit.with(settings, output))))
+        }
+        _ => Err(Error::Invalid(errors)),
+    }
+}
+
+fn policy(file: &Path) -> Result<Policy, String> {
+    let shown = file.display();
+    let text = fs::read(file).map_err(|error| {
+        let path = quote(&shown.to_string());
+        format!("failed to read file path {path}: open {shown}: {}", go_words(&error))
+    })?;
+    let (policy, complaints) = Policy::read(&text).map_err(|error| format!("{error}: from file {shown}"))?;
+    if !complaints.is_empty() {
+        let complaints = complaints.join(", ");
+        warn!(
+            "Audit policy contains errors, falling back to lenient decoding: strict decoding error: {complaints}"
+        );
+    }
+    Ok(policy)
+}
+
+fn log_file(choice: &LogChoice, clock: &Clock) -> Result<LogFile, String> {
+    let file = match choice.path.to_str() {
+        Some("-") => LogFile::stdout(),
+        _ => LogFile::open(&choice.path, choice.rotation, clock).map_err(|error| {
+            let source = std::error::Error::source(&error).map(|it| format!(": {it}"));
+            format!("ensureLogFile: {error}{}", source.unwrap_or_default())
+        })?,
+    };
+    Ok(if choice.legacy { file.legacy() } else { file })
+}
+
+fn client(file: &Path, clock: &Clock) -> Result<Kubeconfigured, String> {
+    let shown = file.display();
+    let text = fs::read(file).map_err(|error| format!("open {shown}: {}", go_words(&error)))?;
+    let document = yaml::read(&text).map_err(|error| format!("{shown}: {error}"))?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let target = Target::from_kubeconfig(&document.value, folder);
+    let client = target.and_then(|target| Client::new(target, clock));
+    client.map(Kubeconfigured).map_err(|error| format!("{shown}: {error}"))
+}
+
+/// Somebody whom a kubeconfig leads to.
+struct Kubeconfigured(Client);
+
+impl Post for Kubeconfigured {
+    fn post(&self, body: Bytes) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let reply = self.0.post_json("", body, None).await.and_then(keelson_webhook_client::Reply::ok);
+            reply.map(drop).map_err(|error| {
+                let source = std::error::Error::source(&error).map(|it| format!(": {it}"));
+                format!("{error}{}", source.unwrap_or_default())
+            })
+        })
+    }
+}
+
+/// What the system says, as Go says it.
+fn go_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}

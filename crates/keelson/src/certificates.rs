@@ -1,0 +1,85 @@
+//! What the server does about certificates by itself: it says whom it believes, and signs what is approved.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keelson_authz::Authorizer;
+use keelson_housekeeping::certificates::Certificates;
+use keelson_housekeeping::cluster_authentication::{ClusterAuthentication, FrontProxy, Trust};
+use keelson_registry::CatalogHandle;
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task::Tasks;
+use tokio::sync::Notify;
+
+use crate::config::{self, Config};
+use crate::start::Prepared;
+
+/// What both loops need.
+pub struct Shared<'a> {
+    /// Where objects are.
+    pub catalog: &'a CatalogHandle,
+    /// Time.
+    pub clock: &'a Clock,
+    /// Where loops run.
+    pub loops: &'a Tasks,
+}
+
+/// Keeps `kube-system/extension-apiserver-authentication`. What it gives back is notified when a file has changed.
+pub fn publish_trust(
+    shared: &Shared<'_>,
+    client_cas: &[PathBuf],
+    proxy: Option<&config::FrontProxy>,
+    done: impl FnOnce() + Send + 'static,
+) -> Arc<Notify> {
+    let changed = Arc::new(Notify::new());
+    let files = client_cas.to_vec();
+    let proxy = proxy.cloned();
+    let trust = move || Trust {
+        client_ca: files.iter().filter_map(|it| read(it)).collect(),
+        front_proxy: proxy.as_ref().map(front_proxy),
+    };
+    let kept = ClusterAuthentication {
+        catalog: shared.catalog.clone(),
+        clock: shared.clock.clone(),
+        trust: Arc::new(trust),
+        changed: Arc::clone(&changed),
+    };
+    shared.loops.spawn("cluster authentication", kept.run(done));
+    changed
+}
+
+fn front_proxy(proxy: &config::FrontProxy) -> FrontProxy {
+    let settings = &proxy.settings;
+    FrontProxy {
+        ca: read(&proxy.ca_file).unwrap_or_default(),
+        username_headers: settings.username_headers.clone(),
+        uid_headers: settings.uid_headers.clone(),
+        group_headers: settings.group_headers.clone(),
+        extra_headers_prefix: settings.extra_header_prefixes.clone(),
+        allowed_names: settings.allowed_names.clone(),
+    }
+}
+
+/// Approves and signs requests for certificates, where the server has an authority of its own.
+pub fn sign_requests(
+    shared: &Shared<'_>,
+    config: &Config,
+    prepared: &Prepared,
+    authorizer: Arc<dyn Authorizer>,
+) {
+    let Some(pki) = prepared.pki.as_ref().filter(|_| config.sign_certificates) else { return };
+    let certificates = Certificates {
+        catalog: shared.catalog.clone(),
+        authorizer,
+        authority_certificate: pki.ca_cert.clone(),
+        authority_key: pki.ca_key.clone(),
+        clock: shared.clock.clone(),
+    };
+    shared.loops.spawn("certificate requests", certificates.run());
+}
+
+/// What is in a file; one that is gone for a moment is missed for a moment.
+fn read(path: &PathBuf) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(if text.ends_with('\n') { text } else { text + "\n" })
+}

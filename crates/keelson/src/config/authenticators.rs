@@ -1,0 +1,184 @@
+//! What the command line says about those who know users that we do not.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use keelson_authn::RequestHeaderSettings;
+use keelson_authn::oidc::{
+    ClaimMappings, ClaimValidationRule, IssuerSettings, JwtSettings, PrefixedClaimOrExpression,
+};
+
+use super::path;
+use crate::flags::Flags;
+
+/// Ways to say who one is besides certificates and tokens of our own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Authenticators {
+    /// A front proxy that is believed.
+    pub request_header: Option<FrontProxy>,
+    /// Whether the tokens with which nodes join are accepted.
+    pub bootstrap_tokens: bool,
+    /// A webhook that knows tokens.
+    pub webhook: Option<TokenWebhook>,
+    /// An issuer, from the flags.
+    pub oidc: Option<Oidc>,
+    /// The file with issuers and what else there is to say.
+    pub config_file: Option<PathBuf>,
+    /// Whether the flag says something about requests without credentials.
+    pub anonymous_was_set: bool,
+}
+
+/// A front proxy that is believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontProxy {
+    /// Who vouches for it.
+    pub ca_file: PathBuf,
+    /// Its names and headers.
+    pub settings: RequestHeaderSettings,
+}
+
+/// A webhook that knows tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenWebhook {
+    /// Where it is.
+    pub kubeconfig: PathBuf,
+    /// The version of the reviews: `v1` or `v1beta1`.
+    pub version: String,
+    /// How long its answers are remembered.
+    pub cache_ttl: Duration,
+}
+
+/// An issuer, from the flags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oidc {
+    /// Without its authority.
+    pub settings: JwtSettings,
+    /// Who vouches for it.
+    pub ca_file: Option<PathBuf>,
+    /// By what its tokens may be signed.
+    pub algorithms: Vec<String>,
+}
+
+impl Authenticators {
+    pub(super) fn read(flags: &Flags) -> Authenticators {
+        Authenticators {
+            request_header: path(flags, "requestheader-client-ca-file")
+                .map(|ca_file| front_proxy(flags, ca_file)),
+            bootstrap_tokens: flags.is_on("enable-bootstrap-token-auth"),
+            webhook: path(flags, "authentication-token-webhook-config-file").map(|kubeconfig| TokenWebhook {
+                kubeconfig,
+                version: flags.text("authentication-token-webhook-version").to_owned(),
+                cache_ttl: flags.duration("authentication-token-webhook-cache-ttl").to_std(),
+            }),
+            oidc: oidc(flags),
+            config_file: path(flags, "authentication-config"),
+            anonymous_was_set: flags.was_set("anonymous-auth"),
+        }
+    }
+}
+
+fn front_proxy(flags: &Flags, ca_file: PathBuf) -> FrontProxy {
+    let list = |name: &str| flags.list(&format!("requestheader-{name}")).to_vec();
+    let settings = RequestHeaderSettings {
+        allowed_names: list("allowed-names"),
+        username_headers: list("username-headers"),
+        uid_headers: list("uid-headers"),
+        group_headers: list("group-headers"),
+        extra_header_prefixes: list("extra-headers-prefix"),
+    };
+    FrontProxy { ca_file, settings }
+}
+
+/// Upstream: pkg/kubeapiserver/options/authentication.go, ToAuthenticationConfig (v1.36.4).
+fn oidc(flags: &Flags) -> Option<Oidc> {
+    let (url, client) = (flags.text("oidc-issuer-url"), flags.text("oidc-client-id"));
+    if url.is_empty() || client.is_empty() {
+        return None;
+    }
+    let claim = flags.text("oidc-username-claim");
+    let prefix = match flags.text("oidc-username-prefix") {
+        "-" => String::new(),
+        "" if claim != "email" => format!("{url}#"),
+        prefix => prefix.to_owned(),
+    };
+    let mapping = |claim: &str, prefix: String| PrefixedClaimOrExpression {
+        claim: claim.to_owned(),
+        prefix: Some(prefix),
+        expression: String::new(),
+    };
+    let groups = match flags.text("oidc-groups-claim") {
+        "" => PrefixedClaimOrExpression::default(),
+        claim => mapping(claim, flags.text("oidc-groups-prefix").to_owned()),
+    };
+    let required: BTreeMap<&str, &str> = flags
+        .pairs("oidc-required-claim")
+        .iter()
+        .map(|(claim, value)| (claim.as_str(), value.as_str()))
+        .collect();
+    let rule = |(claim, value): (&str, &str)| ClaimValidationRule {
+        claim: claim.to_owned(),
+        required_value: value.to_owned(),
+        ..ClaimValidationRule::default()
+    };
+    let issuer = IssuerSettings {
+        url: url.to_owned(),
+        audiences: vec![client.to_owned()],
+        ..IssuerSettings::default()
+    };
+    let settings = JwtSettings {
+        issuer,
+        claim_validation_rules: required.into_iter().map(rule).collect(),
+        claim_mappings: ClaimMappings {
+            username: mapping(claim, prefix),
+            groups,
+            ..ClaimMappings::default()
+        },
+        user_validation_rules: Vec::new(),
+    };
+    let algorithms = flags.list("oidc-signing-algs").to_vec();
+    Some(Oidc { settings, ca_file: path(flags, "oidc-ca-file"), algorithms })
+}
+
+/// What is wrong with two bundles of authorities: who may say that they are anybody must be told from who may not.
+///
+/// Upstream: pkg/kubeapiserver/options/authentication.go, Validate (v1.36.4).
+pub(super) fn overlap(flags: &Flags) -> Option<String> {
+    let (clients, proxies) = (path(flags, "client-ca-file")?, path(flags, "requestheader-client-ca-file")?);
+    if !flags.list("requestheader-allowed-names").is_empty() {
+        return None;
+    }
+    let (clients, proxies) = (certificates(&clients)?, certificates(&proxies)?);
+    clients.iter().any(|it| proxies.contains(it)).then(|| {
+        "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; \
+         --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating \
+         proxy headers for arbitrary users"
+            .to_owned()
+    })
+}
+
+fn certificates(path: &Path) -> Option<Vec<Vec<u8>>> {
+    use rustls_pki_types::CertificateDer;
+    use rustls_pki_types::pem::PemObject as _;
+    let pem = std::fs::read(path).ok()?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    Some(found.ok()?.iter().map(|it| it.to_vec()).collect())
+}
+
+/// What works, but perhaps not as meant.
+pub(super) fn warnings(flags: &Flags) -> Vec<String> {
+    let standard = [
+        ("requestheader-username-headers", "X-Remote-User header"),
+        ("requestheader-group-headers", "X-Remote-Group header"),
+        ("requestheader-extra-headers-prefix", "X-Remote-Extra- header prefix"),
+    ];
+    let is_odd = |(flag, standard): &(&str, &str)| {
+        let name = standard.split(' ').next().unwrap_or_default();
+        let list = flags.list(flag);
+        !list.is_empty() && !list.iter().any(|it| it.eq_ignore_ascii_case(name))
+    };
+    let text = |(flag, standard): (&str, &str)| {
+        format!("--{flag} is set without specifying the standard {standard} - API aggregation will not work")
+    };
+    standard.into_iter().filter(is_odd).map(text).collect()
+}

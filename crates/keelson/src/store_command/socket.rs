@@ -1,0 +1,95 @@
+//! How a running server hands out a dump of its store: over a unix socket in the data folder.
+//!
+//! Whoever may use the socket may read the data file beside it, so nothing else has to be asked. There is no request:
+//! who connects gets a dump of the present state.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use keelson_store::{At, Key, Store};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{UnixListener, UnixStream};
+
+use super::dump::DumpWriter;
+
+/// The name of the socket in the data folder.
+const NAME: &str = "store.sock";
+/// How many entries are read at a time.
+const PAGE: usize = 500;
+
+/// Answers until it is dropped; the socket goes with it.
+pub(crate) struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Listens in `folder`, which is locked by us: a socket that is there was left by a server that died.
+    pub(crate) fn listen(folder: &Path) -> io::Result<Socket> {
+        let path = folder.join(NAME);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => (),
+        }
+        let listener = at(folder, |path| UnixListener::bind(path))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        Ok(Socket { listener, path })
+    }
+
+    /// Gives everybody who connects a dump of what `store` has under `root`, one at a time.
+    pub(crate) async fn serve(self, store: Arc<dyn Store>, root: Key) {
+        loop {
+            match self.listener.accept().await {
+                Ok((mut stream, _)) => {
+                    if let Err(error) = send(&*store, &root, &mut stream).await {
+                        tracing::warn!(%error, "a snapshot was not finished");
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the socket for snapshots is gone");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The stream of a running server, if there is one.
+pub(crate) fn connect(folder: &Path) -> io::Result<BlockingStream> {
+    at(folder, |path| BlockingStream::connect(path))
+}
+
+/// The address of a socket is short: the folder is named by its number.
+fn at<T>(folder: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let opened = File::open(folder)?;
+    work(&PathBuf::from(format!("/proc/self/fd/{}/{NAME}", opened.as_raw_fd())))
+}
+
+async fn send(store: &dyn Store, root: &Key, stream: &mut UnixStream) -> io::Result<()> {
+    let failed = |error: keelson_store::StoreError| io::Error::other(error);
+    let mut page = store.list(root, None, PAGE, At::Latest).await.map_err(failed)?;
+    let expected = page.remaining.map(|rest| rest + page.entries.len() as u64);
+    let mut writer = DumpWriter::new(Vec::new(), page.revision, expected)?;
+    loop {
+        for entry in &page.entries {
+            writer.entry(entry)?;
+        }
+        stream.write_all(&std::mem::take(writer.out())).await?;
+        let Some(last) = page.entries.last().filter(|_| page.more) else { break };
+        let (after, at) = (last.key.clone(), At::Exactly(page.revision));
+        page = store.list(root, Some(&after), PAGE, at).await.map_err(failed)?;
+    }
+    stream.write_all(&writer.finish()?).await?;
+    stream.shutdown().await
+}

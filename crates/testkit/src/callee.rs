@@ -1,0 +1,144 @@
+//! Somebody whom the server asks: an HTTPS server of the test's own, with an authority of its own.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use keelson_stdx::task::{self, Tasks};
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use crate::pki::Authority;
+
+/// An HTTPS server on loopback; it goes away when this is dropped.
+pub struct Callee {
+    authority: Authority,
+    address: SocketAddr,
+    asked: Log,
+    tasks: Tasks,
+}
+
+/// What a callee was asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// `POST`.
+    pub method: String,
+    /// `/path`.
+    pub path: String,
+    /// The header `Authorization`; empty if there was none.
+    pub authorization: String,
+    /// The body.
+    pub body: String,
+}
+
+type Log = Arc<Mutex<Vec<Asked>>>;
+type Answer = Arc<dyn Fn(&Asked) -> (u16, String) + Send + Sync>;
+
+impl Callee {
+    /// Answers with what `answer` gives: status and body.
+    pub async fn open(answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static) -> Result<Callee> {
+        Callee::open_at(0, answer).await
+    }
+
+    /// The same on a port that was chosen before.
+    pub async fn open_at(
+        port: u16,
+        answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
+    ) -> Result<Callee> {
+        let authority = Authority::new("callee")?;
+        Callee::with_authority(authority, port, answer).await
+    }
+
+    /// The same with an authority that others know already.
+    pub async fn with_authority(
+        authority: Authority,
+        port: u16,
+        answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
+    ) -> Result<Callee> {
+        let acceptor = acceptor(&authority)?;
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.context("a port")?;
+        let address = listener.local_addr()?;
+        let (asked, tasks): (Log, Tasks) = (Log::default(), Tasks::new());
+        let answer: Answer = Arc::new(answer);
+        let log = asked.clone();
+        tasks.spawn("callee", async move {
+            while let Ok((tcp, _)) = listener.accept().await {
+                task::spawn("callee connection", serve(tcp, acceptor.clone(), log.clone(), answer.clone()));
+            }
+        });
+        Ok(Callee { authority, address, asked, tasks })
+    }
+
+    /// `https://127.0.0.1:port` with a path behind it.
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// Who vouches for it, in PEM.
+    pub fn ca(&self) -> &str {
+        self.authority.certificate()
+    }
+
+    /// What it was asked, in order.
+    pub fn asked(&self) -> Vec<Asked> {
+        lock(&self.asked).clone()
+    }
+}
+
+impl Drop for Callee {
+    fn drop(&mut self) {
+        self.tasks.cancel();
+    }
+}
+
+async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, answer: Answer) {
+    let Ok(stream) = acceptor.accept(tcp).await else { return };
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (log, answer) = (log.clone(), answer.clone());
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+            let authorization = head.headers.get("authorization").and_then(|it| it.to_str().ok());
+            let asked = Asked {
+                method: head.method.to_string(),
+                path: head.uri.path().to_owned(),
+                authorization: authorization.unwrap_or_default().to_owned(),
+                body: String::from_utf8_lossy(&body).into_owned(),
+            };
+            let (status, text) = answer(&asked);
+            lock(&log).push(asked);
+            let response = Response::builder().status(status).header("content-type", "application/json");
+            Ok::<_, Infallible>(response.body(Full::<Bytes>::from(text)).unwrap_or_default())
+        }
+    });
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
+fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
+    let identity = authority.server(&["127.0.0.1", "localhost"])?;
+    let chain = vec![CertificateDer::from_pem_slice(identity.certificate.as_bytes())?];
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn lock(log: &Log) -> MutexGuard<'_, Vec<Asked>> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
