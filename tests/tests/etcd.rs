@@ -287,6 +287,10 @@ async fn a_server_has_a_lease_while_it_runs() {
         assert_eq!(names(&list), [name(&lease)]);
     }
     first.terminate().await;
-    let second = keelson_on(&etcd, &["--feature-gates=APIServerIdentity=false"]).await;
+    let second = keelson_on(
+        &etcd,
+        &["--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false"],
+    )
+    .await;
     assert!(names(&second.client().get(&query).await.expect(200)).is_empty());
 }
