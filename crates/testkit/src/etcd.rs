@@ -100,8 +100,49 @@ impl Etcd {
         self.folder.path()
     }
 
+    /// Three members of one cluster, or notes that `test` cannot run.
+    pub async fn cluster(test: &str) -> Option<Vec<Etcd>> {
+        let program = Tool::Etcd.path_for(test)?;
+        let mut attempt = 1;
+        loop {
+            match Etcd::three(&program).await {
+                Ok(members) => return Some(members),
+                Err(error) if attempt == ATTEMPTS => panic!("etcd does not start: {error:#}"),
+                Err(_) => attempt += 1,
+            }
+        }
+    }
+
+    async fn three(program: &Path) -> Result<Vec<Etcd>> {
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            all.push(Ports { clients: free_port()?, peers: free_port()? });
+        }
+        let peers: Vec<String> =
+            all.iter().enumerate().map(|(at, it)| format!("m{at}=http://127.0.0.1:{}", it.peers)).collect();
+        let mut members = Vec::new();
+        for (at, ports) in all.into_iter().enumerate() {
+            let arguments = vec![format!("--name=m{at}"), format!("--initial-cluster={}", peers.join(","))];
+            let folder = tempfile::tempdir()?;
+            let program = program.to_owned();
+            let mut member = Etcd { program, folder, ports, arguments, scheme: "http", process: None };
+            member.spawn()?;
+            members.push(member);
+        }
+        // Nobody answers before most of them are there.
+        for member in &mut members {
+            member.answers().await?;
+        }
+        Ok(members)
+    }
+
     /// Starts it with the data that it had, and waits until it answers.
     pub async fn start(&mut self) -> Result<()> {
+        self.spawn()?;
+        self.answers().await
+    }
+
+    fn spawn(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(self.folder.path().join("etcd.log"))?;
         let child = Command::new(&self.program)
             .args(self.command_line())
@@ -111,6 +152,10 @@ impl Etcd {
             .spawn()
             .with_context(|| format!("{} does not start", self.program.display()))?;
         self.process = Some(child);
+        Ok(())
+    }
+
+    async fn answers(&mut self) -> Result<()> {
         let clock = Clock::real();
         let deadline = clock.monotonic() + READY_WITHIN;
         while !self.is_healthy() {
