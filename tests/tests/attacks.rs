@@ -311,7 +311,7 @@ async fn strange_methods_do_nothing() {
     let server = RunningServer::shared().await;
     for (method, target) in [
         ("CONNECT", "127.0.0.1:22"),
-        ("TRACE", "/healthz"),
+        ("TRACE", CONFIG_MAPS),
         ("PROPFIND", "/"),
         ("get", CONFIG_MAPS),
         ("PRI", "*"),

@@ -74,14 +74,14 @@ async fn kubectl_approves_and_a_client_logs_in() {
     let file = kubectl.manifest("jane.json", &manifest);
     let said = kubectl.ok(&format!("create -f {file}")).await;
     assert_eq!(said, "certificatesigningrequest.certificates.k8s.io/jane created\n");
-    let row = &rows(&kubectl.ok("get csr jane").await)[0];
-    assert_eq!(row[2..], [CLIENT, "kubernetes-admin", "<none>", "Pending"]);
+    let table = kubectl.ok("get csr jane").await;
+    assert_eq!(rows(&table)[0][2..], [CLIENT, "kubernetes-admin", "<none>", "Pending"]);
 
     let said = kubectl.ok("certificate approve jane").await;
     assert_eq!(said, "certificatesigningrequest.certificates.k8s.io/jane approved\n");
     let certificate = issued(&client, "jane").await;
-    let row = &rows(&kubectl.ok("get csr jane").await)[0];
-    assert_eq!(row.last().map(String::as_str), Some("Approved,Issued"));
+    let table = kubectl.ok("get csr jane").await;
+    assert_eq!(rows(&table)[0].last().copied(), Some("Approved,Issued"));
     let review = who(server, Identity { certificate, key }).await;
     let user = &review["status"]["userInfo"];
     assert_eq!(user["username"], "jane");

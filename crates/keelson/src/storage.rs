@@ -23,7 +23,9 @@ pub(crate) use measured::Measures;
 ///
 /// Upstream: apiserver/pkg/storage/storagebackend/factory/etcd3.go, dialTimeout (v1.36.4).
 const REACHED_WITHIN: Duration = Duration::from_secs(20);
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+const ONE_ATTEMPT: Duration = Duration::from_secs(2);
+/// A refusal comes at once.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 
 /// Where objects are kept, and how to close it.
 pub(crate) enum Storage {
@@ -132,8 +134,8 @@ async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
     let deadline = clock.monotonic() + REACHED_WITHIN;
     let endpoints = cluster.endpoints().join(",");
     loop {
-        let Err(error) = ask(cluster, clock, REACHED_WITHIN).await else { return Ok(()) };
-        if clock.monotonic() + BETWEEN_ATTEMPTS >= deadline {
+        let Err(error) = ask(cluster, clock, ONE_ATTEMPT).await else { return Ok(()) };
+        if clock.monotonic() >= deadline {
             return Err(Error::EtcdUnreachable { endpoints, waited: REACHED_WITHIN, source: error });
         }
         let cause = std::error::Error::source(&error).map(tracing::field::display);

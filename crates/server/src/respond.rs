@@ -270,6 +270,11 @@ fn store_error(error: &StoreError) -> Status {
             error!(%key, %problem, "a value cannot be encrypted or decrypted");
             Status::internal_error(problem)
         }
+        StoreError::Unavailable(cause) if cause.kind() == std::io::ErrorKind::TimedOut => {
+            error!(%error, %cause, "the store does not answer in time");
+            let text = "request did not complete within requested timeout - context deadline exceeded";
+            Status::timeout(text, 0)
+        }
         StoreError::Unavailable(cause) => {
             error!(%error, %cause, "the store is unavailable");
             Status::service_unavailable(&error.to_string())

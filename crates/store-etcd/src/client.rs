@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use futures_util::Stream;
 use http::uri::PathAndQuery;
+use keelson_stdx::backoff::Backoff;
+use keelson_stdx::clock::Clock;
 use prost::Message;
 use tonic::client::Grpc;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -31,15 +33,21 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Upstream waits 20 s for one member, but tries the others at the same time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Upstream: etcd client/v3/options.go, defaultUnaryMaxRetries and defaultBackoffWaitBetween (v3.6.8).
-const ATTEMPTS: usize = 100;
+/// How long somebody is asked for who does not answer: no request to the server is older.
+const READ_WITHIN: Duration = Duration::from_secs(60);
+/// Upstream: apiserver/pkg/endpoints/handlers/rest.go, requestTimeoutUpperBound (v1.36.4).
+const WRITE_WITHIN: Duration = Duration::from_secs(34);
+/// Upstream: etcd client/v3/options.go, defaultBackoffWaitBetween (v3.6.8).
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(25);
+const LONGEST_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 /// What may be on its way to one stream before it is read.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 26;
 
 /// The members of a cluster.
 pub(crate) struct Client {
+    /// The time of the network, which no test turns.
+    pub(crate) clock: Clock,
     members: Vec<Member>,
     /// The position of the one who is asked.
     current: AtomicUsize,
@@ -60,6 +68,15 @@ pub(crate) enum Repeat {
     IfUnsent,
 }
 
+impl Repeat {
+    fn for_how_long(self) -> Duration {
+        match self {
+            Repeat::Freely => READ_WITHIN,
+            Repeat::IfUnsent => WRITE_WITHIN,
+        }
+    }
+}
+
 impl Client {
     /// Connects to nobody yet.
     pub(crate) fn new(endpoints: &[String], tls: Option<&Tls>) -> Result<Client, Error> {
@@ -67,7 +84,7 @@ impl Client {
             return Err(Error::NoEndpoint);
         }
         let members = endpoints.iter().map(|endpoint| member(endpoint, tls)).collect::<Result<_, _>>()?;
-        Ok(Client { members, current: AtomicUsize::new(0) })
+        Ok(Client { clock: Clock::real(), members, current: AtomicUsize::new(0) })
     }
 
     /// The addresses of the members.
@@ -86,7 +103,9 @@ impl Client {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        let mut attempts = 1;
+        let give_up = self.clock.monotonic() + repeat.for_how_long();
+        let mut backoff = Backoff::new(BETWEEN_ATTEMPTS, LONGEST_BETWEEN_ATTEMPTS);
+        let mut untried = self.members.len();
         loop {
             let position = self.current.load(Ordering::Relaxed);
             let status = match ask(&self.members[position].requests, path, question.clone()).await {
@@ -94,14 +113,17 @@ impl Client {
                 Err(status) => status,
             };
             let again = is_passing(&status) && (repeat == Repeat::Freely || is_unsent(&status));
-            if !again || attempts == ATTEMPTS {
+            if !again {
                 return Err(status);
             }
-            self.leave(position);
-            if attempts >= self.members.len() {
-                tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+            if self.clock.monotonic() >= give_up {
+                return Err(Status::deadline_exceeded(status.message()));
             }
-            attempts += 1;
+            self.leave(position);
+            untried = untried.saturating_sub(1);
+            if untried == 0 {
+                self.clock.sleep(backoff.delay()).await;
+            }
         }
     }
 

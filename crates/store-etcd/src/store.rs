@@ -59,8 +59,6 @@ pub(crate) struct Shared {
     pub(crate) leases: Leases,
     pub(crate) value_limit: usize,
     pub(crate) clock: Clock,
-    /// The time of the network, which no test turns.
-    pub(crate) machine: Clock,
     pub(crate) progress_interval: Duration,
     /// The watches that can be asked to find out how far they are.
     pub(crate) pokes: Pokes,
@@ -73,8 +71,7 @@ impl EtcdStore {
         let client = Client::new(&endpoints, tls.as_ref())?;
         let leases = Leases::new(clock.clone(), lease_reuse);
         let pokes = Pokes::default();
-        let machine = Clock::real();
-        let shared = Shared { client, leases, value_limit, clock, machine, progress_interval, pokes };
+        let shared = Shared { client, leases, value_limit, clock, progress_interval, pokes };
         Ok(EtcdStore { shared: Arc::new(shared) })
     }
 

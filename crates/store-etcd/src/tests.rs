@@ -1,5 +1,7 @@
 //! The suite that every store must pass, against a real etcd.
 
+mod faults;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -150,13 +150,13 @@ impl Watching {
             let wants_more =
                 self.goal.is_some() || self.position.get() < self.poke.wanted.load(Ordering::Relaxed);
             if wants_more {
-                session.ask_how_far(self.shared.machine.monotonic());
+                session.ask_how_far(self.shared.client.clock.monotonic());
             }
             let news = tokio::select! {
                 biased;
                 answer = session.answers.message() => News::Answer(Box::new(answer)),
                 () = self.poke.news.notified() => News::Poked,
-                () = self.shared.machine.sleep(ASK_AGAIN), if wants_more => News::Poked,
+                () = self.shared.client.clock.sleep(ASK_AGAIN), if wants_more => News::Poked,
                 () = self.shared.clock.sleep_until(deadline) => News::Silence,
             };
             match news {
@@ -164,7 +164,7 @@ impl Watching {
                 News::Poked => (),
                 News::Silence => {
                     session.asked = None;
-                    session.ask_how_far(self.shared.machine.monotonic());
+                    session.ask_how_far(self.shared.client.clock.monotonic());
                     deadline = self.shared.clock.monotonic() + self.shared.progress_interval;
                 }
             }
@@ -267,7 +267,7 @@ impl Watching {
 
     async fn wait_a_little(&mut self) {
         let delay = self.backoff.delay();
-        self.shared.machine.sleep(delay).await;
+        self.shared.client.clock.sleep(delay).await;
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Etcd {
     folder: TempDir,
     ports: Ports,
     arguments: Vec<String>,
+    scheme: &'static str,
     process: Option<Child>,
 }
 
@@ -44,29 +45,38 @@ impl Etcd {
 
     /// Starts one with more arguments than the usual ones, or notes that `test` cannot run.
     pub async fn with_arguments(test: &str, arguments: &[&str]) -> Option<Etcd> {
+        Etcd::with_scheme("http", test, arguments).await
+    }
+
+    /// The same for clients with TLS; the arguments name the certificates. Whether it answers is for the test to see.
+    pub async fn with_tls(test: &str, arguments: &[&str]) -> Option<Etcd> {
+        Etcd::with_scheme("https", test, arguments).await
+    }
+
+    async fn with_scheme(scheme: &'static str, test: &str, arguments: &[&str]) -> Option<Etcd> {
         let program = Tool::Etcd.path_for(test)?;
         let arguments: Vec<String> = arguments.iter().copied().map(String::from).collect();
-        for _ in 1..ATTEMPTS {
-            if let Ok(etcd) = Etcd::new(program.clone(), arguments.clone()).await {
-                return Some(etcd);
+        let mut attempt = 1;
+        loop {
+            match Etcd::new(program.clone(), arguments.clone(), scheme).await {
+                Ok(etcd) => return Some(etcd),
+                Err(error) if attempt == ATTEMPTS => panic!("etcd does not start: {error:#}"),
+                Err(_) => attempt += 1,
             }
-        }
-        match Etcd::new(program, arguments).await {
-            Ok(etcd) => Some(etcd),
-            Err(error) => panic!("etcd does not start: {error:#}"),
         }
     }
 
-    async fn new(program: PathBuf, arguments: Vec<String>) -> Result<Etcd> {
+    async fn new(program: PathBuf, arguments: Vec<String>, scheme: &'static str) -> Result<Etcd> {
         let ports = Ports { clients: free_port()?, peers: free_port()? };
-        let mut etcd = Etcd { program, folder: tempfile::tempdir()?, ports, arguments, process: None };
+        let mut etcd =
+            Etcd { program, folder: tempfile::tempdir()?, ports, arguments, scheme, process: None };
         etcd.start().await?;
         Ok(etcd)
     }
 
     /// Where clients connect: `http://127.0.0.1:2379`.
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports.clients)
+        format!("{}://127.0.0.1:{}", self.scheme, self.ports.clients)
     }
 
     /// Where its data and its log are.
@@ -127,11 +137,11 @@ impl Etcd {
     }
 
     fn command_line(&self) -> Vec<String> {
-        let Ports { clients, peers } = self.ports;
+        let (Ports { clients, peers }, scheme) = (self.ports, self.scheme);
         let mut all = vec![
             format!("--data-dir={}", self.folder.path().join("data").display()),
-            format!("--listen-client-urls=http://127.0.0.1:{clients}"),
-            format!("--advertise-client-urls=http://127.0.0.1:{clients}"),
+            format!("--listen-client-urls={scheme}://127.0.0.1:{clients}"),
+            format!("--advertise-client-urls={scheme}://127.0.0.1:{clients}"),
             format!("--listen-peer-urls=http://127.0.0.1:{peers}"),
             format!("--initial-advertise-peer-urls=http://127.0.0.1:{peers}"),
             format!("--initial-cluster=default=http://127.0.0.1:{peers}"),
@@ -142,7 +152,11 @@ impl Etcd {
     }
 
     fn is_healthy(&self) -> bool {
-        ask_health(SocketAddr::from(([127, 0, 0, 1], self.ports.clients))).unwrap_or_default()
+        let address = SocketAddr::from(([127, 0, 0, 1], self.ports.clients));
+        match self.scheme {
+            "http" => ask_health(address).unwrap_or_default(),
+            _ => TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok(),
+        }
     }
 }
 

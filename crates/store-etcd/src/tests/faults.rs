@@ -1,0 +1,203 @@
+//! What happens when etcd is killed, paused, compacted under a watch, or reached over TLS.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task;
+use keelson_store::{At, Event, Expect, Key, Revision, Store, StoreError, Write};
+use keelson_testkit::pki::Authority;
+use keelson_testkit::{Etcd, Identity, free_port};
+use parking_lot::Mutex;
+
+use crate::{EtcdStore, Options, Tls};
+
+/// How long something that must happen may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn store(endpoints: &[String]) -> EtcdStore {
+    EtcdStore::new(Options::new(endpoints.to_vec(), Clock::real())).unwrap()
+}
+
+async fn create(store: &EtcdStore, key: &str) -> keelson_store::Result<Revision> {
+    store.commit(&Key::from(key), Expect::Absent, Write::put("1")).await
+}
+
+/// The keys of the next events, until one of them is `last`.
+async fn keys_until(
+    watch: &mut (impl StreamExt<Item = keelson_store::Result<Event>> + Unpin),
+    last: &str,
+) -> Vec<String> {
+    let mut keys = Vec::new();
+    loop {
+        let event = tokio::time::timeout(PATIENCE, watch.next()).await.expect("an event in time");
+        let event = event.expect("the watch goes on").expect("the watch works");
+        let Some(key) = event.key() else { continue };
+        keys.push(key.as_str().to_owned());
+        if key.as_str() == last {
+            return keys;
+        }
+    }
+}
+
+/// Writers write while etcd is killed and started again: what was confirmed is there, and the watch has told of each
+/// key once, in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_confirmed_is_lost_when_etcd_is_killed() {
+    let Some(mut etcd) = Etcd::for_test("nothing_confirmed_is_lost_when_etcd_is_killed").await else {
+        return;
+    };
+    let store = store(&[etcd.endpoint()]);
+    let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
+    let confirmed = Arc::new(Mutex::new(BTreeSet::new()));
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let (store, confirmed, stop) = (store.clone(), confirmed.clone(), stop.clone());
+            task::spawn("writer", async move {
+                for number in 0.. {
+                    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        return;
+                    }
+                    let key = format!("/x/{writer}-{number:06}");
+                    if create(&store, &key).await.is_ok() {
+                        confirmed.lock().insert(key);
+                    }
+                }
+            })
+        })
+        .collect();
+    for _ in 0..3 {
+        let before = confirmed.lock().len();
+        while confirmed.lock().len() < before + 100 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        etcd.kill();
+        etcd.start().await.unwrap();
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    create(&store, "/x/~end").await.unwrap();
+
+    let seen = keys_until(&mut watch, "/x/~end").await;
+    let page = store.list(&Key::from("/x/"), None, usize::MAX, At::Latest).await.unwrap();
+    let there: BTreeSet<String> = page.entries.iter().map(|entry| entry.key.as_str().to_owned()).collect();
+    let told: BTreeSet<String> = seen.iter().cloned().collect();
+    assert_eq!(told.len(), seen.len(), "no event comes twice");
+    assert_eq!(told, there, "no event is missing");
+    assert!(confirmed.lock().is_subset(&there), "what was confirmed is there");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_etcd_holds_up_and_loses_nothing() {
+    let Some(etcd) = Etcd::for_test("a_paused_etcd_holds_up_and_loses_nothing").await else { return };
+    let store = store(&[etcd.endpoint()]);
+    let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
+    create(&store, "/x/a").await.unwrap();
+    etcd.pause().unwrap();
+    let write = task::spawn("write", {
+        let store = store.clone();
+        async move { create(&store, "/x/b").await }
+    });
+    let health = tokio::time::timeout(Duration::from_millis(300), store.health()).await;
+    assert!(health.is_err(), "a paused etcd does not answer");
+    assert!(!write.is_finished());
+    etcd.resume().unwrap();
+    write.await.unwrap().unwrap();
+    assert_eq!(keys_until(&mut watch, "/x/b").await, ["/x/a", "/x/b"]);
+    store.health().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_member_is_asked_when_one_is_away() {
+    let Some(etcd) = Etcd::for_test("the_next_member_is_asked_when_one_is_away").await else { return };
+    let nobody = format!("http://127.0.0.1:{}", free_port().unwrap());
+    let store = store(&[nobody, etcd.endpoint()]);
+    let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
+    create(&store, "/x/a").await.unwrap();
+    assert_eq!(keys_until(&mut watch, "/x/a").await, ["/x/a"]);
+}
+
+/// Requests wait for etcd to come back: nobody has got them yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_survive_an_etcd_that_is_away_for_a_moment() {
+    let test = "requests_survive_an_etcd_that_is_away_for_a_moment";
+    let Some(mut etcd) = Etcd::for_test(test).await else { return };
+    let store = store(&[etcd.endpoint()]);
+    etcd.kill();
+    let requests = task::spawn("requests", {
+        let store = store.clone();
+        async move {
+            store.health().await?;
+            create(&store, "/x/a").await
+        }
+    });
+    etcd.start().await.unwrap();
+    requests.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_broke_before_a_compaction_is_told_so() {
+    let Some(mut etcd) = Etcd::for_test("a_watch_that_broke_before_a_compaction_is_told_so").await else {
+        return;
+    };
+    let (watching, other) = (store(&[etcd.endpoint()]), store(&[etcd.endpoint()]));
+    let mut watch = watching.watch(&Key::from("/x/"), Revision::FIRST);
+    create(&other, "/x/a").await.unwrap();
+    assert_eq!(keys_until(&mut watch, "/x/a").await, ["/x/a"]);
+    // Nobody polls the watch while etcd goes away and forgets.
+    etcd.kill();
+    etcd.start().await.unwrap();
+    let mut latest = Revision::FIRST;
+    for number in 0..10 {
+        latest = create(&other, &format!("/x/b{number}")).await.unwrap();
+    }
+    other.compact(latest).await.unwrap();
+    let error = loop {
+        match tokio::time::timeout(PATIENCE, watch.next()).await.expect("an answer in time") {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => break error,
+            None => panic!("the watch ends without a word"),
+        }
+    };
+    assert!(matches!(&error, StoreError::Compacted { oldest, .. } if *oldest == latest), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_sides_show_certificates() {
+    let (authority, stranger) = (Authority::new("etcd").unwrap(), Authority::new("stranger").unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let Identity { certificate, key } = authority.server(&["localhost", "127.0.0.1"]).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let arguments = [
+        format!("--cert-file={}", file("server.crt", &certificate)),
+        format!("--key-file={}", file("server.key", &key)),
+        format!("--trusted-ca-file={}", file("ca.crt", authority.certificate())),
+        String::from("--client-cert-auth"),
+    ];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some(etcd) = Etcd::with_tls("both_sides_show_certificates", &arguments).await else { return };
+    let store = |authorities: &Authority, identity: Option<Identity>| {
+        let identity = identity.map(|it| (it.certificate.into_bytes(), it.key.into_bytes()));
+        let authorities = Some(authorities.certificate().as_bytes().to_vec());
+        let options = Options::new(vec![etcd.endpoint()], Clock::real());
+        EtcdStore::new(Options { tls: Some(Tls { authorities, identity }), ..options }).unwrap()
+    };
+    let client = |authority: &Authority| Some(authority.client("keelson", &[]).unwrap());
+    let good = store(&authority, client(&authority));
+    good.health().await.unwrap();
+    create(&good, "/a").await.unwrap();
+    let strangers = [(&authority, None), (&stranger, client(&authority)), (&authority, client(&stranger))];
+    for (trusted, shown) in strangers {
+        let answer = tokio::time::timeout(Duration::from_secs(1), store(trusted, shown).health()).await;
+        assert!(!matches!(answer, Ok(Ok(()))), "{answer:?}");
+    }
+}
