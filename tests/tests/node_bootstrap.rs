@@ -104,11 +104,19 @@ async fn a_node_joins_with_a_token_and_is_limited_to_itself() {
     );
     // A token is for joining and nothing else.
     joining.get("/api/v1/secrets").await.refused(403, "Forbidden");
-    joining.post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}})).await.refused(403, "Forbidden");
+    joining
+        .post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}))
+        .await
+        .refused(403, "Forbidden");
 
     let node = server.client_as(&server.credentials().with_identity(identity), Protocol::Http1);
-    node.post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}})).await.expect(201);
-    admin.post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}})).await.expect(201);
+    node.post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}))
+        .await
+        .expect(201);
+    admin
+        .post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}))
+        .await
+        .expect(201);
     let label = json!({"metadata": {"labels": {"x": "y"}}});
     let merge = "application/merge-patch+json";
     node.patch(&format!("{NODES}/a"), merge, &label).await.expect(200);
