@@ -24,7 +24,7 @@ use crate::cipher::{SEED, random};
 use crate::error::{Error, Failure, Result};
 use crate::meter::Meter;
 
-/// How long a data key is remembered after it was used last.
+/// How long a data key is remembered after it was asked for or written with.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a service is made of.
