@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
 use keelson_testkit::{Client, Options, RunningServer};
-use keelson_tests::upstream::Upstream;
+use keelson_tests::upstream::{Accounts, Upstream};
 use serde_json::{Value, json};
 
 const TOKENS: &str = "legacy-token,larry,1,imp-legacy\nnarrow-token,nora,2,imp-narrow\nboth-token,bo,3,\"imp-legacy,imp-narrow\"\n\
@@ -151,7 +151,7 @@ async fn who_may_act_as_whom_is_as_upstream_says() {
         let gate = format!("--feature-gates=ConstrainedImpersonation={gate}");
         let flags = [format!("--token-auth-file={}", tokens.display()), gate];
         let test = "who_may_act_as_whom_is_as_upstream_says";
-        let Some(upstream) = Upstream::with_flags(test, &flags).await else { return };
+        let Some(upstream) = Upstream::with(test, Accounts::Free, &flags).await else { return };
         let server = RunningServer::start(flags.iter().fold(Options::default(), Options::argument)).await;
         let theirs = ask_all(upstream.client(), upstream.anonymous()).await;
         let ours = ask_all(&server.client(), &server.anonymous()).await;
