@@ -165,7 +165,7 @@ fn unusable_values_are_refused_in_upstreams_words() {
          regular expression does not pin to start/end of host in the origin header",
     );
     check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
-    check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory");
+    check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory, etcd");
     check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
 }
 
