@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// A cipher with its key.
 pub(crate) enum Cipher {
-    AesCbc(AesCbc),
+    AesCbc(Box<AesCbc>),
     AesGcm(AesGcm),
     Secretbox(Box<Secretbox>),
 }

@@ -179,7 +179,7 @@ impl Current {
             return keyed(("k8s:enc:aesgcm:v1:", "AES"), keys, cipher);
         }
         if let Some(keys) = &rule.aes_cbc {
-            let cipher = |bytes: &[u8]| AesCbc::new(bytes).map(Cipher::AesCbc);
+            let cipher = |bytes: &[u8]| AesCbc::new(bytes).map(|it| Cipher::AesCbc(Box::new(it)));
             return keyed(("k8s:enc:aescbc:v1:", "AES"), keys, cipher);
         }
         if let Some(keys) = &rule.secretbox {

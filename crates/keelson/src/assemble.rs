@@ -137,13 +137,13 @@ impl Assembly {
             accounts.make_defaults(pki, &catalog, clock, &loops)?;
         }
         others.start(&loops, &trust_changed);
+        let openapi = OpenApi::new(openapi_settings(config, &accounts), catalog.clone(), clock.clone());
         let identity = (storage.is_shared() && config.feature_gates.is_on("APIServerIdentity"))
             .then(|| (identity(), catalog.clone()));
         if let Some((who, catalog)) = identity.clone() {
             let clock = clock.clone();
             loops.spawn("identity lease", async move { who.run(&catalog, &clock).await });
         }
-        let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = match &encryption {
@@ -247,11 +247,12 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 6] = [
+const SERVER_FEATURES: [&str; 7] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
     "KMSv1",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];
@@ -442,12 +443,15 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &
     }
 }
 
-fn openapi_settings(config: &Config) -> openapi::Settings {
+fn openapi_settings(config: &Config, accounts: &ServiceAccounts) -> openapi::Settings {
     let mut settings = openapi::Settings::new(&Version::KUBERNETES);
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
     settings.features.cbor = offered(config, "CBORServingAndStorage");
+    if accounts.openid.is_some() {
+        settings.extras.push(openapi::Extra::Issuer);
+    }
     settings
 }
 

@@ -51,6 +51,11 @@ impl Ground {
     pub fn new(store: Arc<dyn Store>, layout: Layout, clock: Clock) -> Ground {
         Ground { store, layout, clock, transforms: None }
     }
+
+    fn transformed(&self, group: &str, resource: &str) -> Option<Arc<Transformed>> {
+        let transform = self.transforms.as_ref()?.of(group, resource);
+        Some(Arc::new(Transformed::new(self.store.clone(), transform, self.clock.clone())))
+    }
 }
 
 /// A resource whose objects can be read and written.
@@ -81,10 +86,7 @@ impl Live {
         let decode = move |entry: &Entry| Ok(form::frozen(&reading, &entry.value, entry.modified.get())?);
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
-        let transformed = ground.transforms.as_ref().map(|transforms| {
-            let transform = transforms.of(&resource.group, &resource.plural);
-            Arc::new(Transformed::new(ground.store.clone(), transform, ground.clock.clone()))
-        });
+        let transformed = ground.transformed(&resource.group, &resource.plural);
         let store: Arc<dyn Store> = match &transformed {
             Some(transformed) => transformed.clone(),
             None => ground.store.clone(),

@@ -105,12 +105,15 @@ impl Transformed {
 
     async fn page(&self, mut page: Page) -> Result<Page> {
         let deadline = self.clock.monotonic() + PATIENCE;
+        let mut is_waiting = false;
         for entry in &mut page.entries {
             loop {
                 match self.reader().shown(entry).await {
                     Err(error) if self.clock.monotonic() >= deadline => return Err(error),
                     Err(error) => {
-                        tracing::warn!(key = entry.key.as_str(), %error, "a list waits for a value to be readable");
+                        if !std::mem::replace(&mut is_waiting, true) {
+                            tracing::warn!(%error, "a list waits for a value to be readable");
+                        }
                         self.clock.sleep(PAUSE).await;
                     }
                     Ok(()) => break,

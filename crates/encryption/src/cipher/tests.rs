@@ -25,7 +25,7 @@ fn gcm(key: &[u8]) -> Cipher {
 }
 
 fn cbc(key: &[u8]) -> Cipher {
-    Cipher::AesCbc(AesCbc::new(key).expect("a key"))
+    Cipher::AesCbc(Box::new(AesCbc::new(key).expect("a key")))
 }
 
 fn secretbox() -> Cipher {

@@ -23,7 +23,10 @@ pub(super) fn configuration(document: &Value) -> Result<Configuration, String> {
         return Err("Object 'apiVersion' is missing in the document".to_owned());
     }
     if (kind, version) != (KIND, API_VERSION) {
-        return Err(format!("no kind {} is registered for version {}", quote(kind), quote(version)));
+        let (kind, version) = (quote(kind), quote(version));
+        return Err(format!(
+            "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+        ));
     }
     let mut reader = Reader { unknown: Vec::new() };
     reader.known(map, "", &["kind", "apiVersion", "resources"]);

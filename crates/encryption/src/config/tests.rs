@@ -117,7 +117,10 @@ fn unknown_fields_are_refused() {
         "strict decoding error: unknown field \"resources[0].providers[0].aescbc.keys[0].id\"",
     );
     let problem = Configuration::read(&value("{kind: Pod, apiVersion: v1}")).expect_err("refused");
-    assert_eq!(problem.to_string(), "no kind \"Pod\" is registered for version \"v1\"");
+    assert_eq!(
+        problem.to_string(),
+        "no kind \"Pod\" is registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\""
+    );
     assert!(matches!(problem, Problem::Form(_)));
 }
 

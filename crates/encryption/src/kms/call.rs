@@ -105,6 +105,11 @@ impl Plugin {
 }
 
 fn failure(status: &Status) -> Failure {
+    // What has a source was not said by the plugin: the connection broke, or there was none.
+    if let Some(source) = std::error::Error::source(status) {
+        let deepest = std::iter::successors(Some(source), |error| error.source()).last().unwrap_or(source);
+        return Failure { code: "Unavailable", message: deepest.to_string(), passing: true };
+    }
     let code = match status.code() {
         Code::Ok => "OK",
         Code::Cancelled => "Canceled",

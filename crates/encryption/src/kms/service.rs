@@ -24,7 +24,7 @@ use crate::cipher::{SEED, random};
 use crate::error::{Error, Failure, Result};
 use crate::meter::Meter;
 
-/// How long a data key is remembered after it was used last.
+/// How long a data key is remembered after it was asked for or written with.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a service is made of.
@@ -52,6 +52,8 @@ pub(super) struct Heart {
     pub(super) state: ArcSwapOption<State>,
     pub(super) probe: tokio::sync::Mutex<Probe>,
     keys: Mutex<HashMap<[u8; 32], Remembered>>,
+    /// One at a time asks for a data key: the others mostly want the same.
+    asking: tokio::sync::Mutex<()>,
 }
 
 struct Remembered {
@@ -84,6 +86,7 @@ impl Service {
             state: ArcSwapOption::empty(),
             probe: tokio::sync::Mutex::default(),
             keys: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
         });
         let is_well = heart.check_and_log().await;
         let poll = task::spawn("kms status", Heart::poll(Arc::downgrade(&heart), is_well)).abort_handle();
@@ -156,8 +159,12 @@ impl Heart {
     /// The data key of a stored value: remembered, or decrypted by the plugin.
     async fn data_key(&self, object: &EncryptedObject) -> Result<Arc<DataKey>> {
         let cache_key = envelope::cache_key(object);
-        if let Some(known) = self.keys.lock().get(&cache_key) {
-            return Ok(known.key.clone());
+        if let Some(known) = self.remembered(&cache_key) {
+            return Ok(known);
+        }
+        let _asking = self.asking.lock().await;
+        if let Some(known) = self.remembered(&cache_key) {
+            return Ok(known);
         }
         self.meter.key_missed();
         let request = DecryptRequest {
@@ -171,6 +178,10 @@ impl Heart {
         let key = Arc::new(DataKey::new(object.encrypted_dek_source_type, &answer.plaintext)?);
         self.remember(cache_key, key.clone());
         Ok(key)
+    }
+
+    fn remembered(&self, cache_key: &[u8; 32]) -> Option<Arc<DataKey>> {
+        self.keys.lock().get(cache_key).map(|known| known.key.clone())
     }
 
     fn remember(&self, cache_key: [u8; 32], key: Arc<DataKey>) {
