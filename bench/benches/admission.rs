@@ -17,7 +17,7 @@ use keelson_stdx::clock::Clock;
 use keelson_store::{Layout, MemoryStore};
 use tokio::runtime::Runtime;
 
-/// A cluster with the namespace `default` and the two classes of the system.
+/// A cluster with the namespace `default`, its account and the two classes of the system.
 async fn context() -> Context {
     let clock = Clock::real();
     let store = Arc::new(MemoryStore::new(clock.clone()));
@@ -30,6 +30,7 @@ async fn context() -> Context {
     for name in ["system-node-critical", "system-cluster-critical"] {
         make(&context, "scheduling.k8s.io", "priorityclasses", name).await;
     }
+    make(&context, "", "serviceaccounts", "default/default").await;
     let features = ["PodLevelResources", "PodTopologyLabelsAdmission"];
     let settings = keelson_kube_admission::Settings {
         features: features.into_iter().map(String::from).collect::<BTreeSet<_>>(),
@@ -39,7 +40,9 @@ async fn context() -> Context {
     context
 }
 
+/// `name` may stand behind a namespace and a slash.
 async fn make(context: &Context, group: &str, plural: &str, name: &str) {
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
     let live = context.reach(group, plural).expect("it is built in");
     let mut object = Object {
         kind: live.resource.kind.clone(),
@@ -52,7 +55,7 @@ async fn make(context: &Context, group: &str, plural: &str, name: &str) {
         object.fields.set("value", value);
         object.fields.set("preemptionPolicy", "PreemptLowerPriority");
     }
-    operation::create(live, context, "", object).await.expect("it is valid");
+    operation::create(live, context, namespace, object).await.expect("it is valid");
 }
 
 async fn judge(context: &Context, live: &Live, place: &Place, mut object: Object) -> Object {

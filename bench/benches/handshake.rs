@@ -100,7 +100,7 @@ fn certificates(criterion: &mut Criterion) {
     let x509 = X509::new(bundle(), Clock::real());
     let chain = [certificate(&authority.client("jane", &["devs"]).expect("a certificate").certificate)];
     let headers = http::HeaderMap::new();
-    let credentials = Credentials { peer_certificates: &chain, headers: &headers, path: "/" };
+    let credentials = Credentials { peer_certificates: &chain, headers: &headers, path: "/", audiences: &[] };
     let ask = || x509.authenticate(&credentials).now_or_never().expect("nothing waits").expect("good");
     let mut group = criterion.benchmark_group("certificate");
     group.bench_function("verified", |bencher| {

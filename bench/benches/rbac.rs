@@ -17,7 +17,7 @@ const NAMESPACES: usize = 500;
 
 /// Role `n` lets its holders read and write three resources in the namespace `n % 500`.
 fn role(n: usize) -> Object {
-    let words = |words: &[&str]| words.iter().map(SmolStr::from).collect();
+    let words = |words: &[&str]| words.iter().copied().map(SmolStr::from).collect();
     let rule = |resource: &str| Rule {
         verbs: words(&["get", "list", "watch", "create", "update", "delete"]),
         api_groups: words(&["", "apps"]),

@@ -7,11 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::Method;
 use keelson_stdx::clock::Clock;
 use keelson_testkit::{Binary, Options, Protocol, RunningServer};
+use serde_json::json;
 
 use crate::lane::Target;
 use crate::load::{Kind, Load, Plan};
@@ -58,6 +59,8 @@ pub async fn run(settings: &Settings) -> Result<Report> {
     let mut load = Load::prepare(target, plan.clone(), Some(server.pid())).await?;
     creates(settings, &mut load, &mut report).await?;
     reads(settings, &plan, &mut load, &mut report).await?;
+    let path = format!("{}/object-000000", load.collection());
+    roles(settings, &server, &path, &mut report).await?;
     for phase in load.watch().await? {
         report.note(&phase);
     }
@@ -136,6 +139,42 @@ async fn reads(settings: &Settings, plan: &Plan, load: &mut Load, report: &mut R
     let megabytes = |phase: &Phase| phase.bandwidth() / 1e6;
     report.ratio("LIST / plain hyper", 0.5, &pairs(&list, &plain_list, megabytes), "MB/s");
     for phase in [get, plain_get, list, plain_list].iter().flat_map(|phases| phases.last()) {
+        report.note(phase);
+    }
+    Ok(())
+}
+
+/// GET by somebody who may because of one binding among many, beside GET by the administrator, about whom no role is
+/// asked.
+async fn roles(settings: &Settings, server: &RunningServer, path: &str, report: &mut Report) -> Result<()> {
+    const BINDINGS: usize = 1_000;
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let client = server.client2();
+    for n in 0..=BINDINGS {
+        let body = json!({
+            "metadata": {"name": format!("bench-{n}")},
+            "roleRef": {"kind": "ClusterRole", "name": "edit"},
+            "subjects": [{"kind": "User", "name": format!("reader-{n}")}],
+        });
+        client.post(RBAC, &body).await.expect(201);
+    }
+    let credentials = server.credentials().with_identity(server.issue("reader-500", &["readers"]));
+    let reader = server.client_as(&credentials, Protocol::Http1);
+    let clock = Clock::real();
+    let deadline = clock.monotonic() + Duration::from_secs(10);
+    while reader.get(path).await.status != 200 {
+        ensure!(clock.monotonic() < deadline, "the reader may not read");
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+    let reader = Target::new(&server.url(), &credentials, Protocol::Http1)?;
+    let admin = Target::new(&server.url(), server.credentials(), Protocol::Http1)?;
+    let (mut by_role, mut unasked) = (Vec::new(), Vec::new());
+    for _ in 0..settings.rounds {
+        by_role.push(repeat(&reader, "get by a role", path, settings.lanes, settings.time).await?);
+        unasked.push(repeat(&admin, "get by system:masters", path, settings.lanes, settings.time).await?);
+    }
+    report.ratio("GET with RBAC / without", 0.95, &pairs(&by_role, &unasked, Phase::rate), "per s");
+    for phase in [by_role, unasked].iter().flat_map(|phases| phases.last()) {
         report.note(phase);
     }
     Ok(())

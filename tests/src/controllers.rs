@@ -86,7 +86,13 @@ impl Plane {
         let mut processes = Processes::default();
         // Nobody sends the heartbeats of nodes.
         let patient = String::from("--node-monitor-grace-period=30m");
-        for (program, own) in [(controllers, vec![patient]), (scheduler, Vec::new())] {
+        let signs = |flag: &str, file: &str| format!("--{flag}={}", server.data_dir().join(file).display());
+        let own = vec![
+            patient,
+            signs("cluster-signing-cert-file", "ca.crt"),
+            signs("cluster-signing-key-file", "ca.key"),
+        ];
+        for (program, own) in [(controllers, own), (scheduler, Vec::new())] {
             let log = program.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".log";
             let arguments = [arguments(&server)?, own].concat();
             processes.spawn(program, &arguments, &server.scratch().join(log))?;
@@ -102,7 +108,10 @@ impl Plane {
 /// The controllers do what the server does by itself otherwise; every pod has an account.
 fn options() -> Options {
     let options = Options::default().with_service_accounts();
-    options.argument("--empty-namespaces=false").argument("--default-service-accounts=false")
+    options
+        .argument("--empty-namespaces=false")
+        .argument("--default-service-accounts=false")
+        .argument("--sign-certificates=false")
 }
 
 fn arguments(server: &RunningServer) -> Result<Vec<String>> {

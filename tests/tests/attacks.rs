@@ -312,7 +312,7 @@ async fn strange_methods_do_nothing() {
     for (method, target) in [
         ("CONNECT", "127.0.0.1:22"),
         ("TRACE", CONFIG_MAPS),
-        ("PROPFIND", "/"),
+        ("PROPFIND", CONFIG_MAPS),
         ("get", CONFIG_MAPS),
         ("PRI", "*"),
     ] {
@@ -552,6 +552,22 @@ async fn slow_clients_delay_nobody() {
     }
     let after = server.resident();
     assert!(after < before + ALLOWED_GROWTH, "{before} bytes before, {after} after");
+}
+
+/// Upstream waits for ever; here a body has as long as a request.
+#[tokio::test]
+async fn bodies_that_never_end_are_given_up() {
+    let server = RunningServer::start(Options::default().argument("--request-timeout=2s")).await;
+    let mut stream = connect(&server, server.credentials()).await;
+    let begin = format!(
+        "POST {CONFIG_MAPS} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    stream.write_all(begin.as_bytes()).await.expect("sent");
+    let mut first = [0; 13];
+    let answered = timeout(Duration::from_secs(20), stream.read(&mut first)).await;
+    let count = answered.expect("it is still waited for").unwrap_or(0);
+    let said = String::from_utf8_lossy(&first[..count]);
+    assert!(said.is_empty() || said.starts_with("HTTP/1.1 4") || said.starts_with("HTTP/1.1 5"), "{said}");
 }
 
 /// CVE-2023-44487: requests that are taken back as soon as they are made.

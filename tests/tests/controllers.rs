@@ -1,8 +1,16 @@
 //! The real kube-controller-manager and kube-scheduler do their work on our server.
 
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use keelson_stdx::clock::Clock;
+use keelson_testkit::pki::signing_request;
+use keelson_testkit::{Client, Options, RunningServer};
 use keelson_tests::controllers::Cluster;
 use keelson_tests::place::names;
 use serde_json::{Value, json};
+use x509_parser::prelude::{FromDer as _, Pem, X509Certificate};
 
 fn template(labels: &Value) -> Value {
     json!({
@@ -169,4 +177,68 @@ async fn other_controllers_report_what_they_see() {
     client.post(&format!("{core}/resourcequotas"), &quota).await.expect(201);
     let quota = format!("{core}/resourcequotas/pods");
     cluster.until("the quota counts", &quota, |it| it["status"]["used"]["pods"] == "2").await;
+}
+
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+/// Asks for a certificate, has it approved, and waits for it.
+async fn certificate(client: &Client, name: &str, signer: &str, pem: &str) -> Vec<u8> {
+    let request = json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+        "spec": {"request": STANDARD.encode(pem), "signerName": signer, "usages": ["client auth", "digital signature"]},
+    });
+    let mut request = client.post(REQUESTS, &request).await.expect(201);
+    if signer == "kubernetes.io/kube-apiserver-client" {
+        request["status"]["conditions"] = json!([{"type": "Approved", "status": "True", "reason": "Test"}]);
+        client.put(&format!("{REQUESTS}/{name}/approval"), &request).await.expect(200);
+    }
+    let clock = Clock::real();
+    let deadline = clock.monotonic() + Duration::from_secs(60);
+    loop {
+        let found = client.get(&format!("{REQUESTS}/{name}")).await.expect(200);
+        if let Some(field) = found["status"]["certificate"].as_str() {
+            let text = STANDARD.decode(field).expect("base64");
+            return Pem::read(std::io::Cursor::new(text)).expect("PEM").0.contents;
+        }
+        assert!(clock.monotonic() < deadline, "nobody signs: {found:#}");
+        clock.sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// What two signers should agree about: all but the authority, the time and the serial number.
+fn shape(der: &[u8]) -> Vec<String> {
+    let (_, parsed) = X509Certificate::from_der(der).expect("a certificate");
+    let validity = parsed.validity();
+    let life = validity.not_after.timestamp() - validity.not_before.timestamp();
+    let mut shape = vec![
+        format!("version {:?}", parsed.version()),
+        format!("algorithm {:?}", parsed.signature_algorithm),
+        format!("subject {:02x?}", parsed.subject().as_raw()),
+        format!("key {:02x?}", parsed.public_key().raw),
+        format!("life {life}"),
+    ];
+    let extensions = parsed.extensions().iter();
+    shape.extend(extensions.map(|it| {
+        let is_key_id = it.oid.to_id_string() == "2.5.29.35";
+        let value = if is_key_id { it.value.len().to_string() } else { format!("{:02x?}", it.value) };
+        format!("{} {} {value}", it.oid, it.critical)
+    }));
+    shape
+}
+
+#[tokio::test]
+async fn upstream_signs_as_we_do() {
+    let Some(cluster) = Cluster::for_test("upstream_signs_as_we_do").await else { return };
+    let ours = RunningServer::start(Options::default()).await;
+    let kubelet = signing_request("system:node:signed", "system:nodes", &[]).expect("a request").0;
+    let names = ["a.example.com", "10.1.2.3", "fd00::1"];
+    let jane = signing_request("jane@example.com", "d\u{e9}v's", &names).expect("a request").0;
+    for (name, signer, pem) in [
+        ("kubelet", "kubernetes.io/kube-apiserver-client-kubelet", &kubelet),
+        ("client", "kubernetes.io/kube-apiserver-client", &jane),
+    ] {
+        let theirs = certificate(&cluster.client, name, signer, pem).await;
+        let own = certificate(&ours.client(), name, signer, pem).await;
+        assert_eq!(shape(&own), shape(&theirs), "{name}");
+    }
 }

@@ -182,3 +182,115 @@ async fn a_watch_goes_on_at_another_server() {
         last = revision(&created);
     }
 }
+
+/// What a watch of the config maps tells, until `last` is there: names in order.
+async fn told_until(watch: &mut keelson_testkit::Stream, last: &str) -> Vec<String> {
+    let mut told = Vec::new();
+    loop {
+        let event = watch.change().await;
+        told.push(name(&event["object"]));
+        if told.last().is_some_and(|it| it == last) {
+            return told;
+        }
+    }
+}
+
+/// Writers write while etcd is killed and started again. The server stays, says that it is not ready, and goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_survives_an_etcd_that_is_killed() {
+    const TEST: &str = "a_server_survives_an_etcd_that_is_killed";
+    let Some(mut etcd) = Etcd::for_test(TEST).await else { return };
+    let server = keelson_on(&etcd, &[]).await;
+    let client = server.client();
+    let from = revision(&client.get(CONFIG_MAPS).await.expect(200));
+    let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=1&resourceVersion={from}")).await;
+    let mut confirmed = BTreeSet::new();
+    for round in 0..3 {
+        for number in 0..20 {
+            let object = fixture::config_map(&format!("r{round}-{number:02}"));
+            confirmed.insert(name(&client.post(CONFIG_MAPS, &object).await.expect(201)));
+        }
+        etcd.kill();
+        assert_eq!(client.get("/readyz").await.status, 500);
+        assert_eq!(client.get("/livez").await.status, 500);
+        // What is cached is still read, and what is written waits.
+        client.get(&format!("{CONFIG_MAPS}?resourceVersion=0")).await.expect(200);
+        let waiting = keelson_stdx::task::spawn("write", {
+            let (client, object) = (client.clone(), fixture::config_map(&format!("waiting-{round}")));
+            async move { client.post(CONFIG_MAPS, &object).await }
+        });
+        etcd.start().await.expect("etcd starts again");
+        // It was never sent, or it was and nobody knows what became of it.
+        let answer = waiting.await.expect("no panic");
+        assert!(matches!(answer.status.as_u16(), 201 | 500 | 503 | 504), "{}", answer.text());
+    }
+    confirmed.insert(name(&client.post(CONFIG_MAPS, &fixture::config_map("zz-last")).await.expect(201)));
+    assert_eq!(client.get("/readyz").await.status, 200);
+
+    let there = names(&client.get(CONFIG_MAPS).await.expect(200));
+    let told = told_until(&mut watch, "zz-last").await;
+    let distinct: BTreeSet<String> = told.iter().cloned().collect();
+    assert_eq!(distinct.len(), told.len(), "no event comes twice: {told:?}");
+    assert_eq!(distinct, there.into_iter().collect(), "no event is missing");
+    assert!(confirmed.is_subset(&distinct), "what was confirmed is there");
+}
+
+/// What others have put under the prefix does not stop the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn foreign_bytes_are_named_and_left_alone() {
+    const TEST: &str = "foreign_bytes_are_named_and_left_alone";
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    etcd.put("/registry/configmaps/default/foreign", "k8s\0nonsense").await;
+    etcd.put(
+        "/registry/configmaps/default/other",
+        r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"other"}}"#,
+    )
+    .await;
+    let server = keelson_on(&etcd, &[]).await;
+    let client = server.client();
+    client.post(CONFIG_MAPS, &fixture::config_map("good")).await.expect(201);
+    let listed = names(&client.get(CONFIG_MAPS).await.expect(200));
+    assert!(
+        listed.contains(&String::from("good")) && !listed.contains(&String::from("foreign")),
+        "{listed:?}"
+    );
+    for foreign in ["foreign", "other"] {
+        let answer = client.get(&format!("{CONFIG_MAPS}/{foreign}")).await;
+        assert_eq!(answer.status, 500, "{}", answer.text());
+        assert!(answer.text().contains(&format!("/configmaps/default/{foreign}")), "{}", answer.text());
+        assert!(server.log().contains(&format!("/registry/configmaps/default/{foreign}")));
+    }
+}
+
+/// Servers tell each other that they run, and a server that ends takes its word back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_has_a_lease_while_it_runs() {
+    const TEST: &str = "a_server_has_a_lease_while_it_runs";
+    const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    let mut first = keelson_on(&etcd, &[]).await;
+    let query = format!("{LEASES}?labelSelector=apiserver.kubernetes.io/identity%3Dkube-apiserver");
+    let clock = Clock::real();
+    let lease = loop {
+        let list = first.client().get(&query).await.expect(200);
+        if let Some(lease) = list["items"].as_array().and_then(|items| items.first()) {
+            break lease.clone();
+        }
+        clock.sleep(Duration::from_millis(50)).await;
+    };
+    let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
+    assert!(holder.starts_with(&format!("{}_", name(&lease))), "{lease}");
+    assert!(name(&lease).starts_with("apiserver-"), "{lease}");
+    if let Some(upstream) = Upstream::on(&etcd, &[], TEST).await {
+        // The same machine has the same name, whoever computes it.
+        let list = upstream.client().get(&query).await.expect(200);
+        assert_eq!(names(&list), [name(&lease)]);
+    }
+    first.terminate().await;
+    let second = keelson_on(
+        &etcd,
+        &["--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false"],
+    )
+    .await;
+    assert!(names(&second.client().get(&query).await.expect(200)).is_empty());
+}

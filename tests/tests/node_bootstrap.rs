@@ -86,7 +86,9 @@ async fn certificate(client: &Client, name: &str, node: &str) -> Identity {
 
 #[tokio::test]
 async fn a_node_joins_with_a_token_and_is_limited_to_itself() {
-    let options = Options::default().argument("--enable-bootstrap-token-auth=true");
+    let options = Options::default()
+        .argument("--enable-bootstrap-token-auth=true")
+        .argument("--enable-admission-plugins=NodeRestriction");
     let server = RunningServer::start(options).await;
     let admin = server.client();
     open_the_door(&admin, "2200-01-01T00:00:00Z").await;

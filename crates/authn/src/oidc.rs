@@ -124,12 +124,8 @@ impl Oidc {
     }
 
     async fn judge(&self, jws: &Jws<'_>) -> Result<Authenticated, AuthError> {
-        let mut claims = self
-            .issuer
-            .verify(jws)
-            .await
-            .map(|map| Claims(map.clone()))
-            .map_err(|problem| AuthError::oidc(problem))?;
+        let mut claims =
+            self.issuer.verify(jws).await.map(|map| Claims(map.clone())).map_err(AuthError::oidc)?;
         if let Some(sources) = &self.sources {
             let expanded = sources.expand(&mut claims).await;
             expanded

@@ -27,8 +27,11 @@ pub struct RequestHeader {
     settings: RequestHeaderSettings,
     clock: Clock,
     /// A proxy sends the same chain with each request; verifying costs far more than hashing.
-    verified: Mutex<HashMap<[u8; 32], (Duration, Result<(), AuthError>)>>,
+    verified: Mutex<HashMap<[u8; 32], Verdict>>,
 }
+
+/// Whether a chain is a proxy's, and until when that holds on the monotonic clock.
+type Verdict = (Duration, Result<(), AuthError>);
 
 /// Which proxies are believed, and in which headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -40,6 +40,8 @@ pub struct WebhookSettings {
     pub authorized_ttl: Duration,
     /// How long anything else is remembered.
     pub unauthorized_ttl: Duration,
+    /// How long an answer may take; whom we ask is told.
+    pub timeout: Duration,
     /// What is decided when there is no answer.
     pub on_failure: OnFailure,
     /// How often it is asked again.
@@ -107,9 +109,13 @@ impl Webhook {
     async fn ask(&self, spec: &[u8]) -> Result<Status, (String, &'static str)> {
         let name = &self.settings.name;
         let body = review::body(spec, self.settings.version);
+        let timeout = self.settings.timeout;
+        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        let query = format!("?timeout={}", keelson_object::scalar::Duration::from_nanos(nanos));
         let call = || async {
             let begun = self.clock.monotonic();
-            let reply = self.client.post_json("", body.clone(), None).await.and_then(|it| it.ok());
+            let reply =
+                self.client.post_json(&query, body.clone(), Some(timeout)).await.and_then(|it| it.ok());
             let outcome = reply.map(|it| review::read(&it.body, self.settings.version));
             let result = match &outcome {
                 Ok(Ok(_)) => "success",

@@ -76,7 +76,6 @@ pub fn read<'k>(data: &[u8], kinds: &'k [ConfigKind<'k>]) -> Result<(&'k ConfigK
     }
     let found = kinds.iter().find(|it| (it.kind, it.api_version) == (kind.as_str(), api_version.as_str()));
     let found = found.ok_or(Error::OtherKind { kind, api_version })?;
-    sort(&mut value);
     let unknown = found.schema.conform(&mut value)?;
     complaints.extend(unknown.iter().map(|path| format!("unknown field {}", quote(path))));
     if !complaints.is_empty() {
@@ -90,12 +89,14 @@ pub fn read<'k>(data: &[u8], kinds: &'k [ConfigKind<'k>]) -> Result<(&'k ConfigK
 fn parse(data: &[u8]) -> Result<(Value, Vec<String>), Error> {
     let syntax = |error: &dyn std::fmt::Display| Error::Syntax(error.to_string());
     if data.trim_ascii_start().starts_with(b"{") {
-        let document = json::read(data).map_err(|error| syntax(&error))?;
+        let problem = |error| syntax(&format!("couldn't get version/kind; json parse error: {error}"));
+        let document = json::read(data).map_err(problem)?;
         let complaints = document.duplicates.iter().map(|path| format!("duplicate field {}", quote(path)));
         return Ok((document.value, complaints.collect()));
     }
-    let document = yaml::read(data).map_err(|error| syntax(&error))?;
+    let mut document = yaml::read(data).map_err(|error| syntax(&error))?;
     let complaints = document.strict_problem().into_iter().collect();
+    sort(&mut document.value);
     Ok((document.value, complaints))
 }
 

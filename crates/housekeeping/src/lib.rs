@@ -7,6 +7,7 @@ pub mod certificates;
 pub mod cluster_authentication;
 pub mod default_service_cidr;
 pub mod follow;
+pub mod identity_lease;
 pub mod kubernetes_service;
 pub mod legacy_tokens;
 pub mod namespace_emptier;

@@ -55,15 +55,18 @@ pub async fn sweep(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(roles) = catalog.load().find(GROUP, "v1", "clusterroles") else { return Ok(()) };
     let snapshot = roles.live.cache()?.fresh().await?;
     let all: Vec<&Frozen> = snapshot.iter().map(|(_, it)| it.as_ref()).collect();
+    // What fails does not keep the others from being gathered.
+    let mut outcome = Ok(());
     for frozen in &all {
         let role = roles.live.thaw(frozen)?;
         if let Some(rules) = gathered(&roles.live, &role, &all)?
             && rules != role.fields.list("rules")
+            && let Err(error) = apply(catalog, clock, &role, rules).await
         {
-            apply(catalog, clock, &role, rules).await?;
+            outcome = Err(error);
         }
     }
-    Ok(())
+    outcome
 }
 
 /// The rules of all roles that a role names; `None` if it names none.

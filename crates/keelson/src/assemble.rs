@@ -10,6 +10,7 @@ use keelson_apis::services::{Family, NodePorts};
 use keelson_audit::Audit;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
+use keelson_housekeeping::identity_lease::Identity;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
@@ -40,6 +41,7 @@ use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::flags::Face;
+use crate::identity::identity;
 use crate::pki::CertificateFiles;
 use crate::reload;
 use crate::service_accounts::ServiceAccounts;
@@ -60,6 +62,8 @@ pub struct Assembly {
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
+    /// Who this is, where there are others, and where it is told.
+    identity: Option<(Identity, CatalogHandle)>,
     loops: Tasks,
     audit: Option<Arc<Audit>>,
     clock: Clock,
@@ -133,7 +137,13 @@ impl Assembly {
             accounts.make_defaults(pki, &catalog, clock, &loops)?;
         }
         others.start(&loops, &trust_changed);
-        let openapi = OpenApi::new(openapi_settings(config), catalog.clone(), clock.clone());
+        let openapi = OpenApi::new(openapi_settings(config, &accounts), catalog.clone(), clock.clone());
+        let identity = (storage.is_shared() && config.feature_gates.is_on("APIServerIdentity"))
+            .then(|| (identity(), catalog.clone()));
+        if let Some((who, catalog)) = identity.clone() {
+            let clock = clock.clone();
+            loops.spawn("identity lease", async move { who.run(&catalog, &clock).await });
+        }
         let openid = accounts.openid.iter().flat_map(OpenId::mounted);
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = match &encryption {
@@ -184,7 +194,7 @@ impl Assembly {
             encryption.add_numbers(server.metrics());
             loops.spawn("encryption configuration", encryption.follow());
         }
-        Ok(Assembly { server, listener, address, storage, loops, audit, clock: clock.clone() })
+        Ok(Assembly { server, listener, address, storage, identity, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -197,6 +207,12 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
+        if let Some((who, catalog)) = &self.identity {
+            let left = self.clock.timeout(LAST_CALL, who.leave(catalog, &self.clock)).await;
+            if !matches!(left, Some(Ok(()))) {
+                warn!(name = who.name, "the lease of this server could not be removed");
+            }
+        }
         if let Some(audit) = &self.audit {
             audit.close(LAST_EVENTS).await;
         }
@@ -231,11 +247,12 @@ fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 6] = [
+const SERVER_FEATURES: [&str; 7] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
     "KMSv1",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];
@@ -426,12 +443,15 @@ fn tls(config: &Config, certificate: &CertificateFiles, authn: &Authn, others: &
     }
 }
 
-fn openapi_settings(config: &Config) -> openapi::Settings {
+fn openapi_settings(config: &Config, accounts: &ServiceAccounts) -> openapi::Settings {
     let mut settings = openapi::Settings::new(&Version::KUBERNETES);
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
     settings.features.cbor = offered(config, "CBORServingAndStorage");
+    if accounts.openid.is_some() {
+        settings.extras.push(openapi::Extra::Issuer);
+    }
     settings
 }
 

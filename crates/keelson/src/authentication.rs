@@ -248,3 +248,6 @@ fn token_webhook(
     let tokens = Arc::new(WebhookTokens::new(client, version, &config.api_audiences, clock.clone()));
     Ok(crate::access::remembering(tokens, webhook.cache_ttl, clock))
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ pub mod data_folder;
 pub mod encryption;
 pub mod error;
 pub mod flags;
+mod identity;
 pub mod kubeconfig_file;
 pub mod logging;
 pub mod machine;

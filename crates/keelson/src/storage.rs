@@ -92,6 +92,11 @@ impl Storage {
         }
     }
 
+    /// Whether other servers may use the same objects.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Storage::Etcd(_))
+    }
+
     pub(crate) async fn close(&self) {
         if let Storage::Embedded(store) = self {
             store.close().await;

@@ -144,9 +144,10 @@ async fn serve_known(
     body: RequestBody,
     info: &RequestInfo,
 ) -> Result<Response> {
-    let user =
+    let authenticated =
         authenticate::authenticate(facts, parts).await.inspect_err(|_| audit::refuse(facts, parts, info))?;
-    audit::receive(facts, parts, info, &user).await?;
+    audit::receive(facts, parts, info, &authenticated).await?;
+    let user = authenticated.user;
     let user = match impersonation::impersonate(facts, parts, info, &user).await? {
         Some(actor) => {
             audit::impersonated(facts, &actor);

@@ -275,6 +275,10 @@ fn store_error(error: &StoreError) -> Status {
             let text = "request did not complete within requested timeout - context deadline exceeded";
             Status::timeout(text, 0)
         }
+        StoreError::Unavailable(cause) if cause.kind() == std::io::ErrorKind::StorageFull => {
+            error!(%error, %cause, "the store is full");
+            Status::unclassified(500, &cause.to_string())
+        }
         StoreError::Unavailable(cause) => {
             error!(%error, %cause, "the store is unavailable");
             Status::service_unavailable(&error.to_string())

@@ -30,7 +30,7 @@ pub enum Error {
         source: tonic::transport::Error,
     },
     /// etcd refused a request.
-    #[error("rpc error: code = {code:?} desc = {message}")]
+    #[error("{}", in_words(*code, message))]
     Refused {
         /// The code of gRPC.
         code: Code,
@@ -54,6 +54,16 @@ impl Error {
             _ => io::ErrorKind::Other,
         }
     }
+}
+
+/// What etcd itself says stands for itself; what the transport says has its code before it.
+///
+/// Upstream: etcd client/v3/client.go, ContextError, and api/v3rpc/rpctypes/error.go, Error (v3.6.8).
+fn in_words(code: Code, message: &str) -> String {
+    if message.starts_with("etcdserver:") {
+        return message.to_owned();
+    }
+    format!("rpc error: code = {code:?} desc = {message}")
 }
 
 impl From<Status> for Error {

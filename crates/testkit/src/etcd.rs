@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use keelson_stdx::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -79,13 +81,68 @@ impl Etcd {
         format!("{}://127.0.0.1:{}", self.scheme, self.ports.clients)
     }
 
+    /// Puts a value there, past every server.
+    pub async fn put(&self, key: &str, value: &str) {
+        let text = |text: &str| STANDARD.encode(text);
+        let body = format!(r#"{{"key":"{}","value":"{}"}}"#, text(key), text(value));
+        let address = SocketAddr::from(([127, 0, 0, 1], self.ports.clients));
+        match ask(
+            address,
+            &format!("POST /v3/kv/put HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
+        ) {
+            Ok(answer) if answer.contains(" 200 ") => {}
+            other => panic!("etcd does not take {key}: {other:?}"),
+        }
+    }
+
     /// Where its data and its log are.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
+    /// Three members of one cluster, or notes that `test` cannot run.
+    pub async fn cluster(test: &str) -> Option<Vec<Etcd>> {
+        let program = Tool::Etcd.path_for(test)?;
+        let mut attempt = 1;
+        loop {
+            match Etcd::three(&program).await {
+                Ok(members) => return Some(members),
+                Err(error) if attempt == ATTEMPTS => panic!("etcd does not start: {error:#}"),
+                Err(_) => attempt += 1,
+            }
+        }
+    }
+
+    async fn three(program: &Path) -> Result<Vec<Etcd>> {
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            all.push(Ports { clients: free_port()?, peers: free_port()? });
+        }
+        let peers: Vec<String> =
+            all.iter().enumerate().map(|(at, it)| format!("m{at}=http://127.0.0.1:{}", it.peers)).collect();
+        let mut members = Vec::new();
+        for (at, ports) in all.into_iter().enumerate() {
+            let arguments = vec![format!("--name=m{at}"), format!("--initial-cluster={}", peers.join(","))];
+            let folder = tempfile::tempdir()?;
+            let program = program.to_owned();
+            let mut member = Etcd { program, folder, ports, arguments, scheme: "http", process: None };
+            member.spawn()?;
+            members.push(member);
+        }
+        // Nobody answers before most of them are there.
+        for member in &mut members {
+            member.answers().await?;
+        }
+        Ok(members)
+    }
+
     /// Starts it with the data that it had, and waits until it answers.
     pub async fn start(&mut self) -> Result<()> {
+        self.spawn()?;
+        self.answers().await
+    }
+
+    fn spawn(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(self.folder.path().join("etcd.log"))?;
         let child = Command::new(&self.program)
             .args(self.command_line())
@@ -95,6 +152,10 @@ impl Etcd {
             .spawn()
             .with_context(|| format!("{} does not start", self.program.display()))?;
         self.process = Some(child);
+        Ok(())
+    }
+
+    async fn answers(&mut self) -> Result<()> {
         let clock = Clock::real();
         let deadline = clock.monotonic() + READY_WITHIN;
         while !self.is_healthy() {
@@ -161,12 +222,17 @@ impl Etcd {
 }
 
 fn ask_health(address: SocketAddr) -> io::Result<bool> {
+    let answer = ask(address, "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    Ok(answer.contains("\"health\":\"true\""))
+}
+
+fn ask(address: SocketAddr, question: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    stream.write_all(b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    stream.write_all(question.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    Ok(answer.contains("\"health\":\"true\""))
+    Ok(answer)
 }
 
 impl Drop for Etcd {

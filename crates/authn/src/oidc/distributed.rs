@@ -54,12 +54,18 @@ impl Sources {
         let Some(names) = claims.0.get("_claim_names") else { return Ok(()) };
         let names = names.as_map().ok_or_else(|| {
             let found = names.json_type();
-            format!("oidc: error parsing distributed claim names: json: cannot unmarshal {found} into Go value of type map[string]string")
+            format!(
+                "oidc: error parsing distributed claim names: json: cannot unmarshal {found} into Go value of type \
+                 map[string]string"
+            )
         })?;
         let sources = claims.0.get("_claim_sources").ok_or("oidc: no claim sources")?;
         let sources = sources.as_map().ok_or_else(|| {
             let found = sources.json_type();
-            format!("oidc: could not parse claim sources: json: cannot unmarshal {found} into Go value of type map[string]oidc.endpoint")
+            format!(
+                "oidc: could not parse claim sources: json: cannot unmarshal {found} into Go value of type \
+                 map[string]oidc.endpoint"
+            )
         })?;
         let Some(source) = names.str(&self.claim) else { return Ok(()) };
         let source = sources.map(source).ok_or_else(|| {

@@ -67,6 +67,7 @@ fn webhook(url: &str, on_failure: OnFailure, clock: &Clock, seen: &Arc<Seen>) ->
         version: ReviewVersion::V1,
         authorized_ttl: Duration::from_secs(60),
         unauthorized_ttl: Duration::from_secs(1),
+        timeout: Duration::from_secs(30),
         on_failure,
         retry: Retry { attempts: 2, ..Retry::from(Duration::ZERO) },
     };
@@ -129,6 +130,18 @@ async fn silence_is_what_the_operator_says() {
     let other = r#"200 {"apiVersion":"v1","kind":"Pod"}"#.to_owned();
     let no_kind = r#"no kind "Pod" is registered for version "v1""#;
     check(&[other], OnFailure::Deny, (Decision::DENY, no_kind), &["hook error"]).await;
+}
+
+#[tokio::test]
+async fn who_is_not_there_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let url = format!("http://{address}/authorize");
+    let verdict = ask(&webhook(&url, OnFailure::Deny, &Clock::real(), &Arc::default()), "/x").await;
+    assert_eq!(verdict.decision, Decision::DENY);
+    let expected = format!("Post \"{url}?timeout=30s\": dial tcp {address}: connect: connection refused");
+    assert_eq!(verdict.error.map(|it| it.to_string()), Some(expected));
 }
 
 #[tokio::test]

@@ -199,6 +199,7 @@ impl Parts {
             version: wanted.version,
             authorized_ttl: wanted.authorized_ttl.to_std(),
             unauthorized_ttl: wanted.unauthorized_ttl.to_std(),
+            timeout: wanted.timeout.to_std(),
             on_failure: wanted.on_failure,
             retry: Retry::default(),
         };

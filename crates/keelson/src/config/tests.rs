@@ -165,7 +165,7 @@ fn unusable_values_are_refused_in_upstreams_words() {
          regular expression does not pin to start/end of host in the origin header",
     );
     check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
-    check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory");
+    check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory, etcd");
     check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
 }
 
@@ -233,5 +233,41 @@ fn an_audit_log_that_makes_no_sense_is_refused() {
          allowed versions are [\"audit.k8s.io/v1\"], invalid audit log format xml, allowed formats are \"legacy,json\", \
          --audit-log-maxage -1 can't be a negative number, invalid audit batch webhook throttle QPS 0, must be a \
          positive number]"
+    );
+}
+
+#[test]
+fn tokens_of_service_accounts_have_an_issuer_and_audiences() {
+    let check = |config: &Config, issuers: &[&str], audiences: &[&str]| {
+        assert_eq!(config.authentication.service_accounts.issuers, issuers);
+        assert_eq!(config.authentication.api_audiences, audiences);
+    };
+    let own = "https://kubernetes.default.svc";
+    check(&standalone(""), &[own], &[own]);
+    check(&standalone("--api-audiences=a,b"), &[own], &["a", "b"]);
+    check(&standalone("--service-account-issuer=https://b"), &["https://b"], &["https://b"]);
+    let two = upstream("--service-account-issuer=https://b");
+    check(&two, &["https://a", "https://b"], &["https://a", "https://b"]);
+    assert!(two.authentication.service_accounts.lookup && two.authentication.service_accounts.extended);
+    let limited = upstream("--service-account-max-token-expiration=1h0m0s").authentication.service_accounts;
+    assert_eq!(limited.max_seconds, Some(3600));
+    assert!(standalone("").default_service_accounts && !upstream("").default_service_accounts);
+}
+
+#[test]
+fn tokens_live_between_an_hour_and_a_century() {
+    let limits = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds";
+    check_refused("--service-account-max-token-expiration=59m59s", limits);
+    check_refused("--service-account-max-token-expiration=-1h", limits);
+    check_refused("--service-account-max-token-expiration=1200000h", limits);
+    check_refused(
+        "--service-account-signing-endpoint=/x",
+        "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and cannot be set \
+         at the same time",
+    );
+    let short = upstream("--service-account-max-token-expiration=1h").warnings;
+    assert!(
+        short.iter().any(|it| it.ends_with("must be set longer than 3607 seconds (currently 1h0m0s)")),
+        "{short:?}"
     );
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Uri, header};
 use keelson_audit::{Event, Level, ObjectReference, Record, Request, Target, UserInfo};
-use keelson_authn::User;
+use keelson_authn::{Authenticated, User};
 use keelson_status::Status;
 
 use crate::chain::Facts;
@@ -48,9 +48,18 @@ impl Drop for Recorded {
 pub(crate) struct SentStatus(pub(crate) Arc<Status>);
 
 /// Begins the record of a request whose sender is known, if it is to be recorded.
-pub(crate) async fn receive(facts: &Facts<'_>, parts: &Parts, info: &RequestInfo, user: &User) -> Result<()> {
+pub(crate) async fn receive(
+    facts: &Facts<'_>,
+    parts: &Parts,
+    info: &RequestInfo,
+    authenticated: &Authenticated,
+) -> Result<()> {
     let course = if info.is_long_running() { Course::Long } else { Course::Short };
-    let Some(recorded) = begin(facts, parts, (info, Some(user)), course) else { return Ok(()) };
+    let user = Some(&*authenticated.user);
+    let Some(recorded) = begin(facts, parts, (info, user), course) else { return Ok(()) };
+    for (key, value) in &authenticated.annotations {
+        recorded.record.annotate(key, value.as_str());
+    }
     if !recorded.record.received().await {
         return Err(Error::NotRecorded { uri: parts.uri.to_string() });
     }

@@ -1,10 +1,8 @@
 //! Who asks.
 
-use std::sync::Arc;
-
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Version, header};
-use keelson_authn::{Credentials, User};
+use keelson_authn::{Authenticated, Credentials, User};
 use tracing::warn;
 
 use crate::chain::{Facts, websocket_token};
@@ -12,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::settings::FrontProxyHeaders;
 
 /// Asks the authenticator. Credentials do not travel further than this.
-pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Arc<User>> {
+pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Authenticated> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
     let begun = clock.monotonic();
     if let Some(expires) = facts.peer.expires() {
@@ -36,11 +34,11 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         (outcome, _) => outcome,
     };
     let elapsed = clock.monotonic().saturating_sub(begun);
-    let user = match outcome {
+    let authenticated = match outcome {
         Ok(Some(authenticated)) => {
             metrics.success.count(elapsed);
             facts.warnings.extend(authenticated.warnings.iter().map(|&it| it.to_owned()));
-            authenticated.user
+            authenticated
         }
         Ok(None) => {
             metrics.failure.count(elapsed);
@@ -58,10 +56,11 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         parts.headers.insert(header::SEC_WEBSOCKET_PROTOCOL, token.other_protocols);
     }
     remove_credentials(&mut parts.headers, &facts.server.settings.front_proxy);
+    let user = &authenticated.user;
     if user.name == User::ANONYMOUS || user.is_in_group(User::ALL_UNAUTHENTICATED) {
         part_with(facts, parts);
     }
-    Ok(user)
+    Ok(authenticated)
 }
 
 /// HTTP/2 connections are dear; who does not say who they are gets one request on each.

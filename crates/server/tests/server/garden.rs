@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Request, StatusCode};
-use keelson_authn::{Anonymous, AuthenticatedGroup, CaBundle, FailOnError, TokenFile, X509};
+use keelson_authn::{Anonymous, AuthenticatedGroup, Bearer, CaBundle, FailOnError, TokenFile, X509};
 use keelson_authz::PrivilegedGroup;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
@@ -185,9 +185,9 @@ pub(crate) async fn advance_until<T>(hand: &ManualClock, work: impl Future<Outpu
     panic!("an hour passed");
 }
 
-fn tokens() -> Arc<TokenFile> {
+fn tokens() -> Arc<Bearer> {
     let file = "admin-token,admin,1,system:masters\njane-token,jane,2,gardeners\n";
-    Arc::new(TokenFile::parse(file).unwrap())
+    Arc::new(Bearer::new(Arc::new(TokenFile::parse(file).unwrap()), &[]))
 }
 
 async fn builder(settings: Settings, clock: Clock, gate: &CancellationToken) -> Builder {

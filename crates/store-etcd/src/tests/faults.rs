@@ -92,6 +92,57 @@ async fn nothing_confirmed_is_lost_when_etcd_is_killed() {
     assert!(confirmed.lock().is_subset(&there), "what was confirmed is there");
 }
 
+/// Members are killed one after the other while somebody writes and watches: two of three are enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_survives_the_loss_of_any_member() {
+    let Some(mut members) = Etcd::cluster("a_cluster_survives_the_loss_of_any_member").await else { return };
+    let store = store(&members.iter().map(Etcd::endpoint).collect::<Vec<_>>());
+    let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
+    let mut confirmed = BTreeSet::new();
+    for round in 0..members.len() {
+        members[round].kill();
+        for number in 0..50 {
+            let key = format!("/x/{round}-{number:03}");
+            // While a leader is elected, writes may fail, and may have happened.
+            if create(&store, &key).await.is_ok() {
+                confirmed.insert(key);
+            }
+        }
+        members[round].start().await.unwrap();
+    }
+    assert!(confirmed.len() > 100, "{} writes were confirmed", confirmed.len());
+    create(&store, "/x/~end").await.unwrap();
+    let seen = keys_until(&mut watch, "/x/~end").await;
+    let told: BTreeSet<String> = seen.iter().cloned().collect();
+    assert_eq!(told.len(), seen.len(), "no event comes twice");
+    assert!(confirmed.is_subset(&told), "no event is missing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_etcd_refuses_writes_and_can_be_read() {
+    let arguments = ["--unsafe-no-fsync", "--quota-backend-bytes=8388608"];
+    let Some(etcd) = Etcd::with_arguments("a_full_etcd_refuses_writes_and_can_be_read", &arguments).await
+    else {
+        return;
+    };
+    let store = store(&[etcd.endpoint()]);
+    let mut number = 0;
+    let error = loop {
+        let (key, write) = (Key::from(format!("/x/{number:03}")), Write::put(vec![7; 1 << 20]));
+        match store.commit(&key, Expect::Absent, write).await {
+            Ok(_) => number += 1,
+            Err(error) => break error,
+        }
+        assert!(number < 100, "there is no end to it");
+    };
+    let StoreError::Unavailable(cause) = error else { panic!("{error:?} is not about space") };
+    assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(cause.to_string(), "etcdserver: mvcc: database space exceeded");
+    store.health().await.unwrap();
+    let page = store.list(&Key::from("/x/"), None, usize::MAX, At::Latest).await.unwrap();
+    assert_eq!(page.entries.len(), number);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_etcd_holds_up_and_loses_nothing() {
     let Some(etcd) = Etcd::for_test("a_paused_etcd_holds_up_and_loses_nothing").await else { return };
