@@ -42,7 +42,6 @@ async fn each_server_reads_what_the_other_encrypted() {
         ("configmaps", keys("aesgcm", &[("one", ONE)])),
         ("serviceaccounts", keys("secretbox", &[("two", TWO), ("one", ONE)])),
         ("podtemplates", service("test", &plugin.endpoint())),
-        ("limitranges", service("old", &plugin.endpoint()).replace("v2", "v1")),
     ];
     let rules: Vec<(&str, [&str; 2])> =
         providers.iter().map(|(name, it)| (*name, [it.as_str(), IDENTITY])).collect();
@@ -51,16 +50,15 @@ async fn each_server_reads_what_the_other_encrypted() {
     let file = folder.path().join("encryption.yaml");
     std::fs::write(&file, &text).expect("a file");
     let flag = format!("--encryption-provider-config={}", file.display());
-    let gate = "--feature-gates=KMSv1=true".to_owned();
     let test = "each_server_reads_what_the_other_encrypted";
-    let Some(upstream) = Upstream::with(test, Accounts::Free, &[flag, gate]).await else { return };
+    let Some(upstream) = Upstream::with(test, Accounts::Free, &[flag]).await else { return };
     let document = yaml::read(text.as_bytes()).expect("YAML").value;
     let document = Configuration::read(&document).expect("a configuration");
     let settings = Settings {
         clock: Clock::real(),
         meter: std::sync::Arc::new(Unmetered),
         names_unreadable: false,
-        old_services: true,
+        old_services: false,
     };
     let vault = Vault::load(&document, settings).await.expect("a vault");
     for (resource, kind, prefix) in [
@@ -68,7 +66,6 @@ async fn each_server_reads_what_the_other_encrypted() {
         ("configmaps", "ConfigMap", "k8s:enc:aesgcm:v1:one:"),
         ("serviceaccounts", "ServiceAccount", "k8s:enc:secretbox:v1:two:"),
         ("podtemplates", "PodTemplate", "k8s:enc:kms:v2:test:"),
-        ("limitranges", "LimitRange", "k8s:enc:kms:v1:old:"),
     ] {
         let path = format!("/api/v1/namespaces/default/{resource}");
         let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "theirs"}});

@@ -75,7 +75,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, policy: &Policy) -> 
 /// What becomes of an object that is there: nothing, a completed one, or another one in its place.
 enum Completed {
     Same,
-    Changed(Object),
+    Changed(Box<Object>),
     Other,
 }
 
@@ -119,7 +119,7 @@ impl Desk<'_> {
                 Ok(())
             }
             Completed::Changed(object) => {
-                operation::update(&live, &self.context, &place, Part::Main, object).await.map(drop)
+                operation::update(&live, &self.context, &place, Part::Main, *object).await.map(drop)
             }
             Completed::Other => {
                 let options = DeleteOptions::default();
@@ -210,7 +210,7 @@ fn completed_role(there: &Object, wanted: &Object) -> Completed {
         }
         (None, None) => {}
     }
-    if changed { Completed::Changed(object) } else { Completed::Same }
+    if changed { Completed::Changed(Box::new(object)) } else { Completed::Same }
 }
 
 /// Upstream: component-helpers/auth/rbac/reconciliation/reconcile_rolebindings.go, computeReconciledRoleBinding (v1.36.4).
@@ -227,7 +227,7 @@ fn completed_binding(there: &Object, wanted: &Object) -> Completed {
         append(&mut object.fields, "subjects", missing.into_iter());
         changed = true;
     }
-    if changed { Completed::Changed(object) } else { Completed::Same }
+    if changed { Completed::Changed(Box::new(object)) } else { Completed::Same }
 }
 
 /// Adds labels and annotations that are missing; what is there stays.
@@ -272,7 +272,7 @@ mod tests {
     #[track_caller]
     fn changed(completed: Completed) -> Object {
         match completed {
-            Completed::Changed(object) => object,
+            Completed::Changed(object) => *object,
             Completed::Same => panic!("it stays the same"),
             Completed::Other => panic!("it is replaced"),
         }

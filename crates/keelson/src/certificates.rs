@@ -1,6 +1,6 @@
 //! What the server does about certificates by itself: it says whom it believes, and signs what is approved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keelson_authz::Authorizer;
@@ -79,7 +79,7 @@ pub fn sign_requests(
 }
 
 /// What is in a file; one that is gone for a moment is missed for a moment.
-fn read(path: &PathBuf) -> Option<String> {
+fn read(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(if text.ends_with('\n') { text } else { text + "\n" })
 }

@@ -143,6 +143,11 @@ async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
         if clock.monotonic() >= deadline {
             return Err(Error::EtcdUnreachable { endpoints, waited: REACHED_WITHIN, source: error });
         }
+        // The reason that one member gives says more than that time was up.
+        let error = match clock.timeout(ONE_ATTEMPT, cluster.reach(0)).await {
+            Some(Err(reason)) => reason,
+            _ => error,
+        };
         let cause = std::error::Error::source(&error).map(tracing::field::display);
         tracing::warn!(endpoints, cause, "etcd does not answer and is asked again");
         clock.sleep(BETWEEN_ATTEMPTS).await;

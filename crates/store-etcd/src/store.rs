@@ -81,6 +81,14 @@ impl EtcdStore {
         self.shared.client.endpoints()
     }
 
+    /// Asks one member once whether it is there: who waits for etcd to start wants to know why it is not.
+    pub async fn reach(&self, member: usize) -> Result<()> {
+        let client = &self.shared.client;
+        let status: std::result::Result<StatusResponse, _> =
+            client.ask_member(member, path::STATUS, StatusRequest {}).await;
+        Ok(status.map(drop).map_err(Error::from)?)
+    }
+
     /// How many bytes the database of a member takes on its disk.
     pub async fn size(&self, member: usize) -> Result<u64> {
         let status: StatusResponse = self

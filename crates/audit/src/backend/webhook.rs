@@ -28,6 +28,8 @@ pub struct Webhook {
 
 /// How often a list is sent at most.
 const ATTEMPTS: u32 = 5;
+/// How long it is waited at most when the server ends.
+const HURRY: Duration = Duration::from_millis(100);
 /// How much longer each wait is than the one before.
 const FACTOR: f64 = 1.5;
 /// A wait is longer by up to this part of it, so that failures do not come back together.
@@ -48,15 +50,15 @@ impl Webhook {
                 Ok(()) => return Ok(()),
                 Err(problem) => problem,
             };
-            // A server that ends does not wait for somebody to come back.
-            if attempt == ATTEMPTS || stop.is_cancelled() {
+            if attempt == ATTEMPTS {
                 return Err(Error::Remote(problem));
             }
             warn!(attempt, problem, "audit webhook: sending again");
             let wait = delay.mul_f64(1.0 + JITTER * rand::rng().random_range(0.0..1.0));
             tokio::select! {
                 () = ground.clock.sleep(wait) => {}
-                () = stop.cancelled() => {}
+                // A server that ends has no time to wait for somebody to come back.
+                () = stop.cancelled() => ground.clock.sleep(wait.min(HURRY)).await,
             }
             delay = delay.mul_f64(FACTOR);
         }

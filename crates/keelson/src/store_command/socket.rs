@@ -14,6 +14,7 @@ use std::sync::Arc;
 use keelson_store::{At, Key, Store};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 
 use super::dump::DumpWriter;
 
@@ -41,20 +42,25 @@ impl Socket {
         Ok(Socket { listener, path })
     }
 
-    /// Gives everybody who connects a dump of what `store` has under `root`, one at a time.
+    /// Gives everybody who connects a dump of what `store` has under `root`.
     pub(crate) async fn serve(self, store: Arc<dyn Store>, root: Key) {
+        // They end with the server.
+        let mut under_way = JoinSet::new();
         loop {
-            match self.listener.accept().await {
-                Ok((mut stream, _)) => {
-                    if let Err(error) = send(&*store, &root, &mut stream).await {
-                        tracing::warn!(%error, "a snapshot was not finished");
-                    }
-                }
+            let mut stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "the socket for snapshots is gone");
                     return;
                 }
-            }
+            };
+            while under_way.try_join_next().is_some() {}
+            let (store, root) = (store.clone(), root.clone());
+            under_way.spawn(async move {
+                if let Err(error) = send(&*store, &root, &mut stream).await {
+                    tracing::warn!(%error, "a snapshot was not finished");
+                }
+            });
         }
     }
 }

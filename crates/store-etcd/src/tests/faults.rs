@@ -99,8 +99,8 @@ async fn a_cluster_survives_the_loss_of_any_member() {
     let store = store(&members.iter().map(Etcd::endpoint).collect::<Vec<_>>());
     let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
     let mut confirmed = BTreeSet::new();
-    for round in 0..members.len() {
-        members[round].kill();
+    for (round, member) in members.iter_mut().enumerate() {
+        member.kill();
         for number in 0..50 {
             let key = format!("/x/{round}-{number:03}");
             // While a leader is elected, writes may fail, and may have happened.
@@ -108,7 +108,7 @@ async fn a_cluster_survives_the_loss_of_any_member() {
                 confirmed.insert(key);
             }
         }
-        members[round].start().await.unwrap();
+        member.start().await.unwrap();
     }
     assert!(confirmed.len() > 100, "{} writes were confirmed", confirmed.len());
     create(&store, "/x/~end").await.unwrap();
