@@ -1,7 +1,7 @@
 //! Users that others know: front proxies, nodes that join, webhooks, OpenID issuers.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl Files {
 }
 
 /// `--name=value` for a file.
-fn flag(name: &str, path: &PathBuf) -> String {
+fn flag(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
 }
 
@@ -295,7 +295,8 @@ async fn an_openid_issuer_may_come_later_and_change_its_keys() {
     assert_eq!(who_has(&server, &good(RSA)).await, jane, "a new key is fetched");
     assert_eq!(who_has(&server, &issuer.token(P256, |claims| claims.set("hd", "example.com"))).await, "401");
 
-    let spoiled: [(&str, Box<dyn Fn(&mut Map)>); 5] = [
+    type Change = Box<dyn Fn(&mut Map)>;
+    let spoiled: [(&str, Change); 5] = [
         ("no required claim", Box::new(|_| ())),
         (
             "another audience",

@@ -245,7 +245,7 @@ fn extra<'m>(mapping: &'m ExtraMapping, at: &Path<'_>, keys: &mut Vec<&'m str>, 
     }
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Needed {
     Yes,
     No,
