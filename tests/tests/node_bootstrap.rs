@@ -65,7 +65,8 @@ fn request(name: &str, pem: &str) -> Value {
 
 /// A certificate for a node, asked for by `client`.
 async fn certificate(client: &Client, name: &str, node: &str) -> Identity {
-    let (pem, key) = signing_request(&format!("system:node:{node}"), "system:nodes", &[]).unwrap();
+    let (pem, key) = signing_request(&format!("system:node:{node}"), "system:nodes", &[])
+        .expect("a test knows what works");
     let clock = Clock::real();
     let deadline = clock.monotonic() + Duration::from_secs(10);
     loop {
@@ -80,8 +81,10 @@ async fn certificate(client: &Client, name: &str, node: &str) -> Identity {
     }
     let path = format!("{REQUESTS}/{name}");
     let issued = until("a certificate", client, &path, |it| it["status"]["certificate"].is_string()).await;
-    let pem = STANDARD.decode(issued["status"]["certificate"].as_str().unwrap_or_default()).unwrap();
-    Identity { certificate: String::from_utf8(pem).unwrap(), key }
+    let pem = STANDARD
+        .decode(issued["status"]["certificate"].as_str().unwrap_or_default())
+        .expect("a test knows what works");
+    Identity { certificate: String::from_utf8(pem).expect("a test knows what works"), key }
 }
 
 #[tokio::test]

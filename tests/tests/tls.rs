@@ -36,10 +36,11 @@ impl Pair {
 
     /// Writes a pair for `names` of an authority of its own.
     fn write(&self, names: &[&str]) {
-        let authority = Authority::new("serving").unwrap();
-        let identity = authority.server(names).unwrap();
-        std::fs::write(&self.key, identity.key).unwrap();
-        std::fs::write(&self.certificate, identity.certificate + authority.certificate()).unwrap();
+        let authority = Authority::new("serving").expect("a test knows what works");
+        let identity = authority.server(names).expect("a test knows what works");
+        std::fs::write(&self.key, identity.key).expect("a test knows what works");
+        std::fs::write(&self.certificate, identity.certificate + authority.certificate())
+            .expect("a test knows what works");
     }
 
     fn serving(&self) -> Options {
@@ -55,15 +56,16 @@ fn anybody(server: &RunningServer) -> Credentials {
 }
 
 fn connector(server: &RunningServer) -> Connector {
-    Connector::new(&server.url(), &anybody(server), Protocol::Http1).unwrap()
+    Connector::new(&server.url(), &anybody(server), Protocol::Http1).expect("a test knows what works")
 }
 
 /// The first name in the certificate that a new connection gets to see.
 async fn shown(connector: &Connector) -> String {
-    let stream = connector.tls().await.unwrap();
-    let leaf = stream.get_ref().1.peer_certificates().unwrap()[0].clone();
-    let (_, parsed) = X509Certificate::from_der(&leaf).unwrap();
-    let names = parsed.subject_alternative_name().unwrap().unwrap();
+    let stream = connector.tls().await.expect("a test knows what works");
+    let leaf = stream.get_ref().1.peer_certificates().expect("a test knows what works")[0].clone();
+    let (_, parsed) = X509Certificate::from_der(&leaf).expect("a test knows what works");
+    let names =
+        parsed.subject_alternative_name().expect("a test knows what works").expect("tests write what works");
     names
         .value
         .general_names
@@ -289,7 +291,7 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    stream.write_all(text.as_bytes()).await.unwrap();
+    stream.write_all(text.as_bytes()).await.expect("a test knows what works");
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
