@@ -23,26 +23,27 @@ async fn on(values: &[(&str, &str)]) -> Shared {
     let store = Arc::new(MemoryStore::new(clock.clone()));
     for (key, value) in values {
         let write = Write::put(value.as_bytes().to_vec());
-        store.commit(&Key::from(*key), Expect::Absent, write).await.unwrap();
+        store.commit(&Key::from(*key), Expect::Absent, write).await.expect("it works");
     }
     let ground = Ground::new(store.clone(), Layout::default().with_form(Form::Protobuf), clock);
     let settings = Settings { ground: Some(ground.clone()), ..Settings::default() };
-    Shared { store, catalog: catalog::load(groups(&settings), &ground).await.unwrap() }
+    Shared { store, catalog: catalog::load(groups(&settings), &ground).await.expect("it works") }
 }
 
 impl Shared {
     async fn create(&self, group: &str, plural: &str, text: &str) {
-        let live = self.catalog.live(group, plural).unwrap();
-        let mut object = Object::from_value(json::read(text.as_bytes()).unwrap().value).unwrap();
+        let live = self.catalog.live(group, plural).expect("it works");
+        let mut object =
+            Object::from_value(json::read(text.as_bytes()).expect("it works").value).expect("it works");
         live.resource.strategy.default(&mut object);
         let context = Context::new(User::new("jane", &[]), Clock::real());
-        operation::create(live, &context, &object.meta.namespace.clone(), object).await.unwrap();
+        operation::create(live, &context, &object.meta.namespace.clone(), object).await.expect("it works");
     }
 
     async fn read(&self, (group, plural): (&str, &str), namespace: &str, name: &str) -> Option<Object> {
-        let live = self.catalog.live(group, plural).unwrap();
-        let snapshot = live.cache().unwrap().fresh().await.unwrap();
-        snapshot.get(namespace, name).map(|frozen| live.thaw(frozen).unwrap())
+        let live = self.catalog.live(group, plural).expect("it works");
+        let snapshot = live.cache().expect("it works").fresh().await.expect("it works");
+        snapshot.get(namespace, name).map(|frozen| live.thaw(frozen).expect("it works"))
     }
 }
 

@@ -35,7 +35,7 @@ pub fn publish_trust(
     let files = client_cas.to_vec();
     let proxy = proxy.cloned();
     let trust = move || Trust {
-        client_ca: files.iter().filter_map(read).collect(),
+        client_ca: files.iter().filter_map(|path| read(path)).collect(),
         front_proxy: proxy.as_ref().map(front_proxy),
     };
     let kept = ClusterAuthentication {

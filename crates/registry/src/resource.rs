@@ -82,6 +82,9 @@ pub struct Scale {
     pub selector: &'static str,
 }
 
+/// Brings an object of an old version into the stored one.
+pub type ToStored = fn(&mut Object);
+
 /// One served version of a resource.
 #[derive(Clone, Debug)]
 pub struct Version {
@@ -223,7 +226,7 @@ pub struct Resource {
     /// Whether objects lie in the store as JSON, also where those of other kinds are protobuf.
     pub json_in_store: bool,
     /// Versions that nobody serves and that may still lie in the store: how they become the stored one.
-    pub readable: Vec<(&'static str, fn(&mut Object))>,
+    pub readable: Vec<(&'static str, ToStored)>,
     /// How long an object lives; for ever unless said otherwise.
     pub lives: Option<Lives>,
     /// Whether a PUT without resourceVersion overwrites.

@@ -17,7 +17,7 @@ use crate::flags::{Face, parse};
 fn config(line: &str) -> Config {
     let arguments: Vec<String> = line.split_whitespace().map(String::from).collect();
     let flags = parse(Face::Standalone, &arguments).expect("flags");
-    let environment = Environment { home: Some("/home/x".into()), ..Environment::default() };
+    let environment = Environment { home: Some("/root-of-x".into()), ..Environment::default() };
     Config::new(&flags, &environment).expect("a config")
 }
 
