@@ -1,7 +1,7 @@
 //! Encryption at rest, seen from outside: what lies on the disk, what happens when keys change or get lost.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
@@ -147,7 +147,7 @@ async fn keys_are_rotated_while_the_server_runs() {
 }
 
 /// `kubectl get secrets -A -o json | kubectl replace -f -`
-async fn replace_all(kubectl: &PathBuf, fixture: &Fixture) {
+async fn replace_all(kubectl: &Path, fixture: &Fixture) {
     let command = format!(
         "{0} get secrets -A -o json | {0} replace -f -",
         format_args!("{} --kubeconfig {}", kubectl.display(), fixture.server.kubeconfig().display())

@@ -56,7 +56,7 @@ const ASKS: [(&str, &str); 5] = [
     ("GET", "/metrics/nowhere"),
 ];
 
-fn role(name: &str, rules: Value) -> Value {
+fn role(name: &str, rules: &Value) -> Value {
     json!({"metadata": {"name": name}, "rules": rules})
 }
 
@@ -90,12 +90,12 @@ async fn prepare(admin: &Client) {
         {"apiGroups": ["authentication.k8s.io"], "resources": ["serviceaccounts"], "resourceNames": ["bot"], "verbs": ["impersonate:serviceaccount"]},
     ]);
     for (name, rules) in [("imp-legacy", legacy), ("imp-narrow", narrow)] {
-        admin.post(&format!("{groups}/clusterroles"), &role(name, rules)).await.expect(201);
+        admin.post(&format!("{groups}/clusterroles"), &role(name, &rules)).await.expect(201);
         admin.post(&format!("{groups}/clusterrolebindings"), &binding(name)).await.expect(201);
     }
     // Nobody gathers the rules of the role `view` where no controller manager runs.
     let reading = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]);
-    admin.post(&format!("{groups}/clusterroles"), &role("imp-readers", reading)).await.expect(201);
+    admin.post(&format!("{groups}/clusterroles"), &role("imp-readers", &reading)).await.expect(201);
     let readers = json!({
         "metadata": {"name": "readers"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "imp-readers"},
