@@ -36,7 +36,7 @@ async fn certificates_are_approved_and_denied() {
             "apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
 metadata: {{name: {name}}}
-spec: {{request: {REQUEST}, signerName: kubernetes.io/kube-apiserver-client, usages: [client auth]}}
+spec: {{request: {REQUEST}, signerName: example.com/nobody, usages: [client auth]}}
 "
         );
         let file = kubectl.manifest("request.yaml", &text);

@@ -13,7 +13,6 @@ use policy::Policy;
 use policy_binding::PolicyBinding;
 use webhooks::Webhooks;
 
-const NO_WEBHOOKS: &str = "admission webhooks are not called yet";
 const NO_POLICIES: &str = "admission policies are not evaluated yet";
 
 pub(crate) fn group() -> Group {
@@ -34,8 +33,7 @@ pub(crate) fn group() -> Group {
             extension("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
                 .version(Version::stored("v1"))
                 .columns(webhooks::columns())
-                .strategy(Webhooks::Mutating)
-                .without_effect(NO_WEBHOOKS),
+                .strategy(Webhooks::Mutating),
         )
         .serve(
             extension("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
@@ -56,8 +54,7 @@ pub(crate) fn group() -> Group {
             extension("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
                 .version(Version::stored("v1"))
                 .columns(webhooks::columns())
-                .strategy(Webhooks::Validating)
-                .without_effect(NO_WEBHOOKS),
+                .strategy(Webhooks::Validating),
         )
 }
 

@@ -147,7 +147,6 @@ fn storage(group: Group, settings: &Settings) -> Group {
                 .version(Version::stored("v1"))
                 .columns(default_columns())
                 .creates_on_update()
-                .without_effect("pods and claims are not checked against limit ranges yet")
                 .strategy(limit_range::LimitRange),
         )
         .serve(

@@ -43,7 +43,13 @@ impl Strategy for Webhooks {
     }
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
-        matching::name_warnings(object)
+        let mut warnings = matching::name_warnings(object);
+        let conditional = object.fields.maps("webhooks").enumerate();
+        let conditional = conditional.filter(|(_, it)| !it.list("matchConditions").is_empty());
+        warnings.extend(conditional.map(|(position, _)| {
+            format!("stored without effect: webhooks[{position}].matchConditions are not evaluated yet")
+        }));
+        warnings
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {

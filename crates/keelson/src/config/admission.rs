@@ -8,16 +8,23 @@ use keelson_object::scalar::quote;
 use keelson_object::{Map, Value};
 
 use super::path;
-use crate::flags::Flags;
+use crate::flags::{Face, Flags};
+
+const NODE_RESTRICTION: &str = "NodeRestriction";
 
 /// The flags that switch plugins.
 pub(super) fn selection(flags: &Flags) -> Selection {
     let list = |name| flags.list(name).to_vec();
-    Selection {
+    let mut selection = Selection {
         only: list("admission-control"),
         enabled: list("enable-admission-plugins"),
         disabled: list("disable-admission-plugins"),
+    };
+    // Upstream leaves it to operators, and every installer enables it: without it a node may change other nodes.
+    if flags.face() == Face::Standalone && !selection.disabled.iter().any(|it| it == NODE_RESTRICTION) {
+        selection.enabled.push(NODE_RESTRICTION.to_owned());
     }
+    selection
 }
 
 /// What plugins are made with, or everything that is wrong with it.

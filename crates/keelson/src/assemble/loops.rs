@@ -1,0 +1,157 @@
+//! Loops: what the server does besides answering, and what of it must be done once before it is ready.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keelson_apis::services::NodePorts;
+use keelson_authz::rbac::Rbac;
+use keelson_authz::rbac::bootstrap::Policy;
+use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
+use keelson_housekeeping::services::{Services, Stage};
+use keelson_housekeeping::{
+    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, role_aggregation,
+    system_namespaces,
+};
+use keelson_object::Follower;
+use keelson_registry::CatalogHandle;
+use keelson_registry::live::Ground;
+use keelson_server::{Builder, NamedCheck};
+use keelson_stdx::clock::Clock;
+use keelson_stdx::task::Tasks;
+
+use crate::config::Config;
+
+/// The loops of a server, and what they share.
+pub(super) struct Loops<'a> {
+    pub(super) config: &'a Config,
+    pub(super) catalog: &'a CatalogHandle,
+    pub(super) clock: &'a Clock,
+    pub(super) tasks: Tasks,
+    pub(super) booted: Booted,
+}
+
+impl Loops<'_> {
+    /// What every cluster has.
+    pub(super) fn start_housekeeping(&self) {
+        let (catalog, clock, done) =
+            (self.catalog.clone(), self.clock.clone(), self.done(|it| &it.namespaces));
+        self.tasks.spawn("system namespaces", async move {
+            system_namespaces::run(&catalog, &clock, done).await;
+        });
+        let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+        let done = self.done(|it| &it.priority_classes);
+        self.tasks.spawn("system priority classes", async move {
+            priority_classes::run(&catalog, &clock).await;
+            done();
+        });
+        if self.config.empty_namespaces {
+            let emptier = namespace_emptier::run(self.catalog.clone(), self.clock.clone());
+            self.tasks.spawn("namespace emptier", emptier);
+        }
+        let done = self.done(|it| &it.legacy_tokens);
+        self.tasks
+            .spawn("legacy tokens", legacy_tokens::track(self.catalog.clone(), self.clock.clone(), done));
+    }
+
+    /// Roles and bindings: who follows them, and what exists in every cluster.
+    pub(super) fn start_roles(&self, rbac: &Arc<Rbac>) {
+        const GROUP: &str = "rbac.authorization.k8s.io";
+        self.feed(GROUP, "clusterroles", rbac.cluster_roles());
+        self.feed(GROUP, "clusterrolebindings", rbac.cluster_role_bindings());
+        self.feed(GROUP, "roles", rbac.roles());
+        self.feed(GROUP, "rolebindings", rbac.role_bindings());
+        let policy = Policy::new(|feature| self.config.feature_gates.is_on(feature));
+        let (catalog, clock, rbac) = (self.catalog.clone(), self.clock.clone(), rbac.clone());
+        let done = self.done(|it| &it.roles);
+        self.tasks.spawn("bootstrap roles", async move {
+            bootstrap_roles::run(&catalog, &clock, &policy, &rbac).await;
+            done();
+        });
+        if self.config.aggregate_cluster_roles {
+            let aggregation = role_aggregation::run(self.catalog.clone(), self.clock.clone());
+            self.tasks.spawn("role aggregation", aggregation);
+        }
+    }
+
+    /// Tells an index of what becomes of objects.
+    pub(super) fn feed(&self, group: &'static str, plural: &'static str, index: Arc<dyn Follower>) {
+        let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+        self.tasks.spawn(plural, follow::run(catalog, group, plural, index, clock));
+    }
+
+    /// Addresses, ports, and the service `kubernetes`, behind which this server stands at `port`.
+    pub(super) fn start_services(&self, ground: &Ground, port: u16) {
+        let config = self.config;
+        let advertised = config.advertise_address;
+        let can_be_endpoint = !advertised.is_loopback() && !advertised.is_unspecified();
+        let ranges = &config.service_ranges;
+        let services = Services {
+            cidrs: std::iter::once(ranges.primary).chain(ranges.secondary).map(|it| it.to_string()).collect(),
+            node_ports: NodePorts::new(ground, config.node_ports),
+            kubernetes: KubernetesService {
+                address: ranges.kubernetes_service(),
+                node_port: config.kubernetes_node_port,
+                advertised,
+                port,
+                reconciler: if can_be_endpoint { config.endpoint_reconciler } else { Reconciler::None },
+                ground: ground.clone(),
+            },
+        };
+        let booted = self.booted.clone();
+        let done = move |stage| {
+            let flag = match stage {
+                Stage::Range => &booted.0.service_range,
+                Stage::Repaired => &booted.0.services_repaired,
+                Stage::KubernetesService => &booted.0.kubernetes_service,
+            };
+            flag.store(true, Ordering::Release);
+        };
+        self.tasks.spawn("services", services.run(self.catalog.clone(), ground.clock.clone(), done));
+    }
+
+    /// Says that something has been done.
+    pub(super) fn done(&self, what: fn(&Done) -> &AtomicBool) -> impl Fn() + Send + Sync + 'static + use<> {
+        let booted = self.booted.clone();
+        move || what(&booted.0).store(true, Ordering::Release)
+    }
+}
+
+/// What has been done for the first time since the start.
+#[derive(Clone, Default)]
+pub(super) struct Booted(Arc<Done>);
+
+#[derive(Default)]
+pub(super) struct Done {
+    namespaces: AtomicBool,
+    service_range: AtomicBool,
+    services_repaired: AtomicBool,
+    kubernetes_service: AtomicBool,
+    pub(super) cluster_authentication: AtomicBool,
+    priority_classes: AtomicBool,
+    roles: AtomicBool,
+    legacy_tokens: AtomicBool,
+}
+
+impl Booted {
+    /// The server is not ready before all of it is done. The names are upstream's.
+    pub(super) fn checks(&self, builder: Builder) -> Builder {
+        builder
+            .boot_check(self.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
+            .boot_check(self.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
+            .boot_check(self.check("start-system-namespaces-controller", |it| &it.namespaces))
+            .boot_check(
+                self.check("start-cluster-authentication-info-controller", |it| &it.cluster_authentication),
+            )
+            .boot_check(self.check("bootstrap-controller", |it| &it.kubernetes_service))
+            .boot_check(self.check("rbac/bootstrap-roles", |it| &it.roles))
+            .boot_check(self.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
+            .boot_check(self.check("scheduling/bootstrap-system-priority-classes", |it| &it.priority_classes))
+    }
+
+    fn check(&self, name: &str, done: fn(&Done) -> &AtomicBool) -> NamedCheck {
+        let booted = self.0.clone();
+        NamedCheck::new(format!("poststarthook/{name}"), move || {
+            if done(&booted).load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
+        })
+    }
+}

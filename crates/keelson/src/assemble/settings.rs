@@ -1,0 +1,196 @@
+//! What the parts of the server are made with, as the config says.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use keelson_apis::services::Family;
+use keelson_authz::rbac::bootstrap::Policy;
+use keelson_kube_admission::Route;
+use keelson_registry::live::Ground;
+use keelson_registry::{CatalogHandle, Enablement, Group};
+use keelson_server::metrics::{Computed, Kind, Sample};
+use keelson_server::openapi::{self, Offered};
+use keelson_server::{
+    CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, PemSource, Protocols,
+    Settings, TlsSettings, Version,
+};
+use regex::Regex;
+use tracing::warn;
+
+use super::security::Security;
+use crate::config::Config;
+use crate::error::Error;
+use crate::flags::Face;
+use crate::pki::CertificateFiles;
+
+/// Which features are on, for `/metrics`.
+///
+/// Upstream: component-base/metrics/prometheus/feature/metrics.go (v1.36.4).
+pub(super) fn features(config: &Config) -> Computed {
+    let sample = |(name, stage, on): (&str, &str, bool)| Sample {
+        labels: vec![name.to_owned(), stage.to_owned()],
+        value: if on { 1.0 } else { 0.0 },
+    };
+    let samples: Vec<Sample> = config.feature_gates.stages().map(sample).collect();
+    let help = "[BETA] The features there are, their stages, and whether they are on.";
+    Computed::new("kubernetes_feature_enabled", help, Kind::Gauge, move || samples.clone())
+        .labels(&["name", "stage"])
+}
+
+/// Features that are asked for here.
+const SERVER_FEATURES: [&str; 7] = [
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ConstrainedImpersonation",
+    "KMSv1",
+    "KubeletServiceAccountTokenForCredentialProviders",
+    "OpenAPIEnums",
+    "ShardedListAndWatch",
+];
+
+fn features_on(config: &Config) -> BTreeSet<String> {
+    config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
+}
+
+pub(super) fn admission_settings(
+    config: &Config,
+    catalog: &CatalogHandle,
+) -> keelson_kube_admission::Settings {
+    // A server by itself has nobody who would lead from the address of a service to what stands behind it.
+    let route = match config.face {
+        Face::KubeApiserver if !config.aggregator_routing => Route::ClusterIp,
+        Face::KubeApiserver | Face::Standalone => Route::Endpoints,
+    };
+    keelson_kube_admission::Settings {
+        features: features_on(config),
+        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        ..config.plugins.clone()
+    }
+}
+
+/// The built-in groups, as far as the operator wants them.
+pub(super) fn groups(
+    config: &Config,
+    access: keelson_apis::Access,
+    ground: &Ground,
+) -> Result<Vec<Group>, Error> {
+    let features = features_on(config);
+    let settings = keelson_apis::Settings {
+        event_ttl: config.event_ttl,
+        features,
+        allow_privileged: config.allow_privileged,
+        access,
+        ground: Some(ground.clone()),
+        services: keelson_apis::ServiceRanges {
+            primary: Family::of(config.service_ranges.primary.addr()),
+            is_dual: config.service_ranges.secondary.is_some(),
+            node_ports: config.node_ports,
+        },
+        ..keelson_apis::Settings::default()
+    };
+    let mut groups = keelson_apis::groups(&settings);
+    let enablement = Enablement::read(&config.runtime_config, &groups);
+    let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
+    enablement.apply(&mut groups, |feature| settings.is_on(feature));
+    let asked = settings.asked();
+    let is_idle = |name: &&str| {
+        !asked.contains(*name)
+            && !SERVER_FEATURES.contains(name)
+            && !Policy::features().any(|it| it == *name)
+            && !keelson_kube_admission::FEATURES.contains(name)
+    };
+    for name in config.feature_gates.named().filter(is_idle) {
+        warn!("feature gate {name} is accepted but switches nothing yet");
+    }
+    Ok(groups)
+}
+
+pub(super) fn tls(config: &Config, certificate: &CertificateFiles, security: &Security) -> TlsSettings {
+    let named = config.sni.iter().map(|pair| NamedCertificate {
+        source: CertificateSource::files(&pair.cert_file, &pair.key_file),
+        names: pair.names.clone(),
+    });
+    TlsSettings {
+        named: named.collect(),
+        client_cas: security
+            .authn
+            .client_ca_files
+            .iter()
+            .chain(&security.others.proxy_ca_file)
+            .cloned()
+            .map(PemSource::File)
+            .collect(),
+        min_version: config.tls.min_version,
+        cipher_suites: config.tls.cipher_suites.clone(),
+        groups: config.tls.groups.clone(),
+        protocols: if config.listen.http2 { Protocols::Http2AndHttp1 } else { Protocols::Http1 },
+        ..TlsSettings::new(CertificateSource::files(&certificate.cert, &certificate.key))
+    }
+}
+
+pub(super) fn openapi_settings(config: &Config, security: &Security) -> openapi::Settings {
+    let mut settings = openapi::Settings::new(&Version::KUBERNETES);
+    if !config.feature_gates.is_on("OpenAPIEnums") {
+        settings.features.enums = openapi::Enums::Hidden;
+    }
+    settings.features.cbor = offered(config, "CBORServingAndStorage");
+    if security.accounts.openid.is_some() {
+        settings.extras.push(openapi::Extra::Issuer);
+    }
+    settings
+}
+
+/// Whether a gate is open.
+fn offered(config: &Config, gate: &str) -> Offered {
+    if config.feature_gates.is_on(gate) { Offered::Yes } else { Offered::No }
+}
+
+pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Settings, Error> {
+    let requests = &config.requests;
+    let origins = requests.cors_allowed_origins.iter().map(|it| Regex::new(it));
+    let origins =
+        origins.collect::<Result<_, _>>().map_err(|error| Error::Invalid(vec![error.to_string()]))?;
+    let late_clients =
+        if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
+    Ok(Settings {
+        cbor: offered(config, "CBORServingAndStorage"),
+        shards: offered(config, "ShardedListAndWatch"),
+        constrained_impersonation: offered(config, "ConstrainedImpersonation"),
+        unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
+        limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
+        max_body: requests.max_body_bytes,
+        request_timeout: requests.timeout,
+        min_request_timeout: requests.min_watch,
+        max_read_only: requests.max_in_flight.unwrap_or_default(),
+        max_mutating: requests.max_mutating_in_flight.unwrap_or_default(),
+        shutdown_delay: config.shutdown.delay,
+        late_clients,
+        watch_termination_grace: config.shutdown.watch_grace_period,
+        livez_grace: config.livez_grace_period,
+        goaway_chance: requests.goaway_chance,
+        cors_allowed_origins: origins,
+        hsts_directives: requests.strict_transport_security.iter().cloned().collect(),
+        external_address: external_address(config, address.port()),
+        front_proxy: front_proxy(config),
+        ..Settings::default()
+    })
+}
+
+/// The headers in which a front proxy says who asks.
+fn front_proxy(config: &Config) -> FrontProxyHeaders {
+    let Some(proxy) = &config.authentication.others.request_header else {
+        return FrontProxyHeaders::default();
+    };
+    let it = &proxy.settings;
+    let names = it.username_headers.iter().chain(&it.uid_headers).chain(&it.group_headers);
+    FrontProxyHeaders::new(names, &it.extra_header_prefixes)
+}
+
+/// `host:port`, with brackets around what has colons of its own.
+pub(super) fn external_address(config: &Config, port: u16) -> String {
+    match config.external_host.parse::<IpAddr>() {
+        Ok(address) => SocketAddr::new(address, port).to_string(),
+        Err(_) => format!("{}:{port}", config.external_host),
+    }
+}
