@@ -54,6 +54,8 @@ async fn a_snapshot_of_a_busy_server_is_consistent_and_clients_list_again_after_
             }
         }
     });
+    let mut first = client.watch(&format!("{PATH}?watch=1&fieldSelector=metadata.name=w00000")).await;
+    first.event().await;
     let file = server.scratch().join("snapshot");
     let file_text = file.display().to_string();
     let said = ok(&store(&["snapshot", &file_text], &server.data_dir()).await);

@@ -38,7 +38,7 @@ pub struct Context {
     pub api_version: SmolStr,
     /// What time it is.
     pub clock: Clock,
-    /// What else the client says of how it is to be done: `CreateOptions` and its like.
+    /// What else the client says of how it is to be done: the fields of `CreateOptions` and its like.
     pub options: Value,
     /// Everything that is served, for those who act on other resources, too.
     pub catalog: Option<Arc<Catalog>>,

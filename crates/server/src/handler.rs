@@ -19,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use keelson_authn::User;
 use keelson_codec::{cbor, json, protobuf, yaml};
 use keelson_object::scalar::Time;
@@ -103,15 +103,7 @@ impl Call<'_> {
 
     /// What the client says in the query of how something is to be done.
     fn options(&self) -> Value {
-        let kind = match self.parts.method {
-            Method::POST => "CreateOptions",
-            Method::PUT => "UpdateOptions",
-            Method::PATCH => "PatchOptions",
-            _ => "DeleteOptions",
-        };
         let mut options = Map::new();
-        options.push_new("kind", kind);
-        options.push_new("apiVersion", "meta.k8s.io/v1");
         if self.query.get("dryRun").is_some() {
             options.push_new("dryRun", vec![Value::from("All")]);
         }
@@ -119,9 +111,6 @@ impl Call<'_> {
             if let Some(text) = self.query.get(name).filter(|it| !it.is_empty()) {
                 options.push_new(name, text);
             }
-        }
-        if self.query.get("force").is_some_and(|it| it == "true") {
-            options.push_new("force", true);
         }
         Value::Map(options)
     }

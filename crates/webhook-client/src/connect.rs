@@ -77,7 +77,10 @@ impl Connector {
     async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         let failed = |reason| Failure::Resolve { host: host.to_owned(), reason };
         match &self.resolver {
-            Some(resolver) => resolver.resolve(host, port).await.map_err(failed),
+            // Who knows better than the system has its own words.
+            Some(resolver) => {
+                resolver.resolve(host, port).await.map_err(|reason| Failure::Unresolved { reason })
+            }
             None => match tokio::net::lookup_host((host, port)).await {
                 Ok(found) => Ok(found.collect()),
                 Err(_) => Err(failed("no such host".to_owned())),

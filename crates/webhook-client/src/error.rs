@@ -58,6 +58,12 @@ pub enum Failure {
         /// What the resolver says.
         reason: String,
     },
+    /// Who was asked for an address knows none.
+    #[error("{reason}")]
+    Unresolved {
+        /// What they say.
+        reason: String,
+    },
     /// Nobody listens there.
     #[error("dial tcp {address}: {reason}")]
     Connect {

@@ -4,7 +4,7 @@ use keelson_authn::User;
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Map, Object, Value};
-use keelson_registry::admission::Request;
+use keelson_registry::admission::{Operation, Request};
 use keelson_registry::{DryRun, Version};
 use keelson_status::Status;
 
@@ -60,12 +60,29 @@ pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &S
     body.push_new("object", tree(shown.object));
     body.push_new("oldObject", tree(shown.old));
     body.push_new("dryRun", request.context.dry_run == DryRun::All);
-    body.push_new("options", request.context.options.clone());
+    body.push_new("options", options(request));
     let mut review = Map::new();
     review.push_new("kind", "AdmissionReview");
     review.push_new("apiVersion", format!("{GROUP}/{}", form.version()));
     review.push_new("request", body);
     json::to_bytes(&Value::Map(review))
+}
+
+/// How it is to be done; a patch is an update, or makes something.
+fn options(request: &Request<'_>) -> Value {
+    let kind = match request.operation {
+        Operation::Create => "CreateOptions",
+        Operation::Update => "UpdateOptions",
+        Operation::Delete => "DeleteOptions",
+        Operation::Connect => return Value::Null,
+    };
+    let mut options = Map::new();
+    options.push_new("kind", kind);
+    options.push_new("apiVersion", "meta.k8s.io/v1");
+    for (key, value) in request.context.options.as_map().into_iter().flat_map(|it| it.iter()) {
+        options.push_new(key.clone(), value.clone());
+    }
+    Value::Map(options)
 }
 
 fn push_text(map: &mut Map, key: &'static str, text: &str) {

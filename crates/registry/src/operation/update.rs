@@ -122,6 +122,9 @@ pub(super) async fn attempt(
     let subresource = admission::subresource(part);
     let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
     admission::mutate(&request, Some(&mut object)).await?;
+    if old.is_none() {
+        system_fields::fill(context, &mut object.meta);
+    }
     let write = Write { context, namespace: &place.namespace, name: &place.name, object: &object, old };
     guard::ask(live, &write).await?;
     let held = match part {
