@@ -36,6 +36,8 @@ async fn check(place: &Place, path: &str, conversion: &str) {
         for list in [&mut found, &mut expected] {
             list["metadata"]["resourceVersion"].take();
         }
+        let tokens = [&mut found, &mut expected].map(|list| list["metadata"]["continue"].take().is_string());
+        assert_eq!(tokens[0], tokens[1], "{path}");
     }
     assert_eq!(found, expected, "{path}");
 }
