@@ -6,12 +6,18 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::resource::{Resource, Scope};
 
-/// Gives a new object its uid and its time, and takes away what a client made up.
+/// Takes away what a client made up.
+pub fn wipe(meta: &mut ObjectMeta) {
+    meta.creation_timestamp = None;
+    meta.uid = Default::default();
+    meta.deletion_timestamp = None;
+    meta.deletion_grace_period_seconds = None;
+}
+
+/// Gives a new object its uid and its time.
 pub fn fill(context: &Context, meta: &mut ObjectMeta) {
     meta.creation_timestamp = Some(context.now());
     meta.uid = uuid::Uuid::new_v4().to_string().into();
-    meta.deletion_timestamp = None;
-    meta.deletion_grace_period_seconds = None;
 }
 
 /// Carries over what an update cannot change.

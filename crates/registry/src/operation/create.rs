@@ -34,7 +34,7 @@ pub async fn create(
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let request = Request::new(Operation::Create, live, context, &place);
     admission::mutate(&request, Some(&mut object)).await?;
-    // Who changes objects sees what the client sent.
+    // Who changes objects sees them before they are anybody's.
     system_fields::fill(context, &mut object.meta);
     guard::ask(live, &Write { context, namespace, name: "", object: &object, old: None }).await?;
     if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
@@ -98,6 +98,7 @@ pub(super) fn begin(
 ) -> Result<()> {
     let resource = &live.resource;
     object.meta.resource_version = Default::default();
+    system_fields::wipe(&mut object.meta);
     system_fields::settle_namespace(resource, namespace, object)?;
     match owners {
         Owners::Followed => field_managers::follow(live, context, Part::Main, object, None),
