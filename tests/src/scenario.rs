@@ -204,8 +204,13 @@ fn normalized(mut value: Value, names: &Names) -> Value {
             for (name, value) in map.iter_mut() {
                 *value = match (name.as_str(), value.take()) {
                     (
-                        "uid" | "resourceVersion" | "creationTimestamp" | "deletionTimestamp" | "continue"
-                        | "time",
+                        "uid"
+                        | "resourceVersion"
+                        | "creationTimestamp"
+                        | "deletionTimestamp"
+                        | "continue"
+                        | "time"
+                        | "lastPhaseTransitionTime",
                         Value::String(_),
                     ) => Value::from("*"),
                     ("expirationTimestamp", Value::String(_)) => Value::from("*"),
