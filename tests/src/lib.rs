@@ -10,5 +10,6 @@ pub mod process;
 pub mod scenario;
 pub mod upstream;
 pub mod validation;
+pub mod webhooks;
 
 pub use place::Place;

@@ -32,7 +32,7 @@ use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
-use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
+use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
 /// Features that plugins ask for.
 pub const FEATURES: [&str; 8] = [
@@ -59,6 +59,8 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// How webhooks are asked.
+    pub webhooks: Webhooks,
 }
 
 impl std::default::Default for Settings {
@@ -69,6 +71,7 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            webhooks: Webhooks::default(),
         }
     }
 }
@@ -85,6 +88,8 @@ impl Settings {
 #[derive(Clone, Debug, std::default::Default)]
 pub struct Configurations {
     pod_security: pod_security::Configuration,
+    pub(crate) mutating_webhooks: webhook::Configuration,
+    pub(crate) validating_webhooks: webhook::Configuration,
 }
 
 impl Configurations {
@@ -97,10 +102,26 @@ impl Configurations {
                     read.map_err(|it| it.iter().map(ToString::to_string).collect::<Vec<_>>())?;
                 Ok(())
             }
+            MUTATING => {
+                self.mutating_webhooks = webhook::Configuration::read(configuration)?;
+                Ok(())
+            }
+            VALIDATING => {
+                self.validating_webhooks = webhook::Configuration::read(configuration)?;
+                Ok(())
+            }
             _ => Err(vec![format!("admission plugin {plugin:?} takes no configuration")]),
         }
     }
+
+    /// What the plugins that ask webhooks are told, with their names.
+    pub fn webhooks(&mut self) -> [(&'static str, &mut webhook::Configuration); 2] {
+        [(MUTATING, &mut self.mutating_webhooks), (VALIDATING, &mut self.validating_webhooks)]
+    }
 }
+
+const MUTATING: &str = "MutatingAdmissionWebhook";
+const VALIDATING: &str = "ValidatingAdmissionWebhook";
 
 type Make = fn(&Settings) -> Box<dyn Plugin>;
 
@@ -169,9 +190,9 @@ const PLUGINS: &[Entry] = &[
     on("JobValidation"),
     on("PodResizeValidator"),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
+    on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
+    on(VALIDATING).by(|it| Box::new(ValidatingWebhooks::new(it))),
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod bearer;
 mod client;
 mod connect;
@@ -16,11 +17,12 @@ mod retry;
 mod target;
 mod trust;
 
+pub use accounts::Accounts;
 pub use bearer::Bearer;
 pub use client::{Client, Reply};
 pub use connect::Resolver;
 pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
-pub use target::Target;
+pub use target::{Protocols, Target};
 pub use trust::Trust;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use keelson_codec::yaml;
+use keelson_kube_admission::webhook::{Accounts, Breaker, Timings, Webhooks};
 use keelson_kube_admission::{Configurations, Selection, Settings, is_known};
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Value};
 
-use super::path;
+use super::{FeatureGates, path};
 use crate::flags::{Face, Flags};
 
 const NODE_RESTRICTION: &str = "NodeRestriction";
@@ -28,20 +29,33 @@ pub(super) fn selection(flags: &Flags) -> Selection {
 }
 
 /// What plugins are made with, or everything that is wrong with it.
-pub(super) fn plugins(flags: &Flags) -> Result<Settings, Vec<String>> {
+pub(super) fn plugins(flags: &Flags, gates: &FeatureGates) -> Result<Settings, Vec<String>> {
     Ok(Settings {
         not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
         unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
         configurations: match path(flags, "admission-control-config-file") {
-            Some(file) => configurations(&file)?,
+            Some(file) => configurations(&file, gates)?,
             None => Configurations::default(),
         },
+        webhooks: webhooks(flags)?,
         ..Settings::default()
     })
 }
 
+/// How webhooks are asked, where that is not upstream's way.
+fn webhooks(flags: &Flags) -> Result<Webhooks, Vec<String>> {
+    let (name, pause) = ("webhook-circuit-breaker-failures", flags.duration("webhook-circuit-breaker-pause"));
+    let failures = u32::try_from(flags.int(name))
+        .map_err(|_| vec![format!("--{name}: {} is no number of failures", flags.int(name))])?;
+    Ok(Webhooks {
+        observer: None,
+        breaker: (failures > 0).then(|| Breaker { failures, pause: pause.to_std() }),
+        timings: if flags.is_on("webhook-server-timing") { Timings::Told } else { Timings::Hidden },
+    })
+}
+
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/config.go, ReadAdmissionConfiguration (v1.36.4).
-fn configurations(file: &Path) -> Result<Configurations, Vec<String>> {
+fn configurations(file: &Path, gates: &FeatureGates) -> Result<Configurations, Vec<String>> {
     let document = read(file).map_err(|error| vec![error])?;
     let kind = (document.str("apiVersion").unwrap_or_default(), document.str("kind").unwrap_or_default());
     let known = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
@@ -70,7 +84,44 @@ fn configurations(file: &Path) -> Result<Configurations, Vec<String>> {
             Err(problem) => errors.push(format!("{at} ({name}): {problem}")),
         }
     }
+    errors.extend(open_files(&mut configurations, gates));
     if errors.is_empty() { Ok(configurations) } else { Err(errors) }
+}
+
+/// Reads the kubeconfigs that are named, and looks whether the folders are there.
+fn open_files(configurations: &mut Configurations, gates: &FeatureGates) -> Vec<String> {
+    let mut errors = Vec::new();
+    for (plugin, configuration) in configurations.webhooks() {
+        if let Some(file) = &configuration.kubeconfig {
+            match read(file) {
+                Ok(map) => {
+                    let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
+                    configuration.accounts = Accounts::new(map.into(), folder);
+                }
+                Err(problem) => errors.push(format!("{plugin}: kubeConfigFile: {problem}")),
+            }
+        }
+        if let Some(folder) = &configuration.manifests_folder
+            && let Err(problem) = manifests_folder(folder, gates)
+        {
+            errors.push(format!("{plugin}: staticManifestsDir: {problem}"));
+        }
+    }
+    errors
+}
+
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/manifest/validation.go, ValidateStaticManifestsDir (v1.36.4).
+fn manifests_folder(folder: &Path, gates: &FeatureGates) -> Result<(), String> {
+    const GATE: &str = "ManifestBasedAdmissionControlConfig";
+    if !gates.is_on(GATE) {
+        return Err(format!("Forbidden: staticManifestsDir requires the {GATE} feature gate to be enabled"));
+    }
+    let invalid = |why: String| format!("Invalid value: {}: {why}", quote(&folder.display().to_string()));
+    match std::fs::metadata(folder) {
+        Err(error) => Err(invalid(format!("unable to read: {error}"))),
+        Ok(it) if !it.is_dir() => Err(invalid("must be a directory".to_owned())),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// What a plugin is told: here, or in a file of its own beside this one.
@@ -103,6 +154,7 @@ mod tests {
     use std::fs;
 
     use super::configurations;
+    use crate::config::FeatureGates;
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
@@ -110,7 +162,8 @@ mod tests {
         let file = folder.path().join("admission.yaml");
         fs::write(folder.path().join("pods.yaml"), "defaults: {enforce: everything}").expect("a file");
         fs::write(&file, text).expect("a file");
-        let found = configurations(&file).err().unwrap_or_default();
+        let gates = FeatureGates::read(&[]).expect("no gates");
+        let found = configurations(&file, &gates).err().unwrap_or_default();
         let place = format!("{}/", folder.path().display());
         let found: Vec<String> = found.iter().map(|it| it.replace(&place, "")).collect();
         assert_eq!(found, expected);
@@ -148,6 +201,27 @@ mod tests {
             &[
                 "admission.yaml: no kind \"Other\" is registered for version \"\": it must be AdmissionConfiguration of apiserver.config.k8s.io/v1",
             ],
+        );
+    }
+    #[test]
+    fn files_of_webhooks_are_opened() {
+        let webhooks = |fields: &str| {
+            format!(
+                "{HEAD}plugins: [{{name: ValidatingAdmissionWebhook, configuration: {{apiVersion: apiserver.config.k8s.io/v1, \
+                 kind: WebhookAdmissionConfiguration, {fields}}}}}]"
+            )
+        };
+        check(
+            &webhooks("kubeConfigFile: /nowhere/at/all"),
+            &[
+                "ValidatingAdmissionWebhook: kubeConfigFile: unable to read admission control configuration from \
+                 \"/nowhere/at/all\" [No such file or directory (os error 2)]",
+            ],
+        );
+        check(
+            &webhooks("staticManifestsDir: /nowhere"),
+            &["ValidatingAdmissionWebhook: staticManifestsDir: Forbidden: staticManifestsDir requires the \
+                 ManifestBasedAdmissionControlConfig feature gate to be enabled"],
         );
     }
 }
