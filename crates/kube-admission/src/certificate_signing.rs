@@ -5,8 +5,7 @@ use keelson_object::Object;
 use keelson_object::scalar::quote;
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
-
-use crate::signers;
+use keelson_registry::signers;
 
 /// The plugin.
 pub(crate) struct CertificateSigning;

@@ -1,12 +1,13 @@
 //! Who may speak for a signer.
 
 use keelson_authz::Target;
-use keelson_registry::Context;
+
+use crate::context::Context;
 
 /// Whether who acts may do `verb` for a signer, or for all signers of its domain. A broken rule gives nothing here.
 ///
 /// Upstream: pkg/certauthorization/certauthorization.go, IsAuthorizedForSignerName (v1.36.4).
-pub(crate) async fn may(context: &Context, verb: &str, signer: &str) -> bool {
+pub async fn may(context: &Context, verb: &str, signer: &str) -> bool {
     let domain = format!("{}/*", signer.split('/').next().unwrap_or_default());
     for name in [signer, domain.as_str()] {
         let target = Target::Resource {
