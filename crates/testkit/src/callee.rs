@@ -46,7 +46,7 @@ type Log = Arc<Mutex<Vec<Asked>>>;
 type Answer = Arc<dyn Fn(&Asked) -> (u16, String) + Send + Sync>;
 
 impl Callee {
-    /// Answers with what `answer` gives: status and body.
+    /// Answers with what `answer` gives: status and body. The body of a redirection is where it leads.
     pub async fn open(answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static) -> Result<Callee> {
         Callee::open_at(0, answer).await
     }
@@ -118,7 +118,10 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, answer: Answer) 
             };
             let (status, text) = answer(&asked);
             lock(&log).push(asked);
-            let response = Response::builder().status(status).header("content-type", "application/json");
+            let mut response = Response::builder().status(status).header("content-type", "application/json");
+            if (300..400).contains(&status) {
+                response = response.header("location", text.as_str());
+            }
             Ok::<_, Infallible>(response.body(Full::<Bytes>::from(text)).unwrap_or_default())
         }
     });

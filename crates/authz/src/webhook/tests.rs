@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use keelson_object::selector::{field, label};
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Retry, Target as Place};
+use keelson_webhook_client::{Client, Retry, ReviewVersion, Target as Place};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{OnFailure, ReviewVersion, Webhook, WebhookObserver, WebhookSettings, review};
+use super::{OnFailure, Webhook, WebhookObserver, WebhookSettings, review};
 use crate::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 
 #[derive(Default)]
