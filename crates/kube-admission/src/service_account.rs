@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Error, Result, generate_name};
+use keelson_registry::{Result, generate_name};
 
 use crate::pods::maps_mut;
 

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -16,6 +18,7 @@ use keelson_stdx::task::{self, Tasks};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -88,6 +91,19 @@ impl Callee {
     /// Who vouches for it, in PEM.
     pub fn ca(&self) -> &str {
         self.authority.certificate()
+    }
+
+    /// A kubeconfig that leads to `path` here with a token.
+    pub fn kubeconfig(&self, path: &str, token: &str) -> String {
+        let cluster =
+            json!({"server": self.url(path), "certificate-authority-data": STANDARD.encode(self.ca())});
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": cluster}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+            "users": [{"name": "it", "user": {"token": token}}],
+        })
+        .to_string()
     }
 
     /// What it was asked, in order.

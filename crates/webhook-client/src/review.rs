@@ -1,6 +1,5 @@
 //! Reviews: what TokenReview and SubjectAccessReview have in common, on their way out and back.
 
-use keelson_object::scalar::quote;
 use keelson_object::{Map, Value};
 
 /// In which version reviews are sent and expected.
@@ -23,14 +22,17 @@ impl ReviewVersion {
         }
     }
 
+    fn name(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1beta1 => "v1beta1",
+        }
+    }
+
     /// `group/v1`
     #[must_use]
     pub fn of(self, group: &str) -> String {
-        let version = match self {
-            ReviewVersion::V1 => "v1",
-            ReviewVersion::V1beta1 => "v1beta1",
-        };
-        format!("{group}/{version}")
+        format!("{group}/{}", self.name())
     }
 
     /// The status of a review that came back, if it is one of `kind` in this version of `group`. A reply that does not
@@ -43,7 +45,8 @@ impl ReviewVersion {
         let (version, found) = (text("apiVersion"), text("kind"));
         let is_ours = ["", &self.of(group)].contains(&version) && ["", kind].contains(&found);
         if !is_ours {
-            return Err(format!("no kind {} is registered for version {}", quote(found), quote(version)));
+            let (version, wanted) = (version.rsplit('/').next().unwrap_or_default(), self.name());
+            return Err(format!("converting ({version}.{found}) to ({wanted}.{kind}): unknown conversion"));
         }
         match review.remove("status") {
             Some(Value::Map(status)) => Ok(status),
@@ -75,7 +78,7 @@ mod tests {
         check(&[version, kind.clone()], Ok(None));
         check(&[status.clone()], Ok(Some(true)));
         let newer = ("apiVersion", "example.com/v1".into());
-        let refused = r#"no kind "Review" is registered for version "example.com/v1""#;
+        let refused = "converting (v1.Review) to (v1beta1.Review): unknown conversion";
         check(&[newer, kind, status], Err(refused));
         let other = ReviewVersion::V1.status(("example.com", "Review"), Value::from("x"));
         assert_eq!(other.map_err(|it| it.len() > 10), Err(true));

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use keelson_stdx::clock::Clock;
 use keelson_testkit::{Callee, Client};
 use serde_json::{Value, json};
@@ -33,7 +31,8 @@ impl Stage {
         let hook = Hook::new(matrix.webhook.clone());
         let callee = Callee::open(move |asked| hook.answer(&asked.body)).await?;
         let mut stage = Stage { folder: tempfile::tempdir()?, callee, flags: Vec::new() };
-        let kubeconfig = stage.put("webhook.kubeconfig", &stage.kubeconfig())?;
+        let kubeconfig =
+            stage.put("webhook.kubeconfig", &stage.callee.kubeconfig("/authorize", "our-own"))?;
         if let Some(on_failure) = &matrix.on_failure {
             let config = stage.put("authorization.json", &configuration(matrix, on_failure, &kubeconfig))?;
             stage.flags.push(format!("--authorization-config={}", config.display()));
@@ -72,18 +71,6 @@ impl Stage {
         let path = self.folder.path().join(name);
         fs::write(&path, text)?;
         Ok(path)
-    }
-
-    fn kubeconfig(&self) -> String {
-        let (server, ca) = self.webhook();
-        let cluster = json!({"server": server, "certificate-authority-data": STANDARD.encode(ca)});
-        json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "it",
-            "clusters": [{"name": "it", "cluster": cluster}],
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-            "users": [{"name": "it", "user": {"token": "our-own"}}],
-        })
-        .to_string()
     }
 }
 
