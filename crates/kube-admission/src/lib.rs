@@ -33,6 +33,7 @@ mod priority;
 mod protection;
 mod runtime_class;
 mod service_account;
+mod signers;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
