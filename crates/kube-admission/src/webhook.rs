@@ -18,6 +18,7 @@ mod validating;
 
 use keelson_object::{Map, Value};
 
+pub(crate) use call::read as read_reply;
 pub(crate) use mutating::MutatingWebhooks;
 pub use service::{Route, Services};
 pub(crate) use validating::ValidatingWebhooks;

@@ -83,7 +83,7 @@ pub(crate) async fn ask(
 }
 
 /// The review that was sent back, or what Go's client says of anything else.
-fn read(reply: &Reply) -> Result<Map, String> {
+pub(crate) fn read(reply: &Reply) -> Result<Map, String> {
     let tree = json::read(&reply.body).map(|it| it.value);
     if (200..300).contains(&reply.status) {
         return match tree {
