@@ -134,8 +134,10 @@ impl Call<'_> {
     /// What an operation has to say besides its result.
     fn pass_on(&self, context: &Context) {
         self.facts.warnings.extend(context.take_warnings());
+        self.facts.timings.extend(context.take_timings());
         if let Some(record) = self.facts.record() {
-            for (key, value) in context.take_annotations() {
+            let detailed = record.wants_request().then(|| context.take_request_annotations());
+            for (key, value) in context.take_annotations().into_iter().chain(detailed.into_iter().flatten()) {
                 record.annotate(&key, value);
             }
         }

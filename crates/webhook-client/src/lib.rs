@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod bearer;
 mod client;
 mod connect;
@@ -17,6 +18,7 @@ mod review;
 mod target;
 mod trust;
 
+pub use accounts::Accounts;
 pub use bearer::Bearer;
 pub use client::{Client, Reply};
 pub use connect::Resolver;
@@ -24,5 +26,5 @@ pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
 pub use review::ReviewVersion;
-pub use target::Target;
+pub use target::{Protocols, Target};
 pub use trust::Trust;

@@ -80,8 +80,8 @@ async fn change(
     loop {
         let object = match race.current() {
             Some(current) => {
-                let mut object = rewrite(Some(&current.object))?;
-                check_version(live, place, current, &mut object)?;
+                let object = rewrite(Some(&current.object))?;
+                check_version(live, place, current, &object)?;
                 object
             }
             None if live.resource.create_on_update && part == Part::Main => {
@@ -122,8 +122,12 @@ pub(super) async fn attempt(
     let subresource = admission::subresource(part);
     let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
     admission::mutate(&request, Some(&mut object)).await?;
-    if old.is_none() {
-        system_fields::fill(context, &mut object.meta);
+    match old {
+        Some(old) if matches!(object.meta.resource_version.as_str(), "" | "0") => {
+            object.meta.resource_version = old.meta.resource_version.clone();
+        }
+        Some(_) => {}
+        None => system_fields::fill(context, &mut object.meta),
     }
     guard::check(live, &write_of(&request, part, &object)).await?;
     let held = match part {
@@ -206,13 +210,8 @@ fn check_uid(live: &Live, place: &Place, object: &Object, old: Option<&Object>) 
 }
 
 /// Optimistic concurrency: what was read must be what is there.
-pub(super) fn check_version(
-    live: &Live,
-    place: &Place,
-    current: &Current,
-    object: &mut Object,
-) -> Result<()> {
-    let (meta, there) = (&mut object.meta, &current.object.meta);
+pub(super) fn check_version(live: &Live, place: &Place, current: &Current, object: &Object) -> Result<()> {
+    let (meta, there) = (&object.meta, &current.object.meta);
     if meta.resource_version.is_empty() || meta.resource_version == "0" {
         if !live.resource.unconditional_update {
             let mut errors = FieldErrors::default();
@@ -224,7 +223,7 @@ pub(super) fn check_version(
                 keelson_object::GroupKind { group: group_resource.group, kind: group_resource.resource };
             return Err(Error::Invalid { kind, name: place.name.to_string(), errors });
         }
-        meta.resource_version = there.resource_version.clone();
+        // Who changes objects sees that none was named; it is filled in after that.
         return Ok(());
     }
     if meta.resource_version.parse::<u64>().is_err() {
