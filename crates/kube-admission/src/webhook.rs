@@ -24,8 +24,8 @@ use keelson_object::{Map, Value};
 pub use keelson_webhook_client::Accounts;
 
 pub use breaker::{Breaker, CircuitState};
-pub use configuration::{Configuration, Manifests};
 pub(crate) use call::read as read_reply;
+pub use configuration::{Configuration, Manifests};
 pub(crate) use mutating::MutatingWebhooks;
 pub use observer::{Asked, Observer, Timings, Verdict, Webhooks};
 pub use service::{Route, Services};

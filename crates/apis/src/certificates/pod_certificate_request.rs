@@ -201,7 +201,8 @@ mod tests {
             assert_eq!(message, expected);
         };
         let issued = r#"{"type": "Issued", "status": "True"}"#;
-        let refusal = r#"spec.signerName: Forbidden: User "tester" is not permitted to "sign" for signer "a.b/c""#;
+        let refusal =
+            r#"spec.signerName: Forbidden: User "tester" is not permitted to "sign" for signer "a.b/c""#;
         check(Some(Arc::new(AlwaysDeny)), issued, refusal);
         check(Some(Arc::new(AlwaysDeny)), "", "Ok(())");
         check(Some(Arc::new(AlwaysAllow)), issued, "Ok(())");

@@ -343,13 +343,17 @@ mod tests {
         check(
             "",
             &webhooks("kubeConfigFile: /nowhere/at/all"),
-            &["couldn't init admission plugin \"ValidatingAdmissionWebhook\": kubeConfigFile: open /nowhere/at/all: no such file or directory"],
+            &[
+                "couldn't init admission plugin \"ValidatingAdmissionWebhook\": kubeConfigFile: open /nowhere/at/all: no such file or directory",
+            ],
         );
         check(
             "",
             &webhooks("staticManifestsDir: /nowhere"),
-            &["couldn't init admission plugin \"ValidatingAdmissionWebhook\": staticManifestsDir: Forbidden: staticManifestsDir requires the \
-                 ManifestBasedAdmissionControlConfig feature gate to be enabled"],
+            &[
+                "couldn't init admission plugin \"ValidatingAdmissionWebhook\": staticManifestsDir: Forbidden: staticManifestsDir requires the \
+                 ManifestBasedAdmissionControlConfig feature gate to be enabled",
+            ],
         );
     }
 }
