@@ -7,6 +7,7 @@ pub mod kubectl;
 pub mod matrix;
 pub mod place;
 pub mod process;
+pub mod raw;
 pub mod scenario;
 pub mod upstream;
 pub mod validation;

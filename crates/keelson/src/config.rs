@@ -474,8 +474,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
     warnings.extend(
         admission::selection(flags)
             .missing()
-            .map(|name| format!("the admission plugin {name} is not there yet")),
+            .map(|name| format!("the admission plugin {name} does nothing: policies are not evaluated yet")),
     );
+    warnings.extend(admission::warnings(flags));
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),
     );

@@ -24,6 +24,7 @@ use keelson_object::{Map, Value};
 pub use keelson_webhook_client::Accounts;
 
 pub use breaker::{Breaker, CircuitState};
+pub(crate) use call::read as read_reply;
 pub use configuration::{Configuration, Manifests};
 pub(crate) use mutating::MutatingWebhooks;
 pub use observer::{Asked, Observer, Timings, Verdict, Webhooks};

@@ -31,6 +31,8 @@ pub enum DryRun {
 pub struct Context {
     /// Who acts.
     pub user: User,
+    /// The verb of the request, as policies know it: `patch`. Empty where the server acts by itself.
+    pub verb: SmolStr,
     /// Whether anything is written.
     pub dry_run: DryRun,
     /// The name under which fields are managed.
@@ -69,6 +71,7 @@ impl Context {
     pub fn new(user: User, clock: Clock) -> Context {
         Context {
             user,
+            verb: SmolStr::default(),
             dry_run: DryRun::Off,
             field_manager: SmolStr::default(),
             api_version: SmolStr::default(),

@@ -90,6 +90,7 @@ impl Call<'_> {
     /// The circumstances of a write.
     fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
         let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
+        context.verb = self.info.verb.clone();
         context.dry_run = dry_run;
         context.catalog = Some(self.facts.server.catalog.load());
         context.admission = Some(self.facts.server.admission.clone());

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -18,6 +20,7 @@ use keelson_stdx::task::{self, Tasks};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -50,7 +53,7 @@ type Log = Arc<Mutex<Vec<Asked>>>;
 type Answer = Arc<dyn Fn(&Asked) -> (u16, String) + Send + Sync>;
 
 impl Callee {
-    /// Answers with what `answer` gives: status and body.
+    /// Answers with what `answer` gives: status and body. The body of a redirection is where it leads.
     pub async fn open(answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static) -> Result<Callee> {
         Callee::open_at(0, answer).await
     }
@@ -129,6 +132,19 @@ impl Callee {
         self.authority.certificate()
     }
 
+    /// A kubeconfig that leads to `path` here with a token.
+    pub fn kubeconfig(&self, path: &str, token: &str) -> String {
+        let cluster =
+            json!({"server": self.url(path), "certificate-authority-data": STANDARD.encode(self.ca())});
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": cluster}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+            "users": [{"name": "it", "user": {"token": token}}],
+        })
+        .to_string()
+    }
+
     /// What it was asked, in order.
     pub fn asked(&self) -> Vec<Asked> {
         lock(&self.asked).clone()
@@ -162,7 +178,10 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, (answer, delay):
             }
             let (status, text) = answer(&asked);
             lock(&log).push(asked);
-            let response = Response::builder().status(status).header("content-type", "application/json");
+            let mut response = Response::builder().status(status).header("content-type", "application/json");
+            if (300..400).contains(&status) {
+                response = response.header("location", text.as_str());
+            }
             Ok::<_, Infallible>(response.body(Full::<Bytes>::from(text)).unwrap_or_default())
         }
     });

@@ -14,6 +14,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use keelson_status::{ServerResponse, Status};
 use keelson_stdx::clock::Clock;
 use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs;
@@ -62,7 +63,22 @@ impl Reply {
         if (200..300).contains(&self.status) {
             return Ok(self);
         }
-        Err(Error::Status { status: self.status, retry_after: self.retry_after() })
+        let (status, message) = (self.status, self.complaint());
+        Err(Error::Status { status, message, retry_after: self.retry_after() })
+    }
+
+    /// What Go's client says of a status that is no success.
+    ///
+    /// Upstream: staging/src/k8s.io/client-go/rest/request.go, newUnstructuredResponseError (v1.36.4).
+    #[must_use]
+    pub fn complaint(&self) -> String {
+        let kind = self.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let body = String::from_utf8_lossy(&self.body);
+        let is_text = kind.is_empty() || kind.starts_with("text/");
+        let message = if is_text { body.trim() } else { "unknown" };
+        let response =
+            ServerResponse { code: self.status, verb: "POST", message, ..ServerResponse::default() };
+        Status::generic_server_response(&response).message
     }
 
     /// For how many seconds the other side wants to be left alone.

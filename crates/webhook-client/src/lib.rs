@@ -14,6 +14,7 @@ mod error;
 mod identity;
 mod kubeconfig;
 mod retry;
+mod review;
 mod target;
 mod trust;
 
@@ -24,5 +25,6 @@ pub use connect::Resolver;
 pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
+pub use review::ReviewVersion;
 pub use target::{Protocols, Target};
 pub use trust::Trust;

@@ -200,7 +200,7 @@ impl Caller {
 }
 
 /// The review that was sent back, or the code and what Go's client says of anything else.
-fn read(reply: &Reply) -> Result<Map, (u16, String)> {
+pub(crate) fn read(reply: &Reply) -> Result<Map, (u16, String)> {
     let tree = json::read(&reply.body).map(|it| it.value);
     if let Ok(Value::Map(map)) = &tree
         && map.str("kind") == Some("Status")

@@ -129,8 +129,7 @@ pub(super) async fn attempt(
         Some(_) => {}
         None => system_fields::fill(context, &mut object.meta),
     }
-    let write = Write { context, namespace: &place.namespace, name: &place.name, object: &object, old };
-    guard::ask(live, &write).await?;
+    guard::check(live, &write_of(&request, part, &object)).await?;
     let held = match part {
         Part::Main | Part::Scale => reserve::take(live, context, &mut object, old).await?,
         Part::Status | Part::Named(_) => None,
@@ -149,7 +148,10 @@ pub(super) async fn attempt(
 async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Object) -> Result<Step<'static>> {
     let context = request.context;
     match request.old {
-        Some(old) => ready(live, context, part, &mut object, old)?,
+        Some(old) => {
+            ready(live, context, part, &mut object, old)?;
+            guard::confirm(live, &write_of(request, part, &object)).await?;
+        }
         None => create::ready(live, context, &mut object)?,
     }
     admission::validate(request, Some(&object)).await?;
@@ -157,6 +159,11 @@ async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Objec
         Some(old) => step(live, object, old),
         None => Step::Put(Cow::Owned(object)),
     })
+}
+
+fn write_of<'w>(request: &'w Request<'_>, part: Part, object: &'w Object) -> Write<'w> {
+    let Request { context, place, old, .. } = *request;
+    Write { context, namespace: &place.namespace, name: &place.name, part, object, old }
 }
 
 /// What a body says of its place must agree with the address.
