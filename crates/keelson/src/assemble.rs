@@ -6,6 +6,7 @@
 //! ```
 
 mod loops;
+mod plugin_numbers;
 mod security;
 mod settings;
 
@@ -64,7 +65,7 @@ impl Assembly {
         let unusable = |source| Error::Listen { address: wanted, source };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
+        let audit = auditing::audit(config, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
@@ -88,13 +89,14 @@ impl Assembly {
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
+        let plugins = settings::admission_settings(config, &catalog);
         let (health, ready) = (config.etcd.health_timeout, config.etcd.ready_timeout);
         let builder = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(security.authn.authenticator.clone())
             .authorizer(security.authz.authorizer.clone())
-            .admission(config.admission.chain(&settings::admission_settings(config, &catalog)))
+            .admission(config.admission.chain(&plugins))
             .settings(settings::server_settings(config, address)?)
             .tls(settings::tls(config, &prepared.certificate, &security))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, health, clock)))
@@ -102,6 +104,7 @@ impl Assembly {
         let server = loops.booted.checks(builder).build()?;
         server.metrics().add(Arc::new(settings::features(config)));
         measures.add_to(server.metrics());
+        plugin_numbers::add(server.metrics(), &plugins);
         security.add_metrics(server.metrics());
         security.follow_authorities(&server, &loops, trust_changed);
         if config.store == StoreChoice::Embedded {

@@ -1,6 +1,7 @@
 //! Which plugins there are, in which order, and which are on unless an operator says otherwise.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
@@ -59,6 +60,8 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// What PodSecurity counts.
+    pub pod_security: Arc<pod_security::Counts>,
 }
 
 impl std::default::Default for Settings {
@@ -69,6 +72,7 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            pod_security: Arc::default(),
         }
     }
 }
@@ -144,7 +148,7 @@ const PLUGINS: &[Entry] = &[
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook"),
-    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
+    on("PodSecurity").by(|it| Box::new(pod_security(it))),
     off("PodNodeSelector"),
     on("Priority").by(|it| Box::new(Priority::new(it))),
     on("DefaultTolerationSeconds").by(|it| Box::new(DefaultTolerationSeconds::new(it))),
@@ -175,6 +179,10 @@ const PLUGINS: &[Entry] = &[
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
+
+fn pod_security(settings: &Settings) -> PodSecurity {
+    PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
+}
 
 /// Whether there is a plugin of this name in v1.36.
 pub fn is_known(name: &str) -> bool {

@@ -19,7 +19,7 @@ mod validating;
 use keelson_object::{Map, Value};
 
 pub(crate) use mutating::MutatingWebhooks;
-pub use service::{Route, Services};
+pub use service::{Proxies, Route, Services};
 pub(crate) use validating::ValidatingWebhooks;
 
 /// The texts of a list.

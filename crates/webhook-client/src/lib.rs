@@ -9,6 +9,7 @@
 mod bearer;
 mod client;
 mod connect;
+mod connect_proxy;
 mod error;
 mod identity;
 mod kubeconfig;
@@ -19,6 +20,7 @@ mod trust;
 pub use bearer::Bearer;
 pub use client::{Client, Reply};
 pub use connect::Resolver;
+pub use connect_proxy::Proxy;
 pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;

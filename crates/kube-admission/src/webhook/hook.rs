@@ -118,12 +118,17 @@ impl Hook {
     /// Who asks it, on connections that are kept as long as the configuration stays as it is; and the path.
     pub(crate) fn client(&self, services: &Services, clock: &Clock) -> (Result<&Client, String>, &str) {
         let (mut target, path) = match &self.place {
-            Place::Url { origin, path } => (Target::new(origin.clone()), path),
+            Place::Url { origin, path } => {
+                let mut target = Target::new(origin.clone());
+                target.proxy = services.proxies().urls.clone();
+                (target, path)
+            }
             Place::Service { namespace, name, port, path } => {
                 let host = format!("{name}.{namespace}.svc");
                 let mut target = Target::new(format!("https://{host}:{port}"));
                 target.server_name = Some(host);
                 target.resolver = Some(services.resolver(namespace, name));
+                target.proxy = services.proxies().services.clone();
                 (target, path)
             }
             Place::Nowhere => {

@@ -161,7 +161,7 @@ impl MutatingWebhooks {
         let after = read_back(request, invocation, object, tree)
             .map_err(|error| Refusal::internal(&error.to_string()))?;
         let changed = after != *object;
-        *object = after;
+        request.replace(object, after);
         Ok(changed)
     }
 }
