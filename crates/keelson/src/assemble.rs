@@ -27,6 +27,7 @@ use keelson_store::{Key, Layout, Transforms};
 use tokio::net::TcpListener;
 use tracing::warn;
 
+use crate::admission_manifests;
 use crate::auditing;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
@@ -35,6 +36,7 @@ use crate::identity::identity;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage, StoreCheck};
 use crate::store_command::{self, socket::Socket};
+use crate::webhook_metrics::WebhookMetrics;
 use loops::{Booted, Loops};
 use security::{Deciders, Security};
 
@@ -89,8 +91,10 @@ impl Assembly {
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
-        let plugins = settings::admission_settings(config, &catalog);
         let (health, ready) = (config.etcd.health_timeout, config.etcd.ready_timeout);
+        let webhook_metrics = Arc::new(WebhookMetrics::new());
+        let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
+        admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
         let builder = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
@@ -105,6 +109,7 @@ impl Assembly {
         server.metrics().add(Arc::new(settings::features(config)));
         measures.add_to(server.metrics());
         plugin_numbers::add(server.metrics(), &plugins);
+        webhook_metrics.add_to(server.metrics());
         security.add_metrics(server.metrics());
         security.follow_authorities(&server, &loops, trust_changed);
         if config.store == StoreChoice::Embedded {

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod bearer;
 mod client;
 mod connect;
@@ -14,9 +15,11 @@ mod error;
 mod identity;
 mod kubeconfig;
 mod retry;
+mod review;
 mod target;
 mod trust;
 
+pub use accounts::Accounts;
 pub use bearer::Bearer;
 pub use client::{Client, Reply};
 pub use connect::Resolver;
@@ -24,5 +27,6 @@ pub use connect_proxy::Proxy;
 pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
-pub use target::Target;
+pub use review::ReviewVersion;
+pub use target::{Protocols, Target};
 pub use trust::Trust;
