@@ -230,7 +230,7 @@ fn comparable(review: Value) -> Value {
     match part.as_str() {
         "token" => forget(&["name", "uid", "creationTimestamp"]),
         "scale" => {
-            forget(&["uid", "resourceVersion", "creationTimestamp"]);
+            forget(&["uid", "resourceVersion", "creationTimestamp", "managedFields"]);
             if let Some(scale) = request["object"].as_object_mut() {
                 scale.remove("status");
             }
@@ -260,6 +260,10 @@ fn normalized(mut value: Value) -> Value {
             for (key, value) in map.iter_mut() {
                 let is_own = OWN.contains(&key.as_str());
                 *value = if is_own && value.is_string() { json!("*") } else { normalized(value.take()) };
+                // They are in the order of their times, and a second may end between two writes.
+                if let ("managedFields", Some(entries)) = (key.as_str(), value.as_array_mut()) {
+                    entries.sort_by_key(ToString::to_string);
+                }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|it| *it = normalized(it.take())),
