@@ -50,4 +50,5 @@ mod testing;
 pub mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
-pub use webhook::{Route, Services};
+pub use pod_security::{Counts as PodSecurityCounts, Sample as PodSecuritySample};
+pub use webhook::{Proxies, Route, Services};

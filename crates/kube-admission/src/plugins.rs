@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
@@ -71,6 +72,8 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// What PodSecurity counts.
+    pub pod_security: Arc<pod_security::Counts>,
     /// How webhooks are asked.
     pub webhooks: Webhooks,
 }
@@ -83,6 +86,7 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            pod_security: Arc::default(),
             webhooks: Webhooks::default(),
         }
     }
@@ -228,7 +232,7 @@ const PLUGINS: &[Entry] = &[
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook").by(|it| it.configurations.image_policy()),
-    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
+    on("PodSecurity").by(|it| Box::new(pod_security(it))),
     off("PodNodeSelector")
         .by(|it| Box::new(PodNodeSelector::new(it.configurations.pod_node_selector.clone()))),
     on("Priority").by(|it| Box::new(Priority::new(it))),
@@ -262,6 +266,10 @@ const PLUGINS: &[Entry] = &[
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
+
+fn pod_security(settings: &Settings) -> PodSecurity {
+    PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
+}
 
 /// Whether there is a plugin of this name in v1.36.
 pub fn is_known(name: &str) -> bool {
