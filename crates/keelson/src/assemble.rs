@@ -79,6 +79,8 @@ impl Assembly {
         let loops = Loops { config, catalog: &catalog, clock, tasks, booted: Booted::default() };
         storage.start_loops(config, &measures, &loops.tasks);
         loops.start_housekeeping();
+        let plugins = settings::admission_settings(config, &catalog);
+        loops.start_quotas(&plugins);
         loops.start_services(&ground, address.port());
         let trust_changed = security.start(&loops, prepared)?;
         let identity = start_identity(&storage, &loops);
@@ -94,7 +96,7 @@ impl Assembly {
             .catalog(catalog.clone())
             .authenticator(security.authn.authenticator.clone())
             .authorizer(security.authz.authorizer.clone())
-            .admission(config.admission.chain(&settings::admission_settings(config, &catalog)))
+            .admission(config.admission.chain(&plugins))
             .settings(settings::server_settings(config, address)?)
             .tls(settings::tls(config, &prepared.certificate, &security))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, health, clock)))

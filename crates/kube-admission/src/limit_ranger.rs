@@ -1,8 +1,8 @@
 //! LimitRanger: what pods and claims of a namespace may ask for, and what containers get that ask for nothing.
 
-mod amounts;
 mod constraint;
 mod defaults;
+mod pod;
 
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object};
@@ -10,8 +10,8 @@ use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
 use crate::aggregate::aggregate;
+use crate::amounts::{self, Amounts, PodLevel};
 use crate::plugins::Settings;
-use amounts::{Amounts, PodLevel};
 
 /// The plugin.
 pub(crate) struct LimitRanger {
@@ -108,8 +108,8 @@ fn pod_problems(spec: &Map, limits: &Map, pod_level: PodLevel) -> Vec<String> {
             }
             Some("Pod") => {
                 let asked = constraint::Asked {
-                    requests: amounts::of_pod(spec, "requests", pod_level),
-                    limits: amounts::of_pod(spec, "limits", pod_level),
+                    requests: pod::amounts(spec, "requests", pod_level),
+                    limits: pod::amounts(spec, "limits", pod_level),
                 };
                 constraint::check(limit, &asked, &mut problems);
             }
@@ -134,8 +134,8 @@ fn claim_problems(spec: &Map, limits: &Map) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::amounts::PodLevel;
     use super::{claim_problems, pod_problems};
+    use crate::amounts::PodLevel;
     use crate::testing::map;
 
     #[track_caller]

@@ -29,15 +29,17 @@ use crate::pod_security::{self, PodSecurity};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
+use crate::resource_quota::{self, Ledger, ResourceQuota};
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 8] = [
+pub const FEATURES: [&str; 9] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
+    "DRAExtendedResource",
     "GenericWorkload",
     "PodCertificateRequest",
     "PodLevelResources",
@@ -59,6 +61,8 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
+    pub ledger: Option<Ledger>,
 }
 
 impl std::default::Default for Settings {
@@ -69,6 +73,7 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            ledger: None,
         }
     }
 }
@@ -85,6 +90,7 @@ impl Settings {
 #[derive(Clone, Debug, std::default::Default)]
 pub struct Configurations {
     pod_security: pod_security::Configuration,
+    pub(crate) resource_quota: resource_quota::Configuration,
 }
 
 impl Configurations {
@@ -95,6 +101,10 @@ impl Configurations {
                 let read = pod_security::Configuration::read(configuration);
                 self.pod_security =
                     read.map_err(|it| it.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+                Ok(())
+            }
+            "ResourceQuota" => {
+                self.resource_quota = resource_quota::Configuration::read(configuration)?;
                 Ok(())
             }
             _ => Err(vec![format!("admission plugin {plugin:?} takes no configuration")]),
@@ -172,7 +182,7 @@ const PLUGINS: &[Entry] = &[
     on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
     on("ValidatingAdmissionPolicy"),
     on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
-    on("ResourceQuota"),
+    on("ResourceQuota").by(|it| Box::new(ResourceQuota::new(it))),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
 

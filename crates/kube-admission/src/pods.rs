@@ -1,5 +1,6 @@
 //! What several plugins do with pods.
 
+use keelson_object::selector::name_rules;
 use keelson_object::{Map, Value};
 
 /// The lists of containers, in upstream's order.
@@ -79,6 +80,16 @@ pub(crate) fn tolerations(spec: &mut Map) -> &mut Vec<Value> {
         spec.set("tolerations", Vec::new());
     }
     spec.get_mut("tolerations").and_then(Value::as_list_mut).expect("it was made a list above")
+}
+
+/// Whether a resource is something that others brought.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, IsExtendedResourceName (v1.36.4).
+pub(crate) fn is_extended(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains("kubernetes.io/")
+        && !name.starts_with("requests.")
+        && name_rules::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 #[cfg(test)]

@@ -65,6 +65,7 @@ pub(super) fn admission_settings(
     keelson_kube_admission::Settings {
         features: features_on(config),
         services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
         ..config.plugins.clone()
     }
 }
