@@ -77,6 +77,18 @@ pub(crate) fn of_containers(spec: &Map, of: impl Fn(&Map) -> Amounts) -> Amounts
     together
 }
 
+/// The `requests` or `limits` of a pod.
+///
+/// Upstream: plugin/pkg/admission/limitranger/admission.go, podRequests and podLimits (v1.36.4).
+pub(crate) fn of_pod(spec: &Map, which: &str, pod_level: PodLevel) -> Amounts {
+    let of = |map: &Map| read(map.map("resources").and_then(|it| it.map(which)));
+    let mut together = of_containers(spec, of);
+    if pod_level == PodLevel::Counts {
+        together.extend(of(spec).into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+    }
+    together
+}
+
 /// By how much each amount is larger than the one of the same name; nothing where it is not.
 ///
 /// Upstream: apiserver/pkg/quota/v1/resources.go, SubtractWithNonNegativeResult and RemoveZeros (v1.36.4).
@@ -99,7 +111,7 @@ pub(crate) fn text(amounts: &Amounts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{growth, read, text};
+    use super::{PodLevel, growth, of_pod, read, text};
     use crate::testing::map;
 
     #[track_caller]
@@ -113,5 +125,27 @@ mod tests {
         check(r#"{"cpu":"1"}"#, r#"{"cpu":"1500m","memory":"1Gi"}"#, "cpu=500m,memory=1Gi");
         check(r#"{"cpu":"2","pods":"1"}"#, r#"{"cpu":"1","pods":"1"}"#, "");
         check(r#"{"cpu":"2"}"#, "{}", "");
+    }
+
+    #[track_caller]
+    fn check_pod(init: &[(&str, &str)], expected: &str) {
+        let init = init.iter().map(|(cpu, policy)| {
+            format!(r#"{{"restartPolicy":"{policy}","resources":{{"requests":{{"cpu":"{cpu}"}}}}}}"#)
+        });
+        let init = init.collect::<Vec<_>>().join(",");
+        let spec = format!(
+            r#"{{"containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}],"initContainers":[{init}]}}"#
+        );
+        let seen = of_pod(&map(&spec), "requests", PodLevel::Ignored);
+        assert_eq!(format!("{}", seen["cpu"]), expected);
+    }
+
+    #[test]
+    fn sidecars_run_beside_everything() {
+        check_pod(&[], "1");
+        check_pod(&[("3", "")], "3");
+        check_pod(&[("1", "Always")], "2");
+        check_pod(&[("1", "Always"), ("3", "")], "4");
+        check_pod(&[("3", ""), ("1", "Always")], "3");
     }
 }

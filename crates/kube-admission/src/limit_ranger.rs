@@ -2,7 +2,6 @@
 
 mod constraint;
 mod defaults;
-mod pod;
 
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object};
@@ -108,8 +107,8 @@ fn pod_problems(spec: &Map, limits: &Map, pod_level: PodLevel) -> Vec<String> {
             }
             Some("Pod") => {
                 let asked = constraint::Asked {
-                    requests: pod::amounts(spec, "requests", pod_level),
-                    limits: pod::amounts(spec, "limits", pod_level),
+                    requests: amounts::of_pod(spec, "requests", pod_level),
+                    limits: amounts::of_pod(spec, "limits", pod_level),
                 };
                 constraint::check(limit, &asked, &mut problems);
             }

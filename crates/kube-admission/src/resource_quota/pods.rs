@@ -7,7 +7,7 @@ use keelson_object::{Map, Object, SmolStr};
 
 use super::scope::{PodTraits, Traits};
 use crate::amounts::{Amounts, PodLevel, add, of_containers, pieces, raise, read};
-use crate::pods::is_extended;
+use crate::pods::{is_best_effort, is_extended};
 
 /// What is counted by itself, and asked for by its own name and with `requests.` before it.
 const COMPUTE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
@@ -168,7 +168,7 @@ pub(super) fn traits(pod: &Object) -> Traits {
     let spec = pod.fields.map("spec").unwrap_or(&NONE);
     Traits::Pod(PodTraits {
         is_terminating: is_terminating(pod),
-        is_best_effort: pod.text_at("status.qosClass") == Some("BestEffort"),
+        is_best_effort: is_best_effort(pod),
         looks_elsewhere: looks_elsewhere(spec),
         priority_class: spec.str("priorityClassName").unwrap_or_default().into(),
     })
