@@ -274,3 +274,74 @@ async fn admission_and_the_real_controller_agree() {
     until(client, "room is given back", &at, |it| it["status"]["used"]["configmaps"] == "2").await;
     client.post(&format!("{root}/configmaps"), &fixture::config_map("c")).await.expect(201);
 }
+
+/// The words are those of kube-apiserver v1.36.4 with the same file.
+#[tokio::test]
+async fn what_is_limited_needs_a_quota_that_covers_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("admission.yaml");
+    let limited = json!([
+        {"resource": "pods", "matchScopes": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high", "higher"]}]},
+        {"resource": "persistentvolumeclaims", "matchContains": [".storageclass.storage.k8s.io/requests.storage"]},
+        {"apiGroup": "apps", "resource": "deployments", "matchContains": ["deployments"]},
+    ]);
+    let configuration = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "ResourceQuota", "configuration": {
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "ResourceQuotaConfiguration", "limitedResources": limited,
+        }}],
+    });
+    std::fs::write(&file, configuration.to_string()).expect("a file");
+    let flag = format!("--admission-control-config-file={}", file.display());
+    let server = RunningServer::start(Options::default().argument(flag)).await;
+    let (client, root) = (server.client(), "/api/v1/namespaces/default");
+    let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000});
+    client.post("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await.expect(201);
+    let mut high = fixture::small_pod("high");
+    high["spec"]["priorityClassName"] = "high".into();
+    let said = async |path: &str, body: &Value| client.post(path, body).await.json()["message"].take();
+    let pods = format!("{root}/pods");
+    assert_eq!(
+        said(&pods, &high).await,
+        "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]"
+    );
+    client.post(&pods, &fixture::small_pod("low")).await.expect(201);
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "gold"},
+        "spec": {"storageClassName": "gold", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    assert_eq!(
+        said(&format!("{root}/persistentvolumeclaims"), &claim).await,
+        "persistentvolumeclaims \"gold\" is forbidden: insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage"
+    );
+    let labels = json!({"a": "b"});
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": fixture::small_pod("a")["spec"],
+        }},
+    });
+    assert_eq!(
+        said("/apis/apps/v1/namespaces/default/deployments", &deployment).await,
+        "deployments.apps \"a\" is forbidden: insufficient quota to consume: count/deployments.apps"
+    );
+
+    let mut covers = quota("high", &json!({"pods": "1"}));
+    covers["spec"]["scopeSelector"] =
+        json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]});
+    client.post(&format!("{root}/resourcequotas"), &covers).await.expect(201);
+    let at = format!("{root}/resourcequotas/high");
+    until(&client, "it is counted", &at, |it| it["status"]["used"]["pods"] == "0").await;
+    client.post(&pods, &high).await.expect(201);
+    let mut odd = quota("odd", &json!({"pods": "1"}));
+    odd["spec"]["scopeSelector"] = json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["not a label!"]}]});
+    client.post(&format!("{root}/resourcequotas"), &odd).await.expect(201);
+    assert_eq!(
+        said(&pods, &fixture::small_pod("odd")).await,
+        "error matching scopes of quota odd, err: error on matching scope {PriorityClass In [not a label!]}: failed to parse \
+         and convert selector: values[0][PriorityClass]: Invalid value: \"not a label!\": a valid label must be an empty \
+         string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
+         character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+         '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    );
+}
