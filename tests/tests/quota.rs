@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
-use keelson_testkit::{Client, Options, RunningServer, fixture};
+use keelson_testkit::{Client, Etcd, Options, RunningServer, fixture};
 use keelson_tests::controllers::Cluster;
 use serde_json::{Value, json};
 
@@ -126,6 +126,47 @@ async fn who_deletes_meanwhile_gives_nothing_away() {
         until(&client, "all room is given back", &quota, |it| it["status"]["used"]["configmaps"] == "0")
             .await;
     }
+}
+
+/// Two servers write the same quota: who finds it changed looks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_share_a_quota() {
+    let Some(etcd) = Etcd::for_test("two_servers_share_a_quota").await else { return };
+    let start = || {
+        let options = Options::default().argument(format!("--etcd-servers={}", etcd.endpoint()));
+        RunningServer::start(options.argument("--count-quota-usage=false"))
+    };
+    let (one, other) = (start().await, start().await);
+    let (client, root) = (one.client(), "/api/v1/namespaces/default");
+    client.post(&format!("{root}/resourcequotas"), &quota("q", &json!({"secrets": "60"}))).await.expect(201);
+    let at = format!("{root}/resourcequotas/q");
+    let counted = json!({"status": {"hard": {"secrets": "60"}, "used": {"secrets": "0"}}});
+    client.patch(&format!("{at}/status"), "application/merge-patch+json", &counted).await.expect(200);
+    until(&other.client(), "the other knows", &at, |it| it["status"]["hard"]["secrets"] == "60").await;
+    let makers: Vec<_> = (0..16)
+        .map(|number| {
+            let client = if number % 2 == 0 { one.client() } else { other.client() };
+            let at = format!("{root}/secrets");
+            task::spawn("maker", async move {
+                let mut made = 0;
+                for round in 0..8 {
+                    let name = format!("s-{number}-{round}");
+                    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+                    let answer = client.post(&at, &secret).await;
+                    // Who is unlucky four times is told of the conflict, as upstream tells it.
+                    assert!([201, 403, 409].contains(&answer.status.as_u16()), "{}", answer.text());
+                    made += u32::from(answer.status == 201);
+                }
+                made
+            })
+        })
+        .collect();
+    let mut made = 0;
+    for maker in makers {
+        made += maker.await.expect("it does not panic");
+    }
+    let used = client.get(&at).await.expect(200)["status"]["used"]["secrets"].clone();
+    assert_eq!((made, used), (60, json!("60")));
 }
 
 #[tokio::test]

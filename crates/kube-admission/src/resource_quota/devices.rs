@@ -219,12 +219,12 @@ mod tests {
         check(&devices, &claim("", &format!("{TWO},{TWO}")), ",gpu.deviceclass.resource.k8s.io/devices=4");
         let all = r#"{"exactly":{"deviceClassName":"gpu","allocationMode":"All"}}"#;
         check(&devices, &claim("", all), ",gpu.deviceclass.resource.k8s.io/devices=32");
-        let either = r#"{"firstAvailable":[{"deviceClassName":"a","allocationMode":"ExactCount","count":1},
-            {"deviceClassName":"a","allocationMode":"ExactCount","count":3},{"deviceClassName":"b","allocationMode":"All"}]}"#;
+        let either = r#"{"firstAvailable":[{"deviceClassName":"fast","allocationMode":"ExactCount","count":1},
+            {"deviceClassName":"fast","allocationMode":"ExactCount","count":3},{"deviceClassName":"slow","allocationMode":"All"}]}"#;
         check(
             &devices,
             &claim("", either),
-            ",a.deviceclass.resource.k8s.io/devices=3,b.deviceclass.resource.k8s.io/devices=32",
+            ",fast.deviceclass.resource.k8s.io/devices=3,slow.deviceclass.resource.k8s.io/devices=32",
         );
     }
 
