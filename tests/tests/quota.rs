@@ -196,7 +196,7 @@ async fn what_is_there_before_a_quota_is_counted() {
     until(&client, "one has ended", &at, |it| it["status"]["used"]["requests.cpu"] == "250m").await;
     let more = json!({"spec": {"hard": {"requests.memory": "1Gi", "requests.cpu": "2"}}});
     client.patch(&at, "application/merge-patch+json", &more).await.expect(200);
-    let is_counted = |it: &Value| it["status"]["used"]["requests.memory"] == "0";
+    let is_counted = |it: &Value| it["status"]["used"]["requests.memory"] == "16Mi";
     until(&client, "the new limit is counted", &at, is_counted).await;
     client.delete(&format!("{root}/pods/b?gracePeriodSeconds=0")).await.expect(200);
     until(&client, "the other is gone", &at, |it| it["status"]["used"]["pods"] == "0").await;
