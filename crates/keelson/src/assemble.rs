@@ -95,6 +95,7 @@ impl Assembly {
         let webhook_metrics = Arc::new(WebhookMetrics::new());
         let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
         admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
+        loops.start_quotas(&plugins);
         let builder = builder
             .clock(clock.clone())
             .catalog(catalog.clone())

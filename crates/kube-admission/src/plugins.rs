@@ -39,15 +39,17 @@ use crate::pod_toleration_restriction::{self, PodTolerationRestriction};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
+use crate::resource_quota::{self, Ledger, ResourceQuota};
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 11] = [
+pub const FEATURES: [&str; 12] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
+    "DRAExtendedResource",
     "GenericWorkload",
     "InPlacePodVerticalScaling",
     "NodeDeclaredFeatures",
@@ -74,6 +76,8 @@ pub struct Settings {
     pub services: Services,
     /// What PodSecurity counts.
     pub pod_security: Arc<pod_security::Counts>,
+    /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
+    pub ledger: Option<Ledger>,
     /// How webhooks are asked.
     pub webhooks: Webhooks,
 }
@@ -87,6 +91,7 @@ impl std::default::Default for Settings {
             configurations: Configurations::default(),
             services: Services::default(),
             pod_security: Arc::default(),
+            ledger: None,
             webhooks: Webhooks::default(),
         }
     }
@@ -111,6 +116,7 @@ pub struct Configurations {
     pod_toleration_restriction: pod_toleration_restriction::Configuration,
     pub(crate) mutating_webhooks: webhook::Configuration,
     pub(crate) validating_webhooks: webhook::Configuration,
+    pub(crate) resource_quota: resource_quota::Configuration,
 }
 
 impl Configurations {
@@ -136,6 +142,7 @@ impl Configurations {
                 let read = pod_toleration_restriction::Configuration::read(configuration);
                 self.pod_toleration_restriction = read.map_err(one)?;
             }
+            "ResourceQuota" => self.resource_quota = resource_quota::Configuration::read(configuration)?,
             MUTATING => self.mutating_webhooks = webhook::Configuration::read(configuration)?,
             VALIDATING => self.validating_webhooks = webhook::Configuration::read(configuration)?,
             _ => {}
@@ -263,7 +270,7 @@ const PLUGINS: &[Entry] = &[
     on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),
     on(VALIDATING).by(|it| Box::new(ValidatingWebhooks::new(it))),
-    on("ResourceQuota"),
+    on("ResourceQuota").by(|it| Box::new(ResourceQuota::new(it))),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
 

@@ -72,6 +72,7 @@ pub(super) fn admission_settings(
             services: config.egress.cluster.clone(),
             urls: config.egress.controlplane.clone(),
         }),
+        ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
         webhooks: Webhooks { observer: Some(observer), ..config.plugins.webhooks.clone() },
         ..config.plugins.clone()
     }
