@@ -49,5 +49,5 @@ mod taint_nodes_by_condition;
 mod testing;
 mod webhook;
 
-pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known, names};
 pub use webhook::{Route, Services};
