@@ -296,7 +296,7 @@ impl Config {
             default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),
-            plugins: admission::plugins(flags).map_err(Error::Invalid)?,
+            plugins: admission::plugins(flags, &feature_gates).map_err(Error::Invalid)?,
             aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")

@@ -91,7 +91,7 @@ impl ImagePolicyWebhook {
             return Ok(known);
         }
         let reply = self.ask(clock, review::body(&spec)).await?;
-        let status = Arc::new(review::read(&read_reply(&reply)?)?);
+        let status = Arc::new(review::read(&read_reply(&reply).map_err(|(_, why)| why)?)?);
         let time = if status.allowed { self.configuration.allow_ttl } else { self.configuration.deny_ttl };
         if !time.is_zero() {
             self.answers.lock().put(spec, (status.clone(), clock.monotonic() + time));

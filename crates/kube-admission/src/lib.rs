@@ -47,7 +47,7 @@ mod signers;
 mod taint_nodes_by_condition;
 #[cfg(test)]
 mod testing;
-mod webhook;
+pub mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known, names};
 pub use webhook::{Route, Services};

@@ -41,7 +41,7 @@ use crate::protection::Protection;
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
-use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
+use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
 /// Features that plugins ask for.
 pub const FEATURES: [&str; 11] = [
@@ -71,6 +71,8 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// How webhooks are asked.
+    pub webhooks: Webhooks,
 }
 
 impl std::default::Default for Settings {
@@ -81,6 +83,7 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            webhooks: Webhooks::default(),
         }
     }
 }
@@ -102,6 +105,8 @@ pub struct Configurations {
     pod_node_selector: pod_node_selector::Configuration,
     pod_security: pod_security::Configuration,
     pod_toleration_restriction: pod_toleration_restriction::Configuration,
+    pub(crate) mutating_webhooks: webhook::Configuration,
+    pub(crate) validating_webhooks: webhook::Configuration,
 }
 
 impl Configurations {
@@ -127,6 +132,8 @@ impl Configurations {
                 let read = pod_toleration_restriction::Configuration::read(configuration);
                 self.pod_toleration_restriction = read.map_err(one)?;
             }
+            MUTATING => self.mutating_webhooks = webhook::Configuration::read(configuration)?,
+            VALIDATING => self.validating_webhooks = webhook::Configuration::read(configuration)?,
             _ => {}
         }
         Ok(())
@@ -147,6 +154,11 @@ impl Configurations {
             self.image_policy_client = Some(open(&policy.kubeconfig)?);
         }
         Ok(())
+    }
+
+    /// What the plugins that ask webhooks are told, with their names.
+    pub fn webhooks(&mut self) -> [(&'static str, &mut webhook::Configuration); 2] {
+        [(MUTATING, &mut self.mutating_webhooks), (VALIDATING, &mut self.validating_webhooks)]
     }
 
     fn image_policy(&self) -> Box<dyn Plugin> {
@@ -170,6 +182,9 @@ impl std::fmt::Debug for Configurations {
             .finish_non_exhaustive()
     }
 }
+
+const MUTATING: &str = "MutatingAdmissionWebhook";
+const VALIDATING: &str = "ValidatingAdmissionWebhook";
 
 type Make = fn(&Settings) -> Box<dyn Plugin>;
 
@@ -241,9 +256,9 @@ const PLUGINS: &[Entry] = &[
     on("JobValidation").by(|it| Box::new(JobValidation::new(it))),
     on("PodResizeValidator").by(|it| Box::new(PodResizeValidator::new(it))),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
+    on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
+    on(VALIDATING).by(|it| Box::new(ValidatingWebhooks::new(it))),
     on("ResourceQuota"),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use keelson_codec::config_file::{self, ConfigKind};
 use keelson_codec::yaml;
+use keelson_kube_admission::webhook::{Accounts, Breaker, Timings, Webhooks};
 use keelson_kube_admission::{Configurations, Selection, Settings, is_known};
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Value};
@@ -12,7 +13,7 @@ use keelson_schema::Schema;
 use keelson_stdx::clock::Clock;
 use keelson_webhook_client::Client;
 
-use super::path;
+use super::{FeatureGates, path};
 use crate::error::opening;
 use crate::flags::{Face, Flags};
 use crate::kubeconfig_file;
@@ -36,12 +37,13 @@ pub(super) fn selection(flags: &Flags) -> Selection {
 }
 
 /// What plugins are made with, or everything that is wrong with it.
-pub(super) fn plugins(flags: &Flags) -> Result<Settings, Vec<String>> {
+pub(super) fn plugins(flags: &Flags, gates: &FeatureGates) -> Result<Settings, Vec<String>> {
     let file = path(flags, "admission-control-config-file");
     Ok(Settings {
         not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
         unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
-        configurations: configurations(file.as_deref(), &selection(flags))?,
+        configurations: configurations(file.as_deref(), &selection(flags), gates)?,
+        webhooks: webhooks(flags)?,
         ..Settings::default()
     })
 }
@@ -62,10 +64,26 @@ pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     told.map(text).collect()
 }
 
+/// How webhooks are asked, where that is not upstream's way.
+fn webhooks(flags: &Flags) -> Result<Webhooks, Vec<String>> {
+    let (name, pause) = ("webhook-circuit-breaker-failures", flags.duration("webhook-circuit-breaker-pause"));
+    let failures = u32::try_from(flags.int(name))
+        .map_err(|_| vec![format!("--{name}: {} is no number of failures", flags.int(name))])?;
+    Ok(Webhooks {
+        observer: None,
+        breaker: (failures > 0).then(|| Breaker { failures, pause: pause.to_std() }),
+        timings: if flags.is_on("webhook-server-timing") { Timings::Told } else { Timings::Hidden },
+    })
+}
+
 /// Only who is on is told anything.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugins.go, NewFromPlugins (v1.36.4).
-fn configurations(file: Option<&Path>, selection: &Selection) -> Result<Configurations, Vec<String>> {
+fn configurations(
+    file: Option<&Path>,
+    selection: &Selection,
+    gates: &FeatureGates,
+) -> Result<Configurations, Vec<String>> {
     let failed = |error: String| format!("failed to apply admission: {error}");
     let entries = file.map(entries).transpose();
     let entries = entries.map_err(|error| vec![failed(format!("failed to read plugin config: {error}"))])?;
@@ -84,6 +102,7 @@ fn configurations(file: Option<&Path>, selection: &Selection) -> Result<Configur
         let target = kubeconfig_file::target(file)?;
         Client::new(target, &Clock::real()).map_err(|error| error.to_string())
     };
+    errors.extend(open_files(&mut configurations, gates));
     errors.extend(configurations.connect(open).err().map(|problem| ("ImagePolicyWebhook", problem)));
     if errors.is_empty() {
         return Ok(configurations);
@@ -92,6 +111,42 @@ fn configurations(file: Option<&Path>, selection: &Selection) -> Result<Configur
         failed(format!("couldn't init admission plugin {}: {problem}", quote(name)))
     };
     Err(errors.into_iter().map(text).collect())
+}
+
+/// Reads the kubeconfigs that are named, and looks whether the folders are there.
+fn open_files(configurations: &mut Configurations, gates: &FeatureGates) -> Vec<(&'static str, String)> {
+    let mut errors = Vec::new();
+    for (plugin, configuration) in configurations.webhooks() {
+        if let Some(file) = &configuration.kubeconfig {
+            match read(file).and_then(|it| document(&it)) {
+                Ok(map) => {
+                    let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
+                    configuration.accounts = Accounts::new(map.into(), folder);
+                }
+                Err(problem) => errors.push((plugin, format!("kubeConfigFile: {problem}"))),
+            }
+        }
+        if let Some(folder) = &configuration.manifests_folder
+            && let Err(problem) = manifests_folder(folder, gates)
+        {
+            errors.push((plugin, format!("staticManifestsDir: {problem}")));
+        }
+    }
+    errors
+}
+
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/manifest/validation.go, ValidateStaticManifestsDir (v1.36.4).
+fn manifests_folder(folder: &Path, gates: &FeatureGates) -> Result<(), String> {
+    const GATE: &str = "ManifestBasedAdmissionControlConfig";
+    if !gates.is_on(GATE) {
+        return Err(format!("Forbidden: staticManifestsDir requires the {GATE} feature gate to be enabled"));
+    }
+    let invalid = |why: String| format!("Invalid value: {}: {why}", quote(&folder.display().to_string()));
+    match std::fs::metadata(folder) {
+        Err(error) => Err(invalid(format!("unable to read: {error}"))),
+        Ok(it) if !it.is_dir() => Err(invalid("must be a directory".to_owned())),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// What the file says to one plugin.
@@ -185,6 +240,7 @@ mod tests {
     use keelson_kube_admission::Selection;
 
     use super::configurations;
+    use crate::config::FeatureGates;
 
     #[track_caller]
     fn check(enabled: &str, text: &str, expected: &[&str]) {
@@ -194,7 +250,8 @@ mod tests {
         fs::write(&file, text).expect("a file");
         let enabled = enabled.split(',').map(String::from).collect();
         let selection = Selection { enabled, ..Selection::default() };
-        let found = configurations(Some(&file), &selection).err().unwrap_or_default();
+        let gates = FeatureGates::read(&[]).expect("no gates");
+        let found = configurations(Some(&file), &selection, &gates).err().unwrap_or_default();
         let place = format!("{}/", folder.path().display());
         let found: Vec<String> = found.iter().map(|it| it.replace(&place, "")).collect();
         let expected: Vec<String> =
@@ -273,6 +330,31 @@ mod tests {
             "",
             &format!("{HEAD}plugins: [{{name: AlwaysDeny, foo: bar}}]"),
             &["failed to read plugin config: strict decoding error: unknown field \"plugins[0].foo\""],
+        );
+    }
+
+    #[test]
+    fn files_of_webhooks_are_opened() {
+        let webhooks = |fields: &str| {
+            format!(
+                "{HEAD}plugins: [{{name: ValidatingAdmissionWebhook, configuration: {{apiVersion: apiserver.config.k8s.io/v1, \
+                 kind: WebhookAdmissionConfiguration, {fields}}}}}]"
+            )
+        };
+        check(
+            "",
+            &webhooks("kubeConfigFile: /nowhere/at/all"),
+            &[
+                "couldn't init admission plugin \"ValidatingAdmissionWebhook\": kubeConfigFile: open /nowhere/at/all: no such file or directory",
+            ],
+        );
+        check(
+            "",
+            &webhooks("staticManifestsDir: /nowhere"),
+            &[
+                "couldn't init admission plugin \"ValidatingAdmissionWebhook\": staticManifestsDir: Forbidden: staticManifestsDir requires the \
+                 ManifestBasedAdmissionControlConfig feature gate to be enabled",
+            ],
         );
     }
 }
