@@ -278,6 +278,11 @@ fn pod_security(settings: &Settings) -> PodSecurity {
     PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
 }
 
+/// The plugins of v1.36, in the order in which they are asked.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|it| it.name)
+}
+
 /// Whether there is a plugin of this name in v1.36.
 pub fn is_known(name: &str) -> bool {
     PLUGINS.iter().any(|it| it.name == name)
@@ -286,8 +291,8 @@ pub fn is_known(name: &str) -> bool {
 /// What an operator wants.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The whole list, where it is given: then the other two are empty.
-    pub only: Vec<String>,
+    /// The whole list, where it is given, even if it is empty: then the other two are.
+    pub only: Option<Vec<String>>,
     /// Beside those that are on by themselves.
     pub enabled: Vec<String>,
     /// Of those that are on by themselves.
@@ -307,16 +312,16 @@ impl Selection {
 
     /// The plugins that the operator names and that are not there yet.
     pub fn missing(&self) -> impl Iterator<Item = &'static str> {
-        let is_named = |name: &str| self.only.iter().chain(&self.enabled).any(|it| it == name);
+        let is_named = |name: &str| self.only.iter().flatten().chain(&self.enabled).any(|it| it == name);
         PLUGINS.iter().filter(move |it| it.make.is_none() && is_named(it.name)).map(|it| it.name)
     }
 
     fn wanted(&self) -> impl Iterator<Item = &'static Entry> {
         let has = |list: &[String], name: &str| list.iter().any(|it| it == name);
-        PLUGINS.iter().filter(move |it| match self.only.as_slice() {
-            [] if it.default == Default::On => !has(&self.disabled, it.name),
-            [] => has(&self.enabled, it.name),
-            only => has(only, it.name),
+        PLUGINS.iter().filter(move |it| match &self.only {
+            Some(only) => has(only, it.name),
+            None if it.default == Default::On => !has(&self.disabled, it.name),
+            None => has(&self.enabled, it.name),
         })
     }
 }
@@ -345,9 +350,11 @@ mod tests {
         };
         check(&other, "NamespaceLifecycle", false);
         check(&other, "AlwaysDeny", true);
-        let only = Selection { only: list(&["AlwaysDeny"]), ..Selection::default() };
+        let only = Selection { only: Some(list(&["AlwaysDeny"])), ..Selection::default() };
         check(&only, "NamespaceLifecycle", false);
         check(&only, "AlwaysDeny", true);
+        let nobody = Selection { only: Some(Vec::new()), ..Selection::default() };
+        assert_eq!(nobody.names().count(), 0);
     }
 
     #[test]
