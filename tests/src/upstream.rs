@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use keelson_stdx::clock::Clock;
 use keelson_testkit::pki::{self, Authority};
 use keelson_testkit::tool::Tool;
-use keelson_testkit::{Client, Credentials, Etcd, Identity, Protocol, free_port};
+use keelson_testkit::{Client, Connector, Credentials, Etcd, Identity, Protocol, free_port};
 use tempfile::TempDir;
 
 use crate::process::Processes;
@@ -29,6 +29,7 @@ pub const EVERYTHING: [&str; 6] = [
 pub struct Upstream {
     client: Client,
     anonymous: Client,
+    connector: Connector,
     credentials: Credentials,
     url: String,
     endpoint: String,
@@ -99,6 +100,11 @@ impl Upstream {
         &self.client
     }
 
+    /// Its administrator, byte by byte.
+    pub fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
     /// Somebody without a certificate.
     pub fn anonymous(&self) -> &Client {
         &self.anonymous
@@ -127,6 +133,7 @@ impl Upstream {
         let mut upstream = Upstream {
             client: Client::new(&url, &files.credentials, Protocol::Http1)?,
             anonymous: Client::new(&url, &files.credentials.anonymous(), Protocol::Http1)?,
+            connector: Connector::new(&url, &files.credentials, Protocol::Http1)?,
             credentials: files.credentials.clone(),
             url,
             endpoint: endpoint.to_owned(),
@@ -135,7 +142,8 @@ impl Upstream {
             _folder: folder,
         };
         let mut arguments = files.server_arguments(endpoint, port);
-        if !flags.iter().any(|it| it.starts_with("--authorization-mode=")) {
+        let decides = ["--authorization-mode=", "--authorization-config="];
+        if !flags.iter().any(|it| decides.iter().any(|flag| it.starts_with(flag))) {
             arguments.push(String::from("--authorization-mode=Node,RBAC"));
         }
         arguments.extend_from_slice(flags);

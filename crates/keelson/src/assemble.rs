@@ -26,6 +26,7 @@ use keelson_store::{Key, Layout, Transforms};
 use tokio::net::TcpListener;
 use tracing::warn;
 
+use crate::admission_manifests;
 use crate::auditing;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
@@ -34,6 +35,7 @@ use crate::identity::identity;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage, StoreCheck};
 use crate::store_command::{self, socket::Socket};
+use crate::webhook_metrics::WebhookMetrics;
 use loops::{Booted, Loops};
 use security::{Deciders, Security};
 
@@ -89,12 +91,15 @@ impl Assembly {
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let (health, ready) = (config.etcd.health_timeout, config.etcd.ready_timeout);
+        let webhook_metrics = Arc::new(WebhookMetrics::new());
+        let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
+        admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
         let builder = builder
             .clock(clock.clone())
             .catalog(catalog.clone())
             .authenticator(security.authn.authenticator.clone())
             .authorizer(security.authz.authorizer.clone())
-            .admission(config.admission.chain(&settings::admission_settings(config, &catalog)))
+            .admission(config.admission.chain(&plugins))
             .settings(settings::server_settings(config, address)?)
             .tls(settings::tls(config, &prepared.certificate, &security))
             .check(NamedCheck::new("etcd", StoreCheck::new(&storage, health, clock)))
@@ -102,6 +107,7 @@ impl Assembly {
         let server = loops.booted.checks(builder).build()?;
         server.metrics().add(Arc::new(settings::features(config)));
         measures.add_to(server.metrics());
+        webhook_metrics.add_to(server.metrics());
         security.add_metrics(server.metrics());
         security.follow_authorities(&server, &loops, trust_changed);
         if config.store == StoreChoice::Embedded {

@@ -296,7 +296,7 @@ impl Config {
             default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),
-            plugins: admission::plugins(flags).map_err(Error::Invalid)?,
+            plugins: admission::plugins(flags, &feature_gates).map_err(Error::Invalid)?,
             aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")
@@ -474,8 +474,9 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
     warnings.extend(
         admission::selection(flags)
             .missing()
-            .map(|name| format!("the admission plugin {name} is not there yet")),
+            .map(|name| format!("the admission plugin {name} does nothing: policies are not evaluated yet")),
     );
+    warnings.extend(admission::warnings(flags));
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),
     );

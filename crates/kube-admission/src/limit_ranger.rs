@@ -1,6 +1,6 @@
 //! LimitRanger: what pods and claims of a namespace may ask for, and what containers get that ask for nothing.
 
-mod amounts;
+pub(crate) mod amounts;
 mod constraint;
 mod defaults;
 

@@ -6,7 +6,7 @@ use keelson_object::{Map, Object, Value};
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
-use crate::pods::Toleration;
+use crate::pods;
 
 /// The plugin.
 pub(crate) struct RuntimeClass;
@@ -113,30 +113,13 @@ fn set_scheduling(spec: &mut Map, class: &Map) -> Option<String> {
             selector.set(key.clone(), value.clone());
         }
     }
-    let merged = merge(spec.list("tolerations"), scheduling.list("tolerations"));
+    let merged = pods::merge_tolerations(spec.list("tolerations"), scheduling.list("tolerations"));
     if merged.is_empty() {
         spec.remove("tolerations");
     } else {
         spec.set("tolerations", merged);
     }
     None
-}
-
-/// All tolerations but those that others cover; of equal ones the first.
-///
-/// Upstream: pkg/util/tolerations/tolerations.go, MergeTolerations (v1.36.4).
-fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
-    let all: Vec<&Value> = first.iter().chain(second).collect();
-    let read: Vec<Toleration<'_>> = all.iter().copied().map(Toleration::read).collect();
-    let mut kept: Vec<usize> = Vec::new();
-    for (index, toleration) in read.iter().enumerate() {
-        let by_earlier = kept.iter().any(|it| read[*it].covers(toleration));
-        let by_later = || read[index + 1..].iter().any(|it| it != toleration && it.covers(toleration));
-        if !by_earlier && !by_later() {
-            kept.push(index);
-        }
-    }
-    kept.into_iter().map(|it| all[it].clone()).collect()
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub mod report;
 pub mod reserve;
 pub mod resource;
 pub mod scale;
+pub mod signers;
 pub mod strategy;
 pub mod subresource;
 

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod bearer;
 mod client;
 mod connect;
@@ -13,14 +14,17 @@ mod error;
 mod identity;
 mod kubeconfig;
 mod retry;
+mod review;
 mod target;
 mod trust;
 
+pub use accounts::Accounts;
 pub use bearer::Bearer;
 pub use client::{Client, Reply};
 pub use connect::Resolver;
 pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
-pub use target::Target;
+pub use review::ReviewVersion;
+pub use target::{Protocols, Target};
 pub use trust::Trust;

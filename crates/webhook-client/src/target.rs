@@ -27,6 +27,20 @@ pub struct Target {
     pub max_reply: usize,
     /// Who knows the addresses of a host; the system if nobody.
     pub resolver: Option<Arc<dyn Resolver>>,
+    /// What is spoken.
+    pub protocols: Protocols,
+    /// How we call ourselves, unless it is by our own name.
+    pub agent: Option<&'static str>,
+}
+
+/// What is spoken with a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/2 or HTTP/1.1, as the other side likes.
+    #[default]
+    Any,
+    /// HTTP/1.1: requests at the same time go on connections of their own, and so to several programs behind one name.
+    Http1,
 }
 
 impl Target {
@@ -50,6 +64,8 @@ impl Target {
             timeout: Target::TIMEOUT,
             max_reply: Target::MAX_REPLY,
             resolver: None,
+            protocols: Protocols::Any,
+            agent: None,
         }
     }
 }

@@ -6,17 +6,17 @@ use keelson_object::scalar::Quantity;
 use keelson_object::{Map, SmolStr};
 
 /// By the name of the resource.
-pub(super) type Amounts = BTreeMap<SmolStr, Quantity>;
+pub(crate) type Amounts = BTreeMap<SmolStr, Quantity>;
 
 /// Whether what a pod says of itself counts more than what its containers say.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PodLevel {
+pub(crate) enum PodLevel {
     Counts,
     Ignored,
 }
 
 /// What stands in an object.
-pub(super) fn read(map: Option<&Map>) -> Amounts {
+pub(crate) fn read(map: Option<&Map>) -> Amounts {
     let pairs = map.into_iter().flat_map(Map::iter);
     pairs.filter_map(|(name, value)| Some((name.clone(), Quantity::from_value(value).ok()?))).collect()
 }
@@ -26,7 +26,7 @@ pub(super) fn read(map: Option<&Map>) -> Amounts {
 /// Containers run together; an init container runs alone, but beside the sidecars that were started before it.
 ///
 /// Upstream: plugin/pkg/admission/limitranger/admission.go, podRequests and podLimits (v1.36.4).
-pub(super) fn of_pod(spec: &Map, which: &str, pod_level: PodLevel) -> Amounts {
+pub(crate) fn of_pod(spec: &Map, which: &str, pod_level: PodLevel) -> Amounts {
     let of = |map: &Map| read(map.map("resources").and_then(|it| it.map(which)));
     let mut together = Amounts::new();
     for container in spec.maps("containers") {
@@ -51,7 +51,8 @@ pub(super) fn of_pod(spec: &Map, which: &str, pod_level: PodLevel) -> Amounts {
     together
 }
 
-fn add(to: &mut Amounts, what: &Amounts) {
+/// Adds.
+pub(crate) fn add(to: &mut Amounts, what: &Amounts) {
     for (name, amount) in what {
         match to.get_mut(name) {
             Some(there) => there.add(amount),

@@ -44,10 +44,10 @@ async fn apply_once(
     field_managers::complain(context, apply)?;
     let owners = Owners::Known(field_managers::managed_fields(&mut value));
     let draft = decode::Draft { value, origin: Origin::Patch, ..decode::Draft::default() };
-    let mut object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;
+    let object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;
     check_address(place, &object)?;
     match current {
-        Some(current) => check_version(live, place, current, &mut object)?,
+        Some(current) => check_version(live, place, current, &object)?,
         None if !object.meta.uid.is_empty() => {
             let uid = &object.meta.uid;
             let reason = format!(

@@ -36,7 +36,8 @@ pub async fn create(
     admission::mutate(&request, Some(&mut object)).await?;
     // Who changes objects sees them before they are anybody's.
     system_fields::fill(context, &mut object.meta);
-    guard::ask(live, &Write { context, namespace, name: "", object: &object, old: None }).await?;
+    let write = Write { context, namespace, name: "", part: Part::Main, object: &object, old: None };
+    guard::check(live, &write).await?;
     if object.meta.name.is_empty() && !object.meta.generate_name.is_empty() {
         return create_with_generated_name(live, context, object).await;
     }

@@ -95,8 +95,8 @@ async fn change_once(
     let live = race.live();
     let object = match race.current() {
         Some(current) => {
-            let mut object = rewrite(Some(&current.object))?;
-            check_version(live, place, current, &mut object)?;
+            let object = rewrite(Some(&current.object))?;
+            check_version(live, place, current, &object)?;
             object
         }
         None if live.resource.create_on_update && part == Part::Main => {
@@ -133,11 +133,14 @@ pub(super) async fn attempt(
     let subresource = admission::subresource(part);
     let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
     admission::mutate(&request, Some(&mut object)).await?;
-    if old.is_none() {
-        system_fields::fill(context, &mut object.meta);
+    match old {
+        Some(old) if matches!(object.meta.resource_version.as_str(), "" | "0") => {
+            object.meta.resource_version = old.meta.resource_version.clone();
+        }
+        Some(_) => {}
+        None => system_fields::fill(context, &mut object.meta),
     }
-    let write = Write { context, namespace: &place.namespace, name: &place.name, object: &object, old };
-    guard::ask(live, &write).await?;
+    guard::check(live, &write_of(&request, part, &object)).await?;
     let held = match part {
         Part::Main | Part::Scale => reserve::take(live, context, &mut object, old).await?,
         Part::Status | Part::Named(_) => None,
@@ -156,7 +159,10 @@ pub(super) async fn attempt(
 async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Object) -> Result<Step<'static>> {
     let context = request.context;
     match request.old {
-        Some(old) => ready(live, context, part, &mut object, old)?,
+        Some(old) => {
+            ready(live, context, part, &mut object, old)?;
+            guard::confirm(live, &write_of(request, part, &object)).await?;
+        }
         None => create::ready(live, context, &mut object)?,
     }
     admission::validate(request, Some(&object)).await?;
@@ -164,6 +170,11 @@ async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Objec
         Some(old) => step(live, object, old),
         None => Step::Put(Cow::Owned(object)),
     })
+}
+
+fn write_of<'w>(request: &'w Request<'_>, part: Part, object: &'w Object) -> Write<'w> {
+    let Request { context, place, old, .. } = *request;
+    Write { context, namespace: &place.namespace, name: &place.name, part, object, old }
 }
 
 /// What a body says of its place must agree with the address.
@@ -210,13 +221,8 @@ fn check_uid(live: &Live, place: &Place, object: &Object, old: Option<&Object>) 
 }
 
 /// Optimistic concurrency: what was read must be what is there.
-pub(super) fn check_version(
-    live: &Live,
-    place: &Place,
-    current: &Current,
-    object: &mut Object,
-) -> Result<()> {
-    let (meta, there) = (&mut object.meta, &current.object.meta);
+pub(super) fn check_version(live: &Live, place: &Place, current: &Current, object: &Object) -> Result<()> {
+    let (meta, there) = (&object.meta, &current.object.meta);
     if meta.resource_version.is_empty() || meta.resource_version == "0" {
         if !live.resource.unconditional_update {
             let mut errors = FieldErrors::default();
@@ -228,7 +234,7 @@ pub(super) fn check_version(
                 keelson_object::GroupKind { group: group_resource.group, kind: group_resource.resource };
             return Err(Error::Invalid { kind, name: place.name.to_string(), errors });
         }
-        meta.resource_version = there.resource_version.clone();
+        // Who changes objects sees that none was named; it is filled in after that.
         return Ok(());
     }
     if meta.resource_version.parse::<u64>().is_err() {
