@@ -23,4 +23,4 @@ pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
 pub use target::Target;
-pub use trust::Trust;
+pub use trust::{Trust, system_authorities};
