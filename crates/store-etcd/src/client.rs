@@ -125,7 +125,7 @@ impl Client {
                 Err(status) => status,
             };
             doubtful.store(is_passing(&status), Ordering::Relaxed);
-            patience *= 2;
+            patience = (patience * 2).min(READ_WITHIN);
             let again = is_passing(&status) && (repeat == Repeat::Freely || is_unsent(&status));
             if !again {
                 return Err(status);
