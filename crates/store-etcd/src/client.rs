@@ -119,7 +119,9 @@ impl Client {
             let doubtful = &self.members[position].doubtful;
             let status = match self.answer(position, asked, repeat, patience).await {
                 Ok(answer) => {
-                    doubtful.store(false, Ordering::Relaxed);
+                    if doubtful.load(Ordering::Relaxed) {
+                        doubtful.store(false, Ordering::Relaxed);
+                    }
                     return Ok(answer);
                 }
                 Err(status) => status,
