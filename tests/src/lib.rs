@@ -7,8 +7,10 @@ pub mod kubectl;
 pub mod matrix;
 pub mod place;
 pub mod process;
+pub mod raw;
 pub mod scenario;
 pub mod upstream;
 pub mod validation;
+pub mod webhooks;
 
 pub use place::Place;

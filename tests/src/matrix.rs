@@ -1,35 +1,47 @@
-//! Matrices: who may do what, as upstream decides it. One row for each subject, one letter for each request.
+//! Matrices: who may do what, as upstream decides it, and why. One row for each subject, one letter for each request.
 //!
 //! ```yaml
 //! about: what is tried
 //! modes: Node,RBAC                                 # as of --authorization-mode
+//! with: [rules]                                    # objects, policies and webhook of that file, too
 //! objects: [{kind: ClusterRole, …}]                # beside the roles of every cluster
+//! policies: [{user: jane}, …]                      # the lines of a policy file, for ABAC
+//! webhook: [{user: jane, say: deny}, …]            # what is answered to whom; the first that fits
+//! review: v1                                       # how the webhook is asked; else as upstream does by itself
+//! on_failure: Deny                                 # with an AuthorizationConfiguration and not with flags
 //! requests:
 //! - get deployments.apps/scale in:web name:front   # verb, resource[.group][/subresource], namespace, name
+//! - list pods fields:spec.nodeName=one
 //! - get /healthz
 //! subjects:
 //! - {user: jane, groups: [dev]}
 //! answers:
 //! - "y-"                                           # jane: y is yes, - nobody says anything, n is a refusal
+//! reasons: ["", "No policy matched."]
+//! why:
+//! - "0 1"                                          # jane: the reason of each answer; 3x0 is 0 0 0, 1|2 is either
 //! ```
 
-use std::collections::BTreeMap;
+mod cells;
+mod hook;
+mod ours;
+mod question;
+mod stage;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use keelson_authz::{Attributes, Authorizer, Decision, Selectors, Subject, Target};
+use anyhow::{Context, Result};
+use keelson_authz::{Authorizer, Decision, Verdict};
 use keelson_codec::{json, yaml};
-use keelson_stdx::clock::Clock;
 use keelson_testkit::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-
-/// How long a server may take to learn of roles.
-const LEARNS_WITHIN: Duration = Duration::from_secs(20);
+pub use cells::Cell;
+use cells::Table;
+pub use hook::Hook;
+pub use question::{Request, Who};
+pub use stage::Stage;
 
 /// One file.
 pub struct Matrix {
@@ -37,30 +49,27 @@ pub struct Matrix {
     text: String,
     /// As of `--authorization-mode`.
     pub modes: String,
-    /// Roles and bindings, in the form of the API.
-    pub objects: Vec<Value>,
+    /// In the form of the API.
+    objects: Vec<Value>,
+    policies: Vec<Value>,
+    webhook: Vec<Value>,
+    review: Option<String>,
+    on_failure: Option<String>,
     requests: Vec<Request>,
     subjects: Vec<Who>,
-    /// A row for each subject.
-    pub answers: Vec<String>,
+    answers: Table,
 }
 
-struct Who {
-    user: String,
-    groups: Vec<String>,
+/// How often a server is asked the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Once.
+    Once,
+    /// As often as it takes to hear all reasons, where it could name several: upstream looks at bindings in no order.
+    Often,
 }
 
-#[derive(Default)]
-struct Request {
-    verb: String,
-    /// Empty for a resource.
-    path: String,
-    resource: String,
-    group: String,
-    subresource: String,
-    namespace: String,
-    name: String,
-}
+const OFTEN: usize = 20;
 
 impl Matrix {
     /// All files.
@@ -75,26 +84,34 @@ impl Matrix {
     }
 
     fn load(path: PathBuf) -> Result<Matrix> {
-        let text = fs::read_to_string(&path)?;
-        let document = yaml::read(text.as_bytes()).with_context(|| path.display().to_string())?;
-        let file: Value = serde_json::from_slice(&json::to_bytes(&document.value))?;
-        let texts = |key: &str| -> Result<Vec<String>> {
-            Ok(serde_json::from_value(file[key].clone()).unwrap_or_default())
-        };
-        let who = |it: &Value| Who {
-            user: it["user"].as_str().unwrap_or_default().to_owned(),
-            groups: serde_json::from_value(it["groups"].clone()).unwrap_or_default(),
-        };
-        let list = |key: &str| file[key].as_array().cloned().unwrap_or_default();
-        Ok(Matrix {
-            modes: file["modes"].as_str().context("modes")?.to_owned(),
-            objects: list("objects"),
-            requests: texts("requests")?.iter().map(|it| Request::parse(it)).collect::<Result<_>>()?,
-            subjects: list("subjects").iter().map(who).collect(),
-            answers: texts("answers")?,
+        let (text, file) = read(&path)?;
+        let text_at = |key: &str| file[key].as_str().map(String::from);
+        let requests: Vec<String> = serde_json::from_value(file["requests"].clone()).context("requests")?;
+        let mut matrix = Matrix {
+            modes: text_at("modes").context("modes")?,
+            objects: Vec::new(),
+            policies: Vec::new(),
+            webhook: Vec::new(),
+            review: text_at("review"),
+            on_failure: text_at("on_failure"),
+            requests: requests.iter().map(|it| Request::parse(it)).collect::<Result<_>>()?,
+            subjects: list(&file, "subjects").iter().map(Who::read).collect(),
+            answers: Table::read(&file)?,
             path,
             text,
-        })
+        };
+        for other in list(&file, "with").iter().filter_map(Value::as_str) {
+            let (_, other) = read(&matrix.path.with_file_name(format!("{other}.yaml")))?;
+            matrix.add(&other);
+        }
+        matrix.add(&file);
+        Ok(matrix)
+    }
+
+    fn add(&mut self, file: &Value) {
+        self.objects.extend(list(file, "objects"));
+        self.policies.extend(list(file, "policies"));
+        self.webhook.extend(list(file, "webhook"));
     }
 
     /// The name of the file.
@@ -107,184 +124,90 @@ impl Matrix {
         self.subjects.len() * self.requests.len()
     }
 
-    /// What an authorizer answers.
-    pub async fn decided_by(&self, authorizer: &dyn Authorizer) -> Vec<String> {
+    /// What our authorizers answer, without a server around them.
+    pub async fn decided_by_us(&self, stage: &Stage) -> Result<Vec<Vec<Cell>>> {
+        let authorizer = ours::authorizer(self, stage)?;
         let mut rows = Vec::new();
         for who in &self.subjects {
-            let extra = BTreeMap::new();
-            let user = Subject { name: &who.user, uid: "", groups: &who.groups, extra: &extra };
-            let mut row = String::new();
+            let mut row = Vec::new();
             for request in &self.requests {
-                row.push(match authorizer.authorize(&request.attributes(user)).await.decision {
-                    Decision::Allow { .. } => 'y',
-                    Decision::Deny { .. } => 'n',
-                    Decision::NoOpinion { .. } => '-',
-                });
-            }
-            rows.push(row);
-        }
-        rows
-    }
-
-    /// What a server answers that has these modes, after it got the objects.
-    pub async fn answered_by(&self, client: &Client) -> Result<Vec<String>> {
-        self.prepare(client).await?;
-        let mut rows = Vec::new();
-        for who in &self.subjects {
-            let mut row = String::new();
-            for request in &self.requests {
-                row.push(review(client, &request.review(who)).await?);
+                row.push(stage.plain(decided(&*authorizer, who, request).await));
             }
             rows.push(row);
         }
         Ok(rows)
     }
 
-    /// Makes the objects, and waits until the server decides by them.
-    async fn prepare(&self, client: &Client) -> Result<()> {
-        for namespace in ["web", "other"] {
-            let body = json!({"metadata": {"name": namespace}});
-            client.post("/api/v1/namespaces", &body).await;
-        }
-        for object in self.objects.iter().chain(&sentinels()) {
-            let (kind, meta) = (object["kind"].as_str().unwrap_or_default(), &object["metadata"]);
-            let plural = format!("{}s", kind.to_lowercase());
-            let path = match meta["namespace"].as_str() {
-                Some(namespace) => format!("{GROUP}/namespaces/{namespace}/{plural}"),
-                None => format!("{GROUP}/{plural}"),
-            };
-            let answer = client.post(&path, object).await;
-            ensure!(matches!(answer.status.as_u16(), 201 | 409), "{path}: {}", answer.text());
-        }
-        if !self.modes.contains("RBAC") {
-            return Ok(());
-        }
-        let sentinel = Who { user: "sentinel".to_owned(), groups: Vec::new() };
-        let clock = Clock::real();
-        let deadline = clock.monotonic() + LEARNS_WITHIN;
-        for request in ["sentinel pods", "sentinel services in:web"] {
-            let body = Request::parse(request)?.review(&sentinel);
-            while review(client, &body).await? != 'y' {
-                ensure!(clock.monotonic() < deadline, "the server does not learn of roles");
-                clock.sleep(Duration::from_millis(50)).await;
+    /// What a server answers that was started with the flags of `stage`, after it got the objects.
+    pub async fn answered_by(&self, client: &Client, stage: &Stage, asked: Asked) -> Result<Vec<Vec<Cell>>> {
+        stage::prepare(self, client).await?;
+        let mut rows = Vec::new();
+        for who in &self.subjects {
+            let mut row = Vec::new();
+            for request in &self.requests {
+                let body = request.review(who);
+                let mut cell = question::ask(client, &body).await?;
+                if asked == Asked::Often && cell.may_have_others() {
+                    for _ in 1..OFTEN {
+                        cell.add(&question::ask(client, &body).await?);
+                    }
+                }
+                row.push(stage.plain(cell));
             }
+            rows.push(row);
         }
-        Ok(())
+        Ok(rows)
     }
 
-    /// Writes down what was answered.
-    pub fn record(&self, answers: &[String]) -> Result<()> {
-        let (head, _) = self.text.split_once("\nanswers:").unwrap_or((self.text.trim_end(), ""));
-        let mut text = format!("{head}\nanswers:\n");
-        for (row, who) in answers.iter().zip(&self.subjects) {
-            text += &format!(
-                "- \"{row}\" # {}\n",
-                [&who.user[..]]
-                    .into_iter()
-                    .chain(who.groups.iter().map(|it| &it[..]))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            );
+    /// Writes down what was answered. A binding that allows a request to somebody allows it to all whom it names, whether
+    /// upstream happened to name it or another.
+    pub fn record(&self, mut answers: Vec<Vec<Cell>>) -> Result<()> {
+        for column in 0..self.requests.len() {
+            let mut heard = Cell::default();
+            answers.iter().filter_map(|row| row.get(column)).for_each(|it| heard.add(it));
+            for (row, who) in answers.iter_mut().zip(&self.subjects) {
+                row[column].complete(&heard, |subject| who.is(subject));
+            }
         }
-        fs::write(&self.path, text).context("the matrix")
+        let (head, _) = self.text.split_once("\nanswers:").unwrap_or((self.text.trim_end(), ""));
+        let names: Vec<String> = self.subjects.iter().map(Who::to_string).collect();
+        fs::write(&self.path, format!("{head}\n{}", cells::written(&answers, &names))).context("the matrix")
     }
 
     /// Where answers are not those of the file, in words.
-    pub fn differences(&self, answers: &[String]) -> Vec<String> {
+    pub fn differences(&self, answers: &[Vec<Cell>]) -> Vec<String> {
         let mut found = Vec::new();
-        if answers.len() != self.answers.len() {
-            found.push(format!("{}: {} rows, {} expected", self.name(), answers.len(), self.answers.len()));
-        }
-        for ((who, seen), expected) in self.subjects.iter().zip(answers).zip(&self.answers) {
-            for ((request, seen), expected) in self.requests.iter().zip(seen.chars()).zip(expected.chars()) {
-                if seen != expected {
+        for (row, who) in self.subjects.iter().enumerate() {
+            for (column, request) in self.requests.iter().enumerate() {
+                let expected = self.answers.cell(row, column);
+                let seen = answers.get(row).and_then(|it| it.get(column)).cloned().unwrap_or_default();
+                if !expected.covers(&seen) {
                     let about = request.review(who)["spec"].to_string();
                     found.push(format!("{}: {about}: {seen} and not {expected}", self.name()));
                 }
-            }
-            if seen.len() != expected.len() {
-                found.push(format!("{}: {}: {} answers", self.name(), who.user, seen.len()));
             }
         }
         found
     }
 }
 
-/// Made last: a server that knows them knows all that came before.
-fn sentinels() -> [Value; 4] {
-    let rule = |resource: &str| json!([{"verbs": ["sentinel"], "apiGroups": [""], "resources": [resource]}]);
-    let subjects = json!([{"kind": "User", "name": "sentinel"}]);
-    let reference = |kind: &str| json!({"kind": kind, "name": "sentinel"});
-    let (there, everywhere) = (json!({"name": "sentinel", "namespace": "web"}), json!({"name": "sentinel"}));
-    [
-        json!({"kind": "ClusterRole", "metadata": everywhere, "rules": rule("pods")}),
-        json!({"kind": "Role", "metadata": there, "rules": rule("services")}),
-        json!({"kind": "ClusterRoleBinding", "metadata": everywhere, "roleRef": reference("ClusterRole"), "subjects": subjects}),
-        json!({"kind": "RoleBinding", "metadata": there, "roleRef": reference("Role"), "subjects": subjects}),
-    ]
+async fn decided(authorizer: &dyn Authorizer, who: &Who, request: &Request) -> Cell {
+    let Verdict { decision, error } = authorizer.authorize(&request.attributes(who)).await;
+    let letter = match decision {
+        Decision::Allow { .. } => 'y',
+        Decision::Deny { .. } => 'n',
+        Decision::NoOpinion { .. } => '-',
+    };
+    let error = error.map(|it| it.to_string()).unwrap_or_default();
+    Cell::new(letter, decision.reason(), &error)
 }
 
-async fn review(client: &Client, body: &Value) -> Result<char> {
-    let answer = client.post(REVIEWS, body).await;
-    ensure!(answer.status == 201, "{body}: {}", answer.text());
-    let status = &answer.json()["status"];
-    Ok(match (status["allowed"] == true, status["denied"] == true) {
-        (true, _) => 'y',
-        (false, true) => 'n',
-        (false, false) => '-',
-    })
+fn read(path: &Path) -> Result<(String, Value)> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let document = yaml::read(text.as_bytes()).with_context(|| path.display().to_string())?;
+    Ok((text, serde_json::from_slice(&json::to_bytes(&document.value))?))
 }
 
-impl Request {
-    fn parse(text: &str) -> Result<Request> {
-        let mut words = text.split(' ');
-        let (Some(verb), Some(what)) = (words.next(), words.next()) else { bail!("verb what: {text}") };
-        let mut request = Request { verb: verb.to_owned(), ..Request::default() };
-        if what.starts_with('/') {
-            request.path = what.to_owned();
-        } else {
-            let (resource, subresource) = what.split_once('/').unwrap_or((what, ""));
-            let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
-            request.resource = resource.to_owned();
-            request.group = group.to_owned();
-            request.subresource = subresource.to_owned();
-        }
-        for word in words {
-            match word.split_once(':') {
-                Some(("in", namespace)) => request.namespace = namespace.to_owned(),
-                Some(("name", name)) => request.name = name.to_owned(),
-                _ => bail!("in:namespace or name:name, not {word}"),
-            }
-        }
-        Ok(request)
-    }
-
-    fn attributes<'r>(&'r self, user: Subject<'r>) -> Attributes<'r> {
-        let target = if self.path.is_empty() {
-            Target::Resource {
-                namespace: &self.namespace,
-                api_group: &self.group,
-                api_version: "*",
-                resource: &self.resource,
-                subresource: &self.subresource,
-                name: &self.name,
-            }
-        } else {
-            Target::Path
-        };
-        Attributes { user, verb: &self.verb, target, path: &self.path, selectors: Selectors::default() }
-    }
-
-    fn review(&self, who: &Who) -> Value {
-        let mut spec = json!({"user": who.user, "groups": who.groups});
-        if self.path.is_empty() {
-            spec["resourceAttributes"] = json!({
-                "verb": self.verb, "namespace": self.namespace, "group": self.group, "resource": self.resource,
-                "subresource": self.subresource, "name": self.name,
-            });
-        } else {
-            spec["nonResourceAttributes"] = json!({"verb": self.verb, "path": self.path});
-        }
-        json!({"spec": spec})
-    }
+fn list(file: &Value, key: &str) -> Vec<Value> {
+    file[key].as_array().cloned().unwrap_or_default()
 }

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
-use keelson_testkit::{Client, Connector, Credentials, Options, Protocol, RunningServer, fixture};
+use keelson_testkit::{Client, Connector, Options, Protocol, RunningServer, fixture};
+use keelson_tests::raw::{codes, connect, say};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -50,39 +51,6 @@ async fn with_secret() -> (RunningServer, Client) {
         assert!(clock.monotonic() < deadline, "the binding has no effect");
     }
     (server, jane)
-}
-
-async fn connect(
-    server: &RunningServer,
-    credentials: &Credentials,
-) -> impl AsyncRead + tokio::io::AsyncWrite + Unpin {
-    let connector = Connector::new(&server.url(), credentials, Protocol::Http1).expect("a connector");
-    connector.tls().await.expect("a connection")
-}
-
-/// Says something, and listens until the other side hangs up or nothing comes for a while.
-async fn say(server: &RunningServer, credentials: &Credentials, bytes: &[u8]) -> String {
-    let mut stream = connect(server, credentials).await;
-    let _ = stream.write_all(bytes).await;
-    listen(&mut stream).await
-}
-
-async fn listen(stream: &mut (impl AsyncRead + Unpin)) -> String {
-    const SILENCE: Duration = Duration::from_millis(700);
-    let mut said = Vec::new();
-    let mut buffer = [0; 4096];
-    while let Ok(Ok(count)) = timeout(SILENCE, stream.read(&mut buffer)).await {
-        if count == 0 {
-            break;
-        }
-        said.extend_from_slice(&buffer[..count]);
-    }
-    String::from_utf8_lossy(&said).into_owned()
-}
-
-/// The status codes in what was said.
-fn codes(said: &str) -> Vec<&str> {
-    said.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)).collect()
 }
 
 /// CVE-2022-3162, and every other way to write a path.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use keelson_authn::jws::{self, SigningKey};
 use keelson_object::{Map, Value as Tree};
 use keelson_stdx::clock::Clock;
@@ -158,15 +158,6 @@ async fn nodes_join_with_bootstrap_tokens() {
     assert_eq!(who_has(&without, token).await, "401", "nobody asked for bootstrap tokens");
 }
 
-fn kubeconfig(url: &str, ca: &str) -> String {
-    let ca = STANDARD.encode(ca);
-    format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: it\ncontexts: [{{name: it, context: {{cluster: it, user: it}}}}]\n\
-         clusters: [{{name: it, cluster: {{server: '{url}', certificate-authority-data: {ca}}}}}]\n\
-         users: [{{name: it, user: {{token: our-own}}}}]\n"
-    )
-}
-
 fn token_review(asked: &Asked) -> (u16, String) {
     let review: Value = serde_json::from_str(&asked.body).expect("JSON");
     let status = match review["spec"]["token"].as_str() {
@@ -185,7 +176,7 @@ async fn a_webhook_knows_tokens() {
     for version in ["v1", "v1beta1"] {
         let callee = Callee::open(token_review).await.expect("a webhook");
         let files = Files::new();
-        let config = files.put("webhook.yaml", &kubeconfig(&callee.url("/authenticate"), callee.ca()));
+        let config = files.put("webhook.yaml", &callee.kubeconfig("/authenticate", "our-own"));
         let options = Options::default()
             .argument(flag("authentication-token-webhook-config-file", &config))
             .argument(format!("--authentication-token-webhook-version={version}"));

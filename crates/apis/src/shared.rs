@@ -35,7 +35,6 @@ pub(crate) mod template_meta;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod url;
-pub(crate) mod user_info;
 pub(crate) mod volume_sources;
 pub(crate) mod webhook_client;
 pub(crate) mod without_value;

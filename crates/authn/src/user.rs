@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use keelson_object::{Map, Value};
+
 /// Further facts about a user, by key.
 pub type Extra = BTreeMap<String, Vec<String>>;
 
@@ -30,6 +32,9 @@ impl User {
     /// The key in `extra` that says which credential was used.
     pub const CREDENTIAL_ID_KEY: &str = "authentication.kubernetes.io/credential-id";
 
+    /// The fields that say who somebody is.
+    pub const FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
+
     /// A user with nothing but a name and groups.
     #[must_use]
     pub fn new(name: &str, groups: &[&str]) -> User {
@@ -46,9 +51,41 @@ impl User {
         User::new(User::ANONYMOUS, &[User::ALL_UNAUTHENTICATED])
     }
 
+    /// As reviews tell of one; `name` is the field of the name, `username` or `user`.
+    #[must_use]
+    pub fn read(map: &Map, name: &str) -> User {
+        let text = |key: &str| map.str(key).unwrap_or_default().to_owned();
+        let extra = map.map("extra");
+        User {
+            name: text(name),
+            uid: text("uid"),
+            groups: texts(map, "groups"),
+            extra: extra.map_or_else(Extra::new, |it| {
+                it.iter().map(|(key, _)| (key.to_string(), texts(it, key))).collect()
+            }),
+        }
+    }
+
+    /// `username`, `uid`, `groups` and `extra`, as reviews tell of one; what is empty is left out.
+    #[must_use]
+    pub fn info(&self) -> Map {
+        let list = |items: &[String]| items.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>();
+        let extra: Map =
+            self.extra.iter().map(|(key, values)| (key.as_str().into(), list(values).into())).collect();
+        let values: [Value; 4] =
+            [self.name.as_str().into(), self.uid.as_str().into(), list(&self.groups).into(), extra.into()];
+        let all = User::FIELDS.into_iter().zip(values);
+        all.filter(|(_, value)| !value.is_empty()).map(|(key, value)| (key.into(), value)).collect()
+    }
+
     /// Whether the user belongs to `group`.
     #[must_use]
     pub fn is_in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|it| it == group)
     }
+}
+
+/// The texts of a list in a map.
+pub(crate) fn texts(map: &Map, key: &str) -> Vec<String> {
+    map.list(key).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

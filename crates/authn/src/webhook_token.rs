@@ -7,11 +7,15 @@ use futures_util::future::BoxFuture;
 use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Error, Reply, Retry};
+use keelson_webhook_client::{Client, Error, Reply, Retry, ReviewVersion};
 use tracing::error;
 
 use crate::token::intersection;
-use crate::{AuthError, Authenticated, Extra, Outcome, TokenAuthenticator, User};
+use crate::user::texts;
+use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator, User};
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenReview";
 
 /// Asks a webhook whose token it is. Belongs behind a cache.
 ///
@@ -23,33 +27,6 @@ pub struct WebhookTokens {
     implicit_audiences: Vec<String>,
     retry: Retry,
     clock: Clock,
-}
-
-/// The version of the reviews that the webhook understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are those of the versions
-pub enum ReviewVersion {
-    V1,
-    V1beta1,
-}
-
-impl ReviewVersion {
-    /// By its name; `None` for others.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<ReviewVersion> {
-        match name {
-            "v1" => Some(ReviewVersion::V1),
-            "v1beta1" => Some(ReviewVersion::V1beta1),
-            _ => None,
-        }
-    }
-
-    fn api_version(self) -> &'static str {
-        match self {
-            ReviewVersion::V1 => "authentication.k8s.io/v1",
-            ReviewVersion::V1beta1 => "authentication.k8s.io/v1beta1",
-        }
-    }
 }
 
 impl WebhookTokens {
@@ -83,8 +60,8 @@ impl WebhookTokens {
         let mut status = Map::new();
         status.push_new("user", Map::new());
         let mut review = Map::new();
-        review.push_new("kind", "TokenReview");
-        review.push_new("apiVersion", self.version.api_version());
+        review.push_new("kind", KIND);
+        review.push_new("apiVersion", self.version.of(GROUP));
         review.push_new("metadata", Map::new());
         review.push_new("spec", spec);
         review.push_new("status", status);
@@ -101,7 +78,7 @@ impl WebhookTokens {
         let status = self.status(&reply.body)?;
         let mut good_for = Vec::new();
         if !audiences.is_empty() {
-            let named = texts(status.list("audiences"));
+            let named = texts(&status, "audiences");
             let named = if named.is_empty() { &self.implicit_audiences } else { &named };
             good_for = intersection(audiences, named);
             if good_for.is_empty() {
@@ -114,7 +91,8 @@ impl WebhookTokens {
                 None => Ok(None),
             };
         }
-        let user = Arc::new(user(status.map("user")));
+        let user = status.map("user").map_or_else(User::default, |it| User::read(it, "username"));
+        let user = Arc::new(user);
         Ok(Some(Authenticated { audiences: good_for, ..Authenticated::new(user) }))
     }
 
@@ -122,21 +100,7 @@ impl WebhookTokens {
     fn status(&self, body: &[u8]) -> Result<Map, AuthError> {
         let bad = |reason: String| AuthError::Webhook { reason };
         let document = json::read(body).map_err(|error| bad(error.to_string()))?;
-        let Value::Map(mut review) = document.value else {
-            return Err(bad(format!("the webhook replied with a JSON {}", document.value.json_type())));
-        };
-        let (kind, version) =
-            (review.str("kind").unwrap_or_default(), review.str("apiVersion").unwrap_or_default());
-        if (kind, version) != ("TokenReview", self.version.api_version()) {
-            let wanted = self.version.api_version();
-            return Err(bad(format!(
-                "the webhook replied with kind \"{kind}\" of version \"{version}\", not with a TokenReview of {wanted}"
-            )));
-        }
-        match review.remove("status") {
-            Some(Value::Map(status)) => Ok(status),
-            _ => Ok(Map::new()),
-        }
+        self.version.status((GROUP, KIND), document.value).map_err(bad)
     }
 }
 
@@ -144,22 +108,6 @@ impl WebhookTokens {
 fn unanswered(error: &Error) -> AuthError {
     error!(%error, "the token webhook did not answer");
     AuthError::Webhook { reason: error.to_string() }
-}
-
-fn user(map: Option<&Map>) -> User {
-    let Some(map) = map else { return User::default() };
-    let text = |key: &str| map.str(key).unwrap_or_default().to_owned();
-    let extra = map.map("extra").map_or_else(Extra::new, |extra| {
-        extra
-            .iter()
-            .map(|(key, values)| (key.to_string(), texts(values.as_list().unwrap_or_default())))
-            .collect()
-    });
-    User { name: text("username"), uid: text("uid"), groups: texts(map.list("groups")), extra }
-}
-
-fn texts(values: &[Value]) -> Vec<String> {
-    values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 impl TokenAuthenticator for WebhookTokens {
@@ -173,9 +121,9 @@ mod tests {
     use std::time::Duration;
 
     use keelson_stdx::clock::Clock;
-    use keelson_webhook_client::{Client, Retry, Target};
+    use keelson_webhook_client::{Client, Retry, ReviewVersion, Target};
 
-    use super::{ReviewVersion, WebhookTokens};
+    use super::WebhookTokens;
     use crate::TokenAuthenticator;
     use crate::testing::Place;
 
@@ -239,11 +187,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_webhook_that_does_not_work_is_an_error() {
-        let failed = |code| {
-            format!("the server responded with the status code {code} but did not return more information")
-        };
-        check("403", &[], &failed(403)).await;
-        check("500", &[], &failed(500)).await;
-        check("302", &[], &failed(302)).await;
+        check("404", &[], "the server could not find the requested resource").await;
+        check("500", &[], r#"an error on the server ("") has prevented the request from succeeding"#).await;
+        let elsewhere = "the server responded with the status code 302 but did not return more information";
+        check("302", &[], elsewhere).await;
     }
 }

@@ -11,11 +11,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Error, Failure, Retry};
+use keelson_webhook_client::{Client, Error, Failure, Retry, ReviewVersion};
 
 use crate::{Attributes, Authorizer, AuthzError, Decision, RuleSet, Subject, Target, Verdict};
 use cache::Cache;
-pub use review::ReviewVersion;
 use review::Status;
 
 /// Asks somebody else.

@@ -2,9 +2,8 @@
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_object::scalar::quote;
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Plugin, Request};
 
 use crate::signers;
 
@@ -17,9 +16,7 @@ impl Plugin for CertificateApproval {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        request.operation == Operation::Update
-            && request.subresource == "approval"
-            && request.is_of("certificates.k8s.io", "certificatesigningrequests")
+        signers::is_written(request, "approval")
     }
 
     /// The signer that counts is the one the request was made for.
@@ -30,13 +27,6 @@ impl Plugin for CertificateApproval {
         request: &'p Request<'_>,
         object: Option<&'p Object>,
     ) -> BoxFuture<'p, Result<()>> {
-        Box::pin(async move {
-            let signer = request.old.and_then(|it| it.text_at("spec.signerName")).unwrap_or_default();
-            if signers::may(request.context, "approve", signer).await {
-                return Ok(());
-            }
-            let reason = format!("user not permitted to approve requests with signerName {}", quote(signer));
-            Err(request.forbidden(object, reason))
-        })
+        Box::pin(signers::require(request, object, "approve"))
     }
 }

@@ -2,9 +2,8 @@
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_object::scalar::quote;
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Plugin, Request};
 
 use crate::signers;
 
@@ -17,9 +16,7 @@ impl Plugin for CertificateSigning {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        request.operation == Operation::Update
-            && request.subresource == "status"
-            && request.is_of("certificates.k8s.io", "certificatesigningrequests")
+        signers::is_written(request, "status")
     }
 
     /// Upstream: plugin/pkg/admission/certificates/signing/admission.go, Validate (v1.36.4).
@@ -29,16 +26,12 @@ impl Plugin for CertificateSigning {
         object: Option<&'p Object>,
     ) -> BoxFuture<'p, Result<()>> {
         Box::pin(async move {
-            let (Some(old), Some(new)) = (request.old, object) else { return Ok(()) };
-            if !is_signed(old, new) {
-                return Ok(());
+            match (request.old, object) {
+                (Some(old), Some(new)) if is_signed(old, new) => {
+                    signers::require(request, object, "sign").await
+                }
+                _ => Ok(()),
             }
-            let signer = old.text_at("spec.signerName").unwrap_or_default();
-            if signers::may(request.context, "sign", signer).await {
-                return Ok(());
-            }
-            let reason = format!("user not permitted to sign requests with signerName {}", quote(signer));
-            Err(request.forbidden(object, reason))
         })
     }
 }

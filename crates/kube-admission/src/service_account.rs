@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Error, Result, generate_name};
+use keelson_registry::{Result, generate_name};
 
 use crate::pods::maps_mut;
 
@@ -107,8 +107,9 @@ async fn check(request: &Request<'_>, pod: &Object) -> Result<()> {
         let told = references::limit(&account, spec);
         return told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)));
     }
-    // Upstream does not say that this is the client's mistake.
-    references::limit_ephemeral(&account, spec).map_or(Ok(()), |reason| Err(Error::Unclassified(reason)))
+    // Upstream does not say that this is the client's mistake, and answers with 500.
+    let told = references::limit_ephemeral(&account, spec);
+    told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)))
 }
 
 /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, getServiceAccount (v1.36.4).
@@ -121,9 +122,8 @@ async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object> {
         if attempt > 0 {
             request.context.clock.sleep(PAUSE).await;
         }
-        let snapshot = accounts.cache()?.fresh().await?;
-        if let Some(found) = snapshot.get(namespace, name) {
-            return accounts.thaw(found);
+        if let Some(found) = accounts.cache()?.find(namespace, name).await? {
+            return accounts.thaw(&found);
         }
     }
     let reason = format!(

@@ -2,6 +2,7 @@
 
 pub mod certificates;
 pub mod connection;
+mod head;
 pub mod suites;
 pub mod tcp;
 pub mod tls;

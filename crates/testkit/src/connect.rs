@@ -11,11 +11,11 @@ use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson_stdx::task;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
+use keelson_webhook_client::Trust;
+use rustls::crypto::aws_lc_rs;
+use rustls::{ClientConfig, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -174,16 +174,9 @@ fn client_config(
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder =
         ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
-    let builder = match &credentials.ca {
-        Some(ca) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(ca)? {
-                roots.add(certificate)?;
-            }
-            builder.with_root_certificates(roots)
-        }
-        None => builder.dangerous().with_custom_certificate_verifier(Arc::new(BelieveAnybody(provider))),
-    };
+    // A server on this machine whose authority is not known is believed.
+    let trust = credentials.ca.as_ref().map_or(Trust::Anybody, |ca| Trust::Bundle(ca.clone().into_bytes()));
+    let builder = builder.dangerous().with_custom_certificate_verifier(trust.verifier(&provider)?);
     let mut config = match &credentials.identity {
         Some(identity) => {
             let key =
@@ -202,43 +195,4 @@ fn client_config(
 fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_reader_iter(Cursor::new(pem)).collect();
     read.context("a certificate")
-}
-
-/// For servers on this machine whose authority is not known.
-#[derive(Debug)]
-struct BelieveAnybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for BelieveAnybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -38,10 +38,12 @@ pub enum Error {
         failure: Failure,
     },
     /// Something came back, but not what was asked for.
-    #[error("the server responded with the status code {status} but did not return more information")]
+    #[error("{message}")]
     Status {
         /// The code.
         status: u16,
+        /// What to make of it.
+        message: String,
         /// For how many seconds the other side wants to be left alone.
         retry_after: Option<u64>,
     },
@@ -104,7 +106,7 @@ impl Error {
         match self {
             Error::BadTarget { .. } | Error::BadKubeconfig { .. } | Error::Read { .. } => false,
             Error::NoReply { failure, .. } => matches!(failure, Failure::Broken { .. }),
-            Error::Status { status, retry_after } => {
+            Error::Status { status, retry_after, .. } => {
                 matches!(status, 429 | 500 | 504) || retry_after.is_some()
             }
         }

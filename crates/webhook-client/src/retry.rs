@@ -76,7 +76,11 @@ mod tests {
             std::future::ready(if status == 200 {
                 Ok(())
             } else {
-                Err(Error::Status { status, retry_after: (status == 503).then_some(1) })
+                Err(Error::Status {
+                    status,
+                    message: String::new(),
+                    retry_after: (status == 503).then_some(1),
+                })
             })
         });
         let outcome = outcome.await.map_err(|error| match error {

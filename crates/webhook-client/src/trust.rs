@@ -37,10 +37,8 @@ const SYSTEM_FILES: [&str; 6] = [
 ];
 
 impl Trust {
-    pub(crate) fn verifier(
-        &self,
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+    /// Who decides in handshakes whether a certificate will do.
+    pub fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let anchors = match self {
             Trust::Anybody => return Ok(Arc::new(Credulous(provider.clone()))),
             Trust::Bundle(pem) => anchors(pem)?,

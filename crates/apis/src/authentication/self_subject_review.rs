@@ -5,8 +5,6 @@ use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, ObjectMeta};
 use keelson_registry::{Answer, Context, Result};
 
-use crate::shared::user_info::user_info;
-
 pub(crate) struct SelfSubjectReviews;
 
 impl Answer for SelfSubjectReviews {
@@ -15,7 +13,7 @@ impl Answer for SelfSubjectReviews {
     /// Upstream: pkg/registry/authentication/selfsubjectreview/rest.go, Create (v1.36.4).
     fn answer<'a>(&'a self, context: &'a Context, _: &'a str, body: Object) -> BoxFuture<'a, Result<Object>> {
         let mut fields = Map::new();
-        fields.map_mut("status").set("userInfo", user_info(&context.user));
+        fields.map_mut("status").set("userInfo", context.user.info());
         let meta = ObjectMeta { creation_timestamp: Some(context.now()), ..ObjectMeta::default() };
         std::future::ready(Ok(Object { meta, fields, ..body })).boxed()
     }

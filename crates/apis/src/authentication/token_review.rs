@@ -10,7 +10,6 @@ use keelson_registry::{Answer, Context, Error, Result};
 use keelson_status::Status;
 
 use crate::access::Access;
-use crate::shared::user_info::user_info;
 
 pub(crate) struct TokenReviews(pub(crate) Access);
 
@@ -42,7 +41,7 @@ impl TokenReviews {
                 for text in &known.warnings {
                     context.warn(*text);
                 }
-                status.set("user", user_info(&known.user));
+                status.set("user", known.user.info());
                 let audiences = known.audiences.iter().map(|it| Value::from(it.as_str()));
                 status.set("audiences", audiences.collect::<Vec<_>>());
             }

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_authn::User;
 use keelson_authz::{Authorizer, Decision, Verdict};
-use keelson_object::{GroupKind, Map, Object, SmolStr, Value};
+use keelson_object::{GroupKind, Map, Object, SmolStr};
 use keelson_registry::{Answer, Context, Error, Result};
 
 use super::question::Question;
@@ -54,7 +54,7 @@ impl AccessReviews {
         let spec = body.fields.map("spec").cloned().unwrap_or_default();
         let user = match self.who {
             Who::Asks => context.user.clone(),
-            Who::Named | Who::NamedInNamespace => named(&spec),
+            Who::Named | Who::NamedInNamespace => User::read(&spec, "user"),
         };
         let question = Question::new(&spec);
         let verdict = question.ask(&*self.authorizer, &user).await;
@@ -77,18 +77,6 @@ fn settle_namespace(who: Who, namespace: &str, body: &mut Object) -> Result<()> 
         ));
     }
     Ok(())
-}
-
-fn named(spec: &Map) -> User {
-    let text = |name| spec.str(name).unwrap_or_default().to_owned();
-    let texts = |items: &[Value]| items.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let extra = spec.map("extra").into_iter().flat_map(Map::iter);
-    User {
-        name: text("user"),
-        uid: text("uid"),
-        groups: texts(spec.list("groups")),
-        extra: extra.map(|(key, it)| (key.to_string(), texts(it.as_list().unwrap_or_default()))).collect(),
-    }
 }
 
 /// Upstream: pkg/registry/authorization/util/helpers.go, BuildEvaluationError (v1.36.4).

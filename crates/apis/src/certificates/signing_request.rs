@@ -5,13 +5,13 @@ mod conditions;
 mod tests;
 mod validation;
 
+use keelson_authn::User;
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, FieldErrors, Object};
 use keelson_registry::column::human_age;
 use keelson_registry::options::Part;
 use keelson_registry::{Column, Context, NameRule, Strategy};
 
-use crate::shared::user_info;
 use validation::Written;
 
 pub(crate) struct SigningRequest;
@@ -58,10 +58,10 @@ impl Strategy for SigningRequest {
     /// Upstream: pkg/registry/certificates/certificates/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, context: &Context, object: &mut Object) {
         let spec = object.fields.map_mut("spec");
-        for field in user_info::FIELDS {
+        for field in User::FIELDS {
             spec.remove(field);
         }
-        for (field, value) in user_info::user_info(&context.user) {
+        for (field, value) in context.user.info() {
             spec.set(field, value);
         }
         object.fields.remove("status");

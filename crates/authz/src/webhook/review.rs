@@ -2,39 +2,14 @@
 
 use bytes::Bytes;
 use keelson_codec::json;
-use keelson_object::scalar::quote;
 use keelson_object::selector::{field, label};
 use keelson_object::{Map, Value};
+use keelson_webhook_client::ReviewVersion;
 
 use crate::{Attributes, Target};
 
-/// In which version reviews are sent and expected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReviewVersion {
-    /// `v1`
-    V1,
-    /// `v1beta1`
-    V1beta1,
-}
-
-impl ReviewVersion {
-    /// By its name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<ReviewVersion> {
-        match name {
-            "v1" => Some(ReviewVersion::V1),
-            "v1beta1" => Some(ReviewVersion::V1beta1),
-            _ => None,
-        }
-    }
-
-    fn api_version(self) -> &'static str {
-        match self {
-            ReviewVersion::V1 => "authorization.k8s.io/v1",
-            ReviewVersion::V1beta1 => "authorization.k8s.io/v1beta1",
-        }
-    }
-}
+const GROUP: &str = "authorization.k8s.io";
+const KIND: &str = "SubjectAccessReview";
 
 /// What was decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,10 +125,7 @@ fn list<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<Value> {
 
 /// The whole review around a `spec`.
 pub(super) fn body(spec: &[u8], version: ReviewVersion) -> Bytes {
-    let head = format!(
-        r#"{{"kind":"SubjectAccessReview","apiVersion":"{}","metadata":{{}},"spec":"#,
-        version.api_version()
-    );
+    let head = format!(r#"{{"kind":"{KIND}","apiVersion":"{}","metadata":{{}},"spec":"#, version.of(GROUP));
     let tail = br#","status":{"allowed":false}}"#;
     [head.as_bytes(), spec, tail].concat().into()
 }
@@ -162,16 +134,7 @@ pub(super) fn body(spec: &[u8], version: ReviewVersion) -> Bytes {
 pub(super) fn read(body: &[u8], version: ReviewVersion) -> Result<Status, String> {
     let document =
         json::read(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;
-    let Value::Map(map) = document.value else {
-        return Err(format!("the reply is no object but {}", document.value.json_type()));
-    };
-    let (found, kind) = (map.str("apiVersion").unwrap_or(""), map.str("kind").unwrap_or(""));
-    let is_ours = [version.api_version(), ""].contains(&found) && ["SubjectAccessReview", ""].contains(&kind);
-    if !is_ours {
-        return Err(format!("no kind {} is registered for version {}", quote(kind), quote(found)));
-    }
-    let empty = Map::new();
-    let status = map.map("status").unwrap_or(&empty);
+    let status = version.status((GROUP, KIND), document.value)?;
     Ok(Status {
         allowed: status.bool("allowed").unwrap_or_default(),
         denied: status.bool("denied").unwrap_or_default(),

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use keelson_object::selector::{field, label};
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Retry, Target as Place};
+use keelson_webhook_client::{Client, Retry, ReviewVersion, Target as Place};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{OnFailure, ReviewVersion, Webhook, WebhookObserver, WebhookSettings, review};
+use super::{OnFailure, Webhook, WebhookObserver, WebhookSettings, review};
 use crate::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 
 #[derive(Default)]
@@ -118,17 +118,17 @@ async fn answers_are_taken() {
 
 #[tokio::test]
 async fn silence_is_what_the_operator_says() {
-    let refused = "the server responded with the status code 403 but did not return more information";
+    let refused = "x";
     let open = &["hook error", "hook open error"][..];
     check(&["403 x".to_owned()], OnFailure::NoOpinion, (Decision::NO_OPINION, refused), open).await;
     check(&["403 x".to_owned()], OnFailure::Deny, (Decision::DENY, refused), &["hook error"]).await;
-    let late = "the server responded with the status code 504 but did not return more information";
+    let late = "the server was unable to return a response in the time allotted, but may still be processing the request";
     let twice = &["hook timeout", "hook timeout", "hook open timeout"];
     check(&["504 x".to_owned()], OnFailure::NoOpinion, (Decision::NO_OPINION, late), twice).await;
     let garbage = "couldn't get version/kind; json parse error: unexpected end of JSON input";
     check(&["200 {".to_owned()], OnFailure::NoOpinion, (Decision::NO_OPINION, garbage), open).await;
     let other = r#"200 {"apiVersion":"v1","kind":"Pod"}"#.to_owned();
-    let no_kind = r#"no kind "Pod" is registered for version "v1""#;
+    let no_kind = "converting (v1.Pod) to (v1.SubjectAccessReview): unknown conversion";
     check(&[other], OnFailure::Deny, (Decision::DENY, no_kind), &["hook error"]).await;
 }
 

@@ -9,9 +9,10 @@ use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, LEAVES_WITHIN, Presence, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
-    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, role_aggregation,
-    system_namespaces,
+    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, resource_quota,
+    role_aggregation, system_namespaces,
 };
+use keelson_kube_admission::{Census, Settings};
 use keelson_object::Follower;
 use keelson_registry::CatalogHandle;
 use keelson_registry::live::Ground;
@@ -51,6 +52,14 @@ impl Loops<'_> {
         let done = self.done(|it| &it.legacy_tokens);
         self.tasks
             .spawn("legacy tokens", legacy_tokens::track(self.catalog.clone(), self.clock.clone(), done));
+    }
+
+    /// Counts what quotas limit, as the plugin does that charges them.
+    pub(super) fn start_quotas(&self, plugins: &Settings) {
+        if self.config.count_quota_usage {
+            let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+            self.tasks.spawn("resource quotas", resource_quota::run(catalog, clock, Census::new(plugins)));
+        }
     }
 
     /// Roles and bindings: who follows them, and what exists in every cluster.

@@ -4,14 +4,15 @@ use keelson_object::{Map, Object};
 
 use crate::pods::CONTAINERS;
 
+/// Unlike upstream's, this also looks into projected volumes: a secret is a secret.
+///
 /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, limitSecretReferences (v1.36.4).
 pub(super) fn limit(account: &Object, spec: &Map) -> Option<String> {
     let owner = &account.meta.name;
-    for name in spec.maps("volumes").filter_map(|it| it.map("secret")) {
-        let name = name.str("secretName").unwrap_or_default();
+    for (field, name) in spec.maps("volumes").flat_map(mounted) {
         if !has(account, "secrets", name) {
             return Some(format!(
-                "volume with secret.secretName=\"{name}\" is not allowed because service account {owner} does not \
+                "volume with {field}=\"{name}\" is not allowed because service account {owner} does not \
                  reference that secret"
             ));
         }
@@ -59,6 +60,15 @@ fn containers(account: &Object, spec: &Map, list: &str, word: &str) -> Option<St
         }
     }
     None
+}
+
+/// The secrets of a volume, and where it names them.
+fn mounted(volume: &Map) -> impl Iterator<Item = (&'static str, &str)> {
+    let own = volume.map("secret").map(|it| ("secret.secretName", it.str("secretName").unwrap_or_default()));
+    let sources = volume.map("projected").into_iter().flat_map(|it| it.maps("sources"));
+    let projected = sources.filter_map(|it| it.map("secret"));
+    own.into_iter()
+        .chain(projected.map(|it| ("projected.sources.secret.name", it.str("name").unwrap_or_default())))
 }
 
 /// The variables of a container that come from secrets, and from which.
@@ -140,6 +150,10 @@ mod tests {
         check(
             r#"{"volumes":[{"secret":{"secretName":"no"}}]}"#,
             "volume with secret.secretName=\"no\" {} secret",
+        );
+        check(
+            r#"{"volumes":[{"projected":{"sources":[{"configMap":{"name":"no"}},{"secret":{"name":"no"}}]}}]}"#,
+            "volume with projected.sources.secret.name=\"no\" {} secret",
         );
         let env = r#"[{"name":"E","valueFrom":{"secretKeyRef":{"name":"no"}}}]"#;
         let from = r#"[{"secretRef":{"name":"no"}}]"#;

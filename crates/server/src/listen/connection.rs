@@ -1,13 +1,14 @@
 //! One connection: handshake, HTTP with its limits, idle and header deadlines, graceful end.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::future::{self, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::Request;
 use hyper::body::Incoming;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+use crate::listen::head::objection;
 use crate::listen::tls::Tls;
 use crate::response::Response;
 
@@ -171,7 +173,11 @@ async fn serve_http<H: Handler>(shared: &Arc<Shared<H>>, stream: TlsStream<TcpSt
         let (shared, peer, pulse) = (Arc::clone(shared), Arc::clone(&peer), Arc::clone(&pulse));
         move |request: Request<Incoming>| {
             let busy = pulse::Busy::new(&pulse);
-            let answer = Arc::clone(&shared.handler).handle(request, Arc::clone(&peer));
+            let refusal = if is_http2 { None } else { objection(&request) };
+            let answer = match refusal {
+                Some(refusal) => future::ready(refusal).boxed(),
+                None => Arc::clone(&shared.handler).handle(request, Arc::clone(&peer)),
+            };
             async move {
                 let mut response = answer.await;
                 response.body_mut().hold(busy);

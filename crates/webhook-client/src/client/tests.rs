@@ -239,7 +239,7 @@ async fn redirects_are_answers() {
     assert!(busy.is_transient());
     assert_eq!(
         busy.to_string(),
-        "the server responded with the status code 429 but did not return more information"
+        "the server has received too many requests and has asked us to try again later"
     );
 }
 
