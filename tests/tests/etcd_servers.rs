@@ -134,7 +134,12 @@ async fn some_resources_lie_elsewhere() {
     client.post(CONFIG_MAPS, &fixture::config_map("d")).await.expect(201);
     let late = client.post(&format!("{LEASES}?timeout=1s"), &lease("late")).await;
     late.refused(504, "Timeout");
-    assert_eq!(client.get("/readyz").await.status, 500);
+    let ready = client.get("/readyz").await;
+    assert_eq!(ready.status, 500);
+    for line in ["[+]etcd ok", "[-]etcd-override-0 failed", "[-]etcd-override-readiness-0 failed"] {
+        assert!(ready.text().contains(line), "{}", ready.text());
+    }
+    assert!(!ready.text().contains("etcd-override-1"), "both lie in the same: {}", ready.text());
     other.start().await.expect("etcd starts again");
     client.post(LEASES, &lease("later")).await.expect(201);
     assert_eq!(client.get("/readyz").await.status, 200);
