@@ -103,7 +103,9 @@ impl Storage {
     /// Upstream: apiserver/pkg/server/options/etcd.go, addEtcdHealthEndpoint (v1.36.4).
     pub(crate) fn checks(&self, config: &Etcd, clock: &Clock, builder: Builder) -> Builder {
         let stores: Vec<Arc<dyn Store>> = match self {
-            Storage::Etcd(clusters) => clusters.all.iter().map(|it| Arc::new(it.clone()) as _).collect(),
+            Storage::Etcd(clusters) => {
+                clusters.all.iter().map(|it| Arc::new(it.clone()) as Arc<dyn Store>).collect()
+            }
             Storage::Embedded(_) | Storage::Memory(_) => vec![self.store()],
         };
         stores.into_iter().enumerate().fold(builder, |builder, (number, store)| {
