@@ -284,15 +284,22 @@ async fn foreign_bytes_are_named_and_left_alone() {
         r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"other"}}"#,
     )
     .await;
+    etcd.put(
+        "/registry/configmaps/default/later",
+        r#"{"kind":"ConfigMap","apiVersion":"v9","metadata":{"name":"later"}}"#,
+    )
+    .await;
     let server = keelson_on(&etcd, &[]).await;
     let client = server.client();
+    // Somebody goes on while the server runs.
+    etcd.put("/registry/configmaps/default/meanwhile", "nonsense").await;
     client.post(CONFIG_MAPS, &fixture::config_map("good")).await.expect(201);
     let listed = names(&client.get(CONFIG_MAPS).await.expect(200));
     assert!(
         listed.contains(&String::from("good")) && !listed.contains(&String::from("foreign")),
         "{listed:?}"
     );
-    for foreign in ["foreign", "other"] {
+    for foreign in ["foreign", "other", "later", "meanwhile"] {
         let answer = client.get(&format!("{CONFIG_MAPS}/{foreign}")).await;
         assert_eq!(answer.status, 500, "{}", answer.text());
         assert!(answer.text().contains(&format!("/configmaps/default/{foreign}")), "{}", answer.text());
