@@ -157,7 +157,6 @@ fn storage(group: Group, settings: &Settings) -> Group {
                 .columns(resource_quota::columns())
                 .with_status()
                 .returns_deleted()
-                .without_effect("quotas are not enforced yet")
                 .strategy(resource_quota::ResourceQuota),
         )
 }
