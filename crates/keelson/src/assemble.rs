@@ -6,6 +6,7 @@
 //! ```
 
 mod loops;
+mod plugin_numbers;
 mod security;
 mod settings;
 
@@ -66,7 +67,7 @@ impl Assembly {
         let unusable = |source| Error::Listen { address: wanted, source };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let audit = auditing::audit(&config.audit, clock)?.map(Arc::new);
+        let audit = auditing::audit(config, clock)?.map(Arc::new);
         let storage = Storage::open(config, clock).await?;
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
@@ -108,6 +109,7 @@ impl Assembly {
         let server = loops.booted.checks(builder).build()?;
         server.metrics().add(Arc::new(settings::features(config)));
         measures.add_to(server.metrics());
+        plugin_numbers::add(server.metrics(), &plugins);
         webhook_metrics.add_to(server.metrics());
         security.add_metrics(server.metrics());
         security.follow_authorities(&server, &loops, trust_changed);

@@ -51,6 +51,7 @@ mod taint_nodes_by_condition;
 mod testing;
 pub mod webhook;
 
-pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known, names};
+pub use pod_security::{Counts as PodSecurityCounts, Sample as PodSecuritySample};
 pub use resource_quota::{Census, Ledger};
-pub use webhook::{Route, Services};
+pub use webhook::{Proxies, Route, Services};

@@ -6,6 +6,7 @@ use keelson_object::{Object, ObjectMeta};
 use keelson_registry::admission::{Operation, Plugin, Request};
 use keelson_registry::context::DryRun;
 use keelson_registry::{Context, Error, Result, operation};
+use keelson_status::Status;
 
 /// The plugin.
 pub(crate) struct NamespaceAutoProvision;
@@ -44,6 +45,10 @@ impl Plugin for NamespaceAutoProvision {
                 Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
                 Err(Error::Forbidden { resource, name, reason }) => {
                     Err(Error::Forbidden { resource, name, reason })
+                }
+                Err(Error::Invalid { kind, name, errors }) => {
+                    let status = Status::invalid(&kind.group, &kind.kind, &name, &errors);
+                    Err(request.forbidden(object.as_deref(), status.message))
                 }
                 Err(error) => Err(request.forbidden(object.as_deref(), error.to_string())),
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
@@ -73,6 +74,8 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// What PodSecurity counts.
+    pub pod_security: Arc<pod_security::Counts>,
     /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
     pub ledger: Option<Ledger>,
     /// How webhooks are asked.
@@ -87,6 +90,7 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            pod_security: Arc::default(),
             ledger: None,
             webhooks: Webhooks::default(),
         }
@@ -235,7 +239,7 @@ const PLUGINS: &[Entry] = &[
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook").by(|it| it.configurations.image_policy()),
-    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
+    on("PodSecurity").by(|it| Box::new(pod_security(it))),
     off("PodNodeSelector")
         .by(|it| Box::new(PodNodeSelector::new(it.configurations.pod_node_selector.clone()))),
     on("Priority").by(|it| Box::new(Priority::new(it))),
@@ -270,6 +274,15 @@ const PLUGINS: &[Entry] = &[
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
 
+fn pod_security(settings: &Settings) -> PodSecurity {
+    PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
+}
+
+/// The plugins of v1.36, in the order in which they are asked.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|it| it.name)
+}
+
 /// Whether there is a plugin of this name in v1.36.
 pub fn is_known(name: &str) -> bool {
     PLUGINS.iter().any(|it| it.name == name)
@@ -278,8 +291,8 @@ pub fn is_known(name: &str) -> bool {
 /// What an operator wants.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The whole list, where it is given: then the other two are empty.
-    pub only: Vec<String>,
+    /// The whole list, where it is given, even if it is empty: then the other two are.
+    pub only: Option<Vec<String>>,
     /// Beside those that are on by themselves.
     pub enabled: Vec<String>,
     /// Of those that are on by themselves.
@@ -299,16 +312,16 @@ impl Selection {
 
     /// The plugins that the operator names and that are not there yet.
     pub fn missing(&self) -> impl Iterator<Item = &'static str> {
-        let is_named = |name: &str| self.only.iter().chain(&self.enabled).any(|it| it == name);
+        let is_named = |name: &str| self.only.iter().flatten().chain(&self.enabled).any(|it| it == name);
         PLUGINS.iter().filter(move |it| it.make.is_none() && is_named(it.name)).map(|it| it.name)
     }
 
     fn wanted(&self) -> impl Iterator<Item = &'static Entry> {
         let has = |list: &[String], name: &str| list.iter().any(|it| it == name);
-        PLUGINS.iter().filter(move |it| match self.only.as_slice() {
-            [] if it.default == Default::On => !has(&self.disabled, it.name),
-            [] => has(&self.enabled, it.name),
-            only => has(only, it.name),
+        PLUGINS.iter().filter(move |it| match &self.only {
+            Some(only) => has(only, it.name),
+            None if it.default == Default::On => !has(&self.disabled, it.name),
+            None => has(&self.enabled, it.name),
         })
     }
 }
@@ -337,9 +350,11 @@ mod tests {
         };
         check(&other, "NamespaceLifecycle", false);
         check(&other, "AlwaysDeny", true);
-        let only = Selection { only: list(&["AlwaysDeny"]), ..Selection::default() };
+        let only = Selection { only: Some(list(&["AlwaysDeny"])), ..Selection::default() };
         check(&only, "NamespaceLifecycle", false);
         check(&only, "AlwaysDeny", true);
+        let nobody = Selection { only: Some(Vec::new()), ..Selection::default() };
+        assert_eq!(nobody.names().count(), 0);
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Builder {
             authorizer,
             impersonation,
             audit: self.audit,
-            admission: Arc::new(self.admission),
+            admission: Arc::new(metrics::admission::measured(self.admission, &metrics.registry)),
             tls: self.tls.map(Tls::new).transpose()?.map(Arc::new),
             seats: Seats::new(self.settings.max_read_only, self.settings.max_mutating),
             settings: self.settings,

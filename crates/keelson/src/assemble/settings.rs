@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use keelson_apis::services::Family;
 use keelson_authz::rbac::bootstrap::Policy;
-use keelson_kube_admission::Route;
 use keelson_kube_admission::webhook::Webhooks;
+use keelson_kube_admission::{Proxies, Route};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -68,7 +68,10 @@ pub(super) fn admission_settings(
     };
     keelson_kube_admission::Settings {
         features: features_on(config),
-        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route).through(Proxies {
+            services: config.egress.cluster.clone(),
+            urls: config.egress.controlplane.clone(),
+        }),
         ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
         webhooks: Webhooks { observer: Some(observer), ..config.plugins.webhooks.clone() },
         ..config.plugins.clone()

@@ -31,6 +31,17 @@ pub async fn delete(
     place: &Place,
     options: &DeleteOptions,
 ) -> Result<Deleted> {
+    remove(live, context, place, place, options).await
+}
+
+/// Removes the object at `place`; plugins are told that it is the one at `told`.
+pub(super) async fn remove(
+    live: &Live,
+    context: &Context,
+    place: &Place,
+    told: &Place,
+    options: &DeleteOptions,
+) -> Result<Deleted> {
     if let Some(warning) = live.resource.strategy.delete_warning(options) {
         context.warn(warning);
     }
@@ -38,11 +49,14 @@ pub async fn delete(
     loop {
         let Some(current) = race.current() else { return Err(live.missing(place).await) };
         check_preconditions(live, place, current, options)?;
-        let old = Some(&current.object);
-        let request = Request { old, ..Request::new(Operation::Delete, live, context, place) };
-        admission::mutate(&request, None).await?;
-        admission::validate(&request, None).await?;
         let step = decide(live, context, &current.object, options);
+        // Who asks again for what is under way changes nothing.
+        if !matches!(step, Step::Keep) {
+            let old = Some(&current.object);
+            let request = Request { old, ..Request::new(Operation::Delete, live, context, told) };
+            admission::mutate(&request, None).await?;
+            admission::validate(&request, None).await?;
+        }
         if let Some(outcome) = race.write(context, step).await? {
             reserve::let_go(live, context, &outcome).await;
             return Ok(Deleted { object: outcome.object, gone: outcome.removed });

@@ -18,6 +18,7 @@ use crate::reserve;
 use crate::resource::Resource;
 
 use super::create::{self, Owners};
+use super::scaled;
 
 /// The words that clients look for when they lost a race.
 const OPTIMISTIC_LOCK: &str =
@@ -55,9 +56,8 @@ pub async fn patch(
 ) -> Result<Updated> {
     let rewrite = |old: Option<&Object>| match old {
         Some(old) => {
-            let mut object = edit(old)?;
+            let object = edit(old)?;
             check_address(place, &object)?;
-            owners::once(context, &mut object.meta, Seen::InResult);
             // A scale says which object is meant, as a whole new object does; in other patches a uid is a change.
             if part == Part::Scale {
                 check_uid(live, place, &object, Some(old))?;
@@ -121,7 +121,10 @@ pub(super) async fn attempt(
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let subresource = admission::subresource(part);
     let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
-    admission::mutate(&request, Some(&mut object)).await?;
+    match (part, &live.resource.scale) {
+        (Part::Scale, Some(at)) => scaled::mutate(live, &request, at, &mut object).await?,
+        _ => admission::mutate(&request, Some(&mut object)).await?,
+    }
     match old {
         Some(old) if matches!(object.meta.resource_version.as_str(), "" | "0") => {
             object.meta.resource_version = old.meta.resource_version.clone();
@@ -154,7 +157,10 @@ async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Objec
         }
         None => create::ready(live, context, &mut object)?,
     }
-    admission::validate(request, Some(&object)).await?;
+    match (part, &live.resource.scale) {
+        (Part::Scale, Some(at)) => scaled::validate(request, at, &object).await?,
+        _ => admission::validate(request, Some(&object)).await?,
+    }
     Ok(match request.old {
         Some(old) => step(live, object, old),
         None => Step::Put(Cow::Owned(object)),
