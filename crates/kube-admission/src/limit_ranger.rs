@@ -87,7 +87,7 @@ async fn ranges(request: &Request<'_>) -> Result<Vec<Object>> {
         return Ok(Vec::new());
     }
     let live = request.context.reach("", "limitranges")?;
-    let snapshot = live.cache()?.fresh().await?;
+    let snapshot = live.cache()?.at_hand().await;
     if snapshot.is_empty() {
         return Ok(Vec::new());
     }

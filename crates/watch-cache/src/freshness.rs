@@ -1,7 +1,9 @@
 //! How readers wait until the cache has seen a revision: without polling, all woken by one message.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_object::Frozen;
 use keelson_store::Revision;
 use tokio::sync::watch;
 
@@ -87,6 +89,17 @@ impl Cache {
             return snapshot;
         }
         self.snapshot()
+    }
+
+    /// One object for a policy, which may be as old as a cache is; only what does not seem to be there is looked for
+    /// in the present.
+    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Arc<Frozen>>> {
+        if !self.source.store.is_near()
+            && let Some(found) = self.snapshot().get(namespace, name)
+        {
+            return Ok(Some(found.clone()));
+        }
+        Ok(self.fresh().await?.get(namespace, name).cloned())
     }
 
     /// A read of a state at least as recent as a revision. Waits for it, but not longer than `deadline`.
