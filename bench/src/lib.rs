@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod codec;
+pub mod compare;
 pub mod lane;
 pub mod load;
 pub mod measure;

@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use keelson_bench::lane::Target;
 use keelson_bench::load::{Kind, Load, Plan};
 use keelson_bench::report::Report;
-use keelson_bench::{codec, measure, plain, targets};
+use keelson_bench::{codec, compare, measure, plain, targets};
 use keelson_testkit::{Kubeconfig, Protocol, memory};
 
 fn main() -> ExitCode {
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Some(("load", matches)) => runtime.block_on(load(matches)),
         Some(("codec", matches)) => codec::run().and_then(|report| show(matches, &report)),
         Some(("targets", matches)) => runtime.block_on(targets(matches)),
+        Some(("compare", matches)) => runtime.block_on(compare(matches)),
         Some(("plain", matches)) => runtime.block_on(plain::serve(value(matches, "folder"))),
         _ => unreachable!("clap wants a subcommand"),
     };
@@ -43,6 +44,7 @@ fn command() -> Command {
         .subcommand_required(true)
         .subcommand(load_command())
         .subcommand(targets_command())
+        .subcommand(compare_command())
         .subcommand(
             Command::new("codec")
                 .about("Shows what a pod costs between bytes and tree, as ratios")
@@ -99,13 +101,32 @@ fn targets_command() -> Command {
         .arg(number("connections", "64").help("Requests under way at the same time"))
         .arg(number("seconds", "4").help("How long each round of get and list goes on"))
         .arg(number("rounds", "3").help("Rounds, in turns with the plain server"))
-        .arg(
-            Arg::new("folder")
-                .long("folder")
-                .value_parser(value_parser!(PathBuf))
-                .help("Where the data lies; must be a real disk [default: the folder for temporary files]"),
-        )
+        .arg(folder())
         .arg(json_file())
+}
+
+fn compare_command() -> Command {
+    Command::new("compare")
+        .about("Starts etcd, then kube-apiserver and the server itself on it, and shows both under the same load")
+        .arg(number("objects", "10000").help("How many pods"))
+        .arg(
+            Arg::new("connections")
+                .long("connections")
+                .value_parser(value_parser!(usize))
+                .value_delimiter(',')
+                .default_value("64,16,1")
+                .help("Requests under way at the same time, one load each"),
+        )
+        .arg(number("seconds", "4").help("How long get, list and update go on"))
+        .arg(folder())
+        .arg(json_file())
+}
+
+fn folder() -> Arg {
+    Arg::new("folder")
+        .long("folder")
+        .value_parser(value_parser!(PathBuf))
+        .help("Where the data lies; must be a real disk [default: the folder for temporary files]")
 }
 
 fn number(name: &'static str, default: &'static str) -> Arg {
@@ -150,15 +171,30 @@ async fn load(matches: &ArgMatches) -> Result<()> {
 }
 
 async fn targets(matches: &ArgMatches) -> Result<()> {
-    let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     let settings = targets::Settings {
         objects: count(matches, "objects").max(1),
         lanes: count(matches, "connections").max(1),
         time: seconds(matches),
         rounds: count(matches, "rounds").max(1),
-        folder,
+        folder: folder_of(matches),
     };
     show(matches, &targets::run(&settings).await?)
+}
+
+async fn compare(matches: &ArgMatches) -> Result<()> {
+    let settings = compare::Settings {
+        objects: count(matches, "objects").max(1),
+        lanes: matches.get_many("connections").expect("it has a default").copied().collect(),
+        time: seconds(matches),
+        folder: folder_of(matches),
+    };
+    let comparison = compare::run(&settings).await?;
+    print!("{}", comparison.table());
+    write_json(matches, &comparison.json())
+}
+
+fn folder_of(matches: &ArgMatches) -> PathBuf {
+    matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
 }
 
 fn show(matches: &ArgMatches, report: &Report) -> Result<()> {

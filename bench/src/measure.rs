@@ -115,7 +115,8 @@ impl Phase {
         per_second(self.bytes, self.took)
     }
 
-    fn json(&self) -> Value {
+    /// For programs.
+    pub fn json(&self) -> Value {
         json!({
             "phase": self.name,
             "done": self.done,

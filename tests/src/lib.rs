@@ -11,5 +11,6 @@ pub mod raw;
 pub mod scenario;
 pub mod upstream;
 pub mod validation;
+pub mod webhooks;
 
 pub use place::Place;

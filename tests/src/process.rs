@@ -25,6 +25,11 @@ impl Processes {
         Ok(())
     }
 
+    /// The id of the one that was started first.
+    pub fn first(&self) -> Option<u32> {
+        self.0.first().map(Child::id)
+    }
+
     /// How the first ended that has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         for process in &mut self.0 {

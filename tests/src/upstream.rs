@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use keelson_stdx::clock::Clock;
 use keelson_testkit::pki::{self, Authority};
 use keelson_testkit::tool::Tool;
@@ -30,6 +30,8 @@ pub struct Upstream {
     client: Client,
     anonymous: Client,
     connector: Connector,
+    credentials: Credentials,
+    url: String,
     endpoint: String,
     processes: Processes,
     _etcd: Option<Etcd>,
@@ -69,6 +71,39 @@ impl Upstream {
         Upstream::start(test, &etcd.endpoint(), &flags).await
     }
 
+    /// Starts the server on an etcd that runs already with its own defaults, for who measures it.
+    pub async fn plain(etcd: &Etcd, flags: &[String]) -> Result<Upstream> {
+        let server = Tool::KubeApiserver.path().context("there is no kube-apiserver")?;
+        // It does not start without an issuer and a range.
+        let own = EVERYTHING[..3].iter().copied().map(String::from);
+        let flags: Vec<String> = own.chain(flags.iter().cloned()).collect();
+        Upstream::try_start(&server, &etcd.endpoint(), &flags).await
+    }
+
+    /// Its administrator's credentials.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// `https://127.0.0.1:port`
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Option<u32> {
+        self.processes.first()
+    }
+
+    /// The flags with which the server cannot start without an etcd, and what becomes of that.
+    pub async fn without_etcd(endpoint: &str, test: &str) -> Option<String> {
+        let server = Tool::KubeApiserver.path_for(test)?;
+        match Upstream::try_start(&server, endpoint, &[]).await {
+            Ok(_) => panic!("upstream's server starts without an etcd"),
+            Err(error) => Some(format!("{error:#}")),
+        }
+    }
+
     /// Its administrator.
     pub fn client(&self) -> &Client {
         &self.client
@@ -91,7 +126,9 @@ impl Upstream {
 
     async fn start(test: &str, endpoint: &str, flags: &[String]) -> Option<Upstream> {
         let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::try_start(&server, endpoint, flags).await {
+        let flags: Vec<String> =
+            EVERYTHING.map(String::from).into_iter().chain(flags.iter().cloned()).collect();
+        match Upstream::try_start(&server, endpoint, &flags).await {
             Ok(upstream) => Some(upstream),
             Err(error) => panic!("upstream's server does not start: {error:#}"),
         }
@@ -106,6 +143,8 @@ impl Upstream {
             client: Client::new(&url, &files.credentials, Protocol::Http1)?,
             anonymous: Client::new(&url, &files.credentials.anonymous(), Protocol::Http1)?,
             connector: Connector::new(&url, &files.credentials, Protocol::Http1)?,
+            credentials: files.credentials.clone(),
+            url,
             endpoint: endpoint.to_owned(),
             processes: Processes::default(),
             _etcd: None,
@@ -180,8 +219,7 @@ impl Files {
 
     fn server_arguments(&self, etcd: &str, port: u16) -> Vec<String> {
         let file = |flag: &str, name: &str| format!("--{flag}={}", self.path(name).display());
-        let everything = EVERYTHING.map(String::from);
-        let own = [
+        vec![
             format!("--etcd-servers={etcd}"),
             format!("--secure-port={port}"),
             String::from("--bind-address=127.0.0.1"),
@@ -191,7 +229,6 @@ impl Files {
             file("client-ca-file", "ca.crt"),
             file("tls-cert-file", "server.crt"),
             file("tls-private-key-file", "server.key"),
-        ];
-        everything.into_iter().chain(own).collect()
+        ]
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn group() -> Group {
                 .selectable(SelectableField::plain("spec.nodeName"))
                 .with_status()
                 .conditional_update()
-                .strategy(pod_certificate_request::PodCertificateRequest),
+                .strategy(pod_certificate_request::PodCertificateRequest)
+                .guarded(pod_certificate_request::SignerOnly),
         )
 }

@@ -16,6 +16,7 @@ mod pool_status_request;
 mod rules;
 mod slice;
 mod slice_rules;
+mod status_access;
 mod status_rules;
 mod taint_rule;
 mod taint_rules;
@@ -25,8 +26,10 @@ use keelson_registry::{Column, Group, Resource, Version};
 
 use crate::catalog::Settings;
 
+const GROUP: &str = "resource.k8s.io";
+
 pub(crate) fn group(settings: &Settings) -> Group {
-    Group::new("resource.k8s.io")
+    Group::new(GROUP)
         .serve(
             Resource::cluster("DeviceClass", "deviceclasses")
                 .columns([Column::name(), Column::age()])
@@ -53,7 +56,8 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .version(Version::served("v1beta1").converts(claim::V1BETA1))
                 .with_status()
                 .returns_deleted()
-                .strategy(claim::ResourceClaim::new(settings)),
+                .strategy(claim::ResourceClaim::new(settings))
+                .guarded(status_access::StatusAccess::of(settings)),
         )
         .serve(
             Resource::namespaced("ResourceClaimTemplate", "resourceclaimtemplates")

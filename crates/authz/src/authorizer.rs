@@ -54,6 +54,17 @@ pub struct Verdict {
     pub error: Option<AuthzError>,
 }
 
+impl Verdict {
+    /// Why not: what went wrong, and the reason of the decision.
+    pub fn explained(&self) -> String {
+        match (&self.error, self.decision.reason()) {
+            (Some(error), "") => error.to_string(),
+            (Some(error), reason) => format!("{error}: {reason}"),
+            (None, reason) => reason.to_owned(),
+        }
+    }
+}
+
 /// Why an authorizer could not look at everything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthzError {

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+mod admission_manifests;
 pub mod assemble;
 mod auditing;
 pub mod authentication;
@@ -30,6 +31,7 @@ pub mod start;
 mod storage;
 pub mod store_command;
 pub mod token_metrics;
+pub mod webhook_metrics;
 
 /// The version of Kubernetes that is served.
 pub const KUBERNETES_VERSION: &str = "v1.36.4";

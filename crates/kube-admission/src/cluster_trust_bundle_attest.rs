@@ -5,9 +5,9 @@ use keelson_object::Object;
 use keelson_object::scalar::quote;
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::signers;
 
 use crate::plugins::Settings;
-use crate::signers;
 
 /// The plugin.
 pub(crate) struct ClusterTrustBundleAttest {

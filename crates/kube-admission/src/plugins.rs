@@ -1,9 +1,12 @@
 //! Which plugins there are, in which order, and which are on unless an operator says otherwise.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
 
 use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
+use keelson_webhook_client::Client;
 
 use crate::always::{AlwaysAdmit, AlwaysDeny};
 use crate::always_pull_images::AlwaysPullImages;
@@ -15,35 +18,47 @@ use crate::default_ingress_class::DefaultIngressClass;
 use crate::default_storage_class::DefaultStorageClass;
 use crate::default_toleration_seconds::DefaultTolerationSeconds;
 use crate::deny_service_external_ips::DenyServiceExternalIps;
+use crate::event_rate_limit::{self, EventRateLimit};
 use crate::extended_resource_toleration::ExtendedResourceToleration;
+use crate::image_policy_webhook::{self, ImagePolicyWebhook};
+use crate::job_validation::JobValidation;
 use crate::limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
 use crate::limit_ranger::LimitRanger;
 use crate::namespace_auto_provision::NamespaceAutoProvision;
 use crate::namespace_exists::NamespaceExists;
 use crate::namespace_lifecycle::NamespaceLifecycle;
+use crate::node_declared_feature_validator::NodeDeclaredFeatureValidator;
 use crate::node_restriction::NodeRestriction;
 use crate::owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement;
 use crate::persistent_volume_claim_resize::PersistentVolumeClaimResize;
 use crate::pod_group_workload_exists::PodGroupWorkloadExists;
+use crate::pod_node_selector::{self, PodNodeSelector};
+use crate::pod_resize_validator::PodResizeValidator;
 use crate::pod_security::{self, PodSecurity};
+use crate::pod_toleration_restriction::{self, PodTolerationRestriction};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
+use crate::resource_quota::{self, Ledger, ResourceQuota};
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
-use crate::webhook::{MutatingWebhooks, Services, ValidatingWebhooks};
+use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 8] = [
+pub const FEATURES: [&str; 12] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
+    "DRAExtendedResource",
     "GenericWorkload",
+    "InPlacePodVerticalScaling",
+    "NodeDeclaredFeatures",
     "PodCertificateRequest",
     "PodLevelResources",
     "PodTopologyLabelsAdmission",
     "ServiceAccountNodeAudienceRestriction",
     "WorkloadAwarePreemption",
+    "WorkloadWithJob",
 ];
 
 /// What plugins are made with.
@@ -59,6 +74,12 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// What PodSecurity counts.
+    pub pod_security: Arc<pod_security::Counts>,
+    /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
+    pub ledger: Option<Ledger>,
+    /// How webhooks are asked.
+    pub webhooks: Webhooks,
 }
 
 impl std::default::Default for Settings {
@@ -69,6 +90,9 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            pod_security: Arc::default(),
+            ledger: None,
+            webhooks: Webhooks::default(),
         }
     }
 }
@@ -82,25 +106,96 @@ impl Settings {
 }
 
 /// The configurations of plugins that have one.
-#[derive(Clone, Debug, std::default::Default)]
+#[derive(Clone, std::default::Default)]
 pub struct Configurations {
+    event_rate_limit: event_rate_limit::Configuration,
+    image_policy: Option<image_policy_webhook::Configuration>,
+    image_policy_client: Option<Client>,
+    pod_node_selector: pod_node_selector::Configuration,
     pod_security: pod_security::Configuration,
+    pod_toleration_restriction: pod_toleration_restriction::Configuration,
+    pub(crate) mutating_webhooks: webhook::Configuration,
+    pub(crate) validating_webhooks: webhook::Configuration,
+    pub(crate) resource_quota: resource_quota::Configuration,
 }
 
 impl Configurations {
     /// Takes the configuration of a plugin, as it stands in the file of all plugins; or says all that is wrong with it.
+    /// Who needs none takes no notice.
     pub fn add(&mut self, plugin: &str, configuration: &Map) -> Result<(), Vec<String>> {
+        let one = |error: String| vec![error];
         match plugin {
-            "PodSecurity" => {
-                let read = pod_security::Configuration::read(configuration);
-                self.pod_security =
-                    read.map_err(|it| it.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-                Ok(())
+            "EventRateLimit" => {
+                let read = event_rate_limit::Configuration::read(Some(configuration));
+                self.event_rate_limit = read.map_err(one)?;
             }
-            _ => Err(vec![format!("admission plugin {plugin:?} takes no configuration")]),
+            "ImagePolicyWebhook" => {
+                self.image_policy = Some(image_policy_webhook::Configuration::read(configuration)?);
+            }
+            "PodNodeSelector" => {
+                self.pod_node_selector = pod_node_selector::Configuration::read(configuration);
+            }
+            "PodSecurity" => {
+                self.pod_security = pod_security::Configuration::read(configuration).map_err(one)?
+            }
+            "PodTolerationRestriction" => {
+                let read = pod_toleration_restriction::Configuration::read(configuration);
+                self.pod_toleration_restriction = read.map_err(one)?;
+            }
+            "ResourceQuota" => self.resource_quota = resource_quota::Configuration::read(configuration)?,
+            MUTATING => self.mutating_webhooks = webhook::Configuration::read(configuration)?,
+            VALIDATING => self.validating_webhooks = webhook::Configuration::read(configuration)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a plugin that is on and is told nothing.
+    pub fn without(plugin: &str) -> Result<(), String> {
+        match plugin {
+            "EventRateLimit" => event_rate_limit::Configuration::read(None).map(drop),
+            "ImagePolicyWebhook" => Err("no config specified".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the ways to those whom plugins ask.
+    pub fn connect(&mut self, open: impl Fn(&Path) -> Result<Client, String>) -> Result<(), String> {
+        if let Some(policy) = &self.image_policy {
+            self.image_policy_client = Some(open(&policy.kubeconfig)?);
+        }
+        Ok(())
+    }
+
+    /// What the plugins that ask webhooks are told, with their names.
+    pub fn webhooks(&mut self) -> [(&'static str, &mut webhook::Configuration); 2] {
+        [(MUTATING, &mut self.mutating_webhooks), (VALIDATING, &mut self.validating_webhooks)]
+    }
+
+    fn image_policy(&self) -> Box<dyn Plugin> {
+        match (&self.image_policy, &self.image_policy_client) {
+            (Some(policy), Some(client)) => Box::new(ImagePolicyWebhook::new(policy.clone(), client.clone())),
+            // Nobody to ask: what was never configured lets nothing run.
+            _ => Box::new(AlwaysDeny),
         }
     }
 }
+
+impl std::fmt::Debug for Configurations {
+    /// Without whom plugins ask.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Configurations")
+            .field("event_rate_limit", &self.event_rate_limit)
+            .field("image_policy", &self.image_policy)
+            .field("pod_node_selector", &self.pod_node_selector)
+            .field("pod_security", &self.pod_security)
+            .field("pod_toleration_restriction", &self.pod_toleration_restriction)
+            .finish_non_exhaustive()
+    }
+}
+
+const MUTATING: &str = "MutatingAdmissionWebhook";
+const VALIDATING: &str = "ValidatingAdmissionWebhook";
 
 type Make = fn(&Settings) -> Box<dyn Plugin>;
 
@@ -143,13 +238,16 @@ const PLUGINS: &[Entry] = &[
     off("NodeRestriction").by(|it| Box::new(NodeRestriction::new(it))),
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
-    off("ImagePolicyWebhook"),
-    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
-    off("PodNodeSelector"),
+    off("ImagePolicyWebhook").by(|it| it.configurations.image_policy()),
+    on("PodSecurity").by(|it| Box::new(pod_security(it))),
+    off("PodNodeSelector")
+        .by(|it| Box::new(PodNodeSelector::new(it.configurations.pod_node_selector.clone()))),
     on("Priority").by(|it| Box::new(Priority::new(it))),
     on("DefaultTolerationSeconds").by(|it| Box::new(DefaultTolerationSeconds::new(it))),
-    off("PodTolerationRestriction"),
-    off("EventRateLimit"),
+    off("PodTolerationRestriction").by(|it| {
+        Box::new(PodTolerationRestriction::new(it.configurations.pod_toleration_restriction.clone()))
+    }),
+    off("EventRateLimit").by(|it| Box::new(EventRateLimit::new(&it.configurations.event_rate_limit))),
     off("ExtendedResourceToleration").by(|_| Box::new(ExtendedResourceToleration)),
     on("DefaultStorageClass").by(|_| Box::new(DefaultStorageClass)),
     on("StorageObjectInUseProtection").by(|_| Box::new(Protection::storage_objects())),
@@ -165,16 +263,25 @@ const PLUGINS: &[Entry] = &[
     off("DenyServiceExternalIPs").by(|_| Box::new(DenyServiceExternalIps)),
     on("PodTopologyLabels").by(|it| Box::new(PodTopologyLabels::new(it))),
     on("PodGroupWorkloadExists").by(|it| Box::new(PodGroupWorkloadExists::new(it))),
-    on("NodeDeclaredFeatureValidator"),
-    on("JobValidation"),
-    on("PodResizeValidator"),
+    on("NodeDeclaredFeatureValidator").by(|it| Box::new(NodeDeclaredFeatureValidator::new(it))),
+    on("JobValidation").by(|it| Box::new(JobValidation::new(it))),
+    on("PodResizeValidator").by(|it| Box::new(PodResizeValidator::new(it))),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook").by(|it| Box::new(MutatingWebhooks::new(it.services.clone()))),
+    on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook").by(|it| Box::new(ValidatingWebhooks::new(it.services.clone()))),
-    on("ResourceQuota"),
+    on(VALIDATING).by(|it| Box::new(ValidatingWebhooks::new(it))),
+    on("ResourceQuota").by(|it| Box::new(ResourceQuota::new(it))),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
+
+fn pod_security(settings: &Settings) -> PodSecurity {
+    PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
+}
+
+/// The plugins of v1.36, in the order in which they are asked.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|it| it.name)
+}
 
 /// Whether there is a plugin of this name in v1.36.
 pub fn is_known(name: &str) -> bool {
@@ -184,8 +291,8 @@ pub fn is_known(name: &str) -> bool {
 /// What an operator wants.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The whole list, where it is given: then the other two are empty.
-    pub only: Vec<String>,
+    /// The whole list, where it is given, even if it is empty: then the other two are.
+    pub only: Option<Vec<String>>,
     /// Beside those that are on by themselves.
     pub enabled: Vec<String>,
     /// Of those that are on by themselves.
@@ -198,18 +305,23 @@ impl Selection {
         Chain::new(self.wanted().filter_map(|it| it.make).map(|make| make(settings)).collect())
     }
 
+    /// The names of the plugins that are on, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.wanted().map(|it| it.name)
+    }
+
     /// The plugins that the operator names and that are not there yet.
     pub fn missing(&self) -> impl Iterator<Item = &'static str> {
-        let is_named = |name: &str| self.only.iter().chain(&self.enabled).any(|it| it == name);
+        let is_named = |name: &str| self.only.iter().flatten().chain(&self.enabled).any(|it| it == name);
         PLUGINS.iter().filter(move |it| it.make.is_none() && is_named(it.name)).map(|it| it.name)
     }
 
     fn wanted(&self) -> impl Iterator<Item = &'static Entry> {
         let has = |list: &[String], name: &str| list.iter().any(|it| it == name);
-        PLUGINS.iter().filter(move |it| match self.only.as_slice() {
-            [] if it.default == Default::On => !has(&self.disabled, it.name),
-            [] => has(&self.enabled, it.name),
-            only => has(only, it.name),
+        PLUGINS.iter().filter(move |it| match &self.only {
+            Some(only) => has(only, it.name),
+            None if it.default == Default::On => !has(&self.disabled, it.name),
+            None => has(&self.enabled, it.name),
         })
     }
 }
@@ -238,16 +350,20 @@ mod tests {
         };
         check(&other, "NamespaceLifecycle", false);
         check(&other, "AlwaysDeny", true);
-        let only = Selection { only: list(&["AlwaysDeny"]), ..Selection::default() };
+        let only = Selection { only: Some(list(&["AlwaysDeny"])), ..Selection::default() };
         check(&only, "NamespaceLifecycle", false);
         check(&only, "AlwaysDeny", true);
+        let nobody = Selection { only: Some(Vec::new()), ..Selection::default() };
+        assert_eq!(nobody.names().count(), 0);
     }
 
     #[test]
     fn who_asks_for_what_is_not_there_is_told() {
-        let selection =
-            Selection { enabled: list(&["PodNodeSelector", "NamespaceLifecycle"]), ..Selection::default() };
-        assert_eq!(selection.missing().collect::<Vec<_>>(), ["PodNodeSelector"]);
+        let selection = Selection {
+            enabled: list(&["MutatingAdmissionPolicy", "NamespaceLifecycle"]),
+            ..Selection::default()
+        };
+        assert_eq!(selection.missing().collect::<Vec<_>>(), ["MutatingAdmissionPolicy"]);
         assert_eq!(Selection::default().missing().count(), 0);
     }
 }

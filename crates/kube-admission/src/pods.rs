@@ -1,6 +1,8 @@
 //! What several plugins do with pods.
 
-use keelson_object::{Map, Value};
+use keelson_object::scalar::Quantity;
+use keelson_object::selector::name_rules;
+use keelson_object::{Map, Object, Value};
 
 /// The lists of containers, in upstream's order.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -81,10 +83,73 @@ pub(crate) fn tolerations(spec: &mut Map) -> &mut Vec<Value> {
     spec.get_mut("tolerations").and_then(Value::as_list_mut).expect("it was made a list above")
 }
 
+/// Whether a resource is something that others brought.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, IsExtendedResourceName (v1.36.4).
+pub(crate) fn is_extended(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains("kubernetes.io/")
+        && !name.starts_with("requests.")
+        && name_rules::qualified_name(&format!("requests.{name}")).is_empty()
+}
+
+/// All tolerations but those that others cover; of equal ones the first.
+///
+/// Upstream: pkg/util/tolerations/tolerations.go, MergeTolerations (v1.36.4).
+pub(crate) fn merge_tolerations(first: &[Value], second: &[Value]) -> Vec<Value> {
+    let all: Vec<&Value> = first.iter().chain(second).collect();
+    let read: Vec<Toleration<'_>> = all.iter().copied().map(Toleration::read).collect();
+    let mut kept: Vec<usize> = Vec::new();
+    for (index, toleration) in read.iter().enumerate() {
+        let by_earlier = kept.iter().any(|it| read[*it].covers(toleration));
+        let by_later = || read[index + 1..].iter().any(|it| it != toleration && it.covers(toleration));
+        if !by_earlier && !by_later() {
+            kept.push(index);
+        }
+    }
+    kept.into_iter().map(|it| all[it].clone()).collect()
+}
+
+/// Whether a pod asks for nothing, and claims nothing else.
+///
+/// Upstream: pkg/apis/core/helper/qos/qos.go, GetPodQOS (v1.36.4).
+pub(crate) fn is_best_effort(pod: &Object) -> bool {
+    if let Some(class) = pod.text_at("status.qosClass").filter(|it| !it.is_empty()) {
+        return class == "BestEffort";
+    }
+    let Some(spec) = pod.fields.map("spec") else { return true };
+    let asks = |resources: &Map| {
+        let lists = ["requests", "limits"].into_iter().filter_map(|key| resources.map(key));
+        let amounts = lists.flat_map(|it| [it.get("cpu"), it.get("memory")]).flatten();
+        amounts.filter_map(|it| Quantity::from_value(it).ok()).any(|it| it.sign().is_gt())
+    };
+    if let Some(whole) = spec.map("resources") {
+        return !asks(whole);
+    }
+    let mut containers = spec.maps("containers").chain(spec.maps("initContainers"));
+    !containers.any(|it| it.map("resources").is_some_and(asks))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Toleration;
-    use crate::testing::value;
+    use super::{Toleration, is_best_effort};
+    use crate::testing::{object, value};
+
+    #[track_caller]
+    fn check_effort(pod: &str, expected: bool) {
+        assert_eq!(is_best_effort(&object(pod)), expected, "{pod}");
+    }
+
+    #[test]
+    fn who_asks_for_nothing_gets_what_is_left() {
+        let one = |resources: &str| format!(r#"{{"spec":{{"containers":[{{"resources":{resources}}}]}}}}"#);
+        check_effort(&one("{}"), true);
+        check_effort(&one(r#"{"requests":{"cpu":"0","a.b/gpu":"1"}}"#), true);
+        check_effort(&one(r#"{"limits":{"memory":"1"}}"#), false);
+        check_effort(r#"{"spec":{"resources":{"requests":{"cpu":"1"}}}}"#, false);
+        check_effort(r#"{"spec":{"initContainers":[{"resources":{"requests":{"cpu":"1"}}}]}}"#, false);
+        check_effort(r#"{"status":{"qosClass":"Burstable"}}"#, false);
+    }
 
     #[track_caller]
     fn check(one: &str, other: &str, expected: bool) {

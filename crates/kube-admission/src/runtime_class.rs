@@ -6,7 +6,7 @@ use keelson_object::{Map, Object, Value};
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
-use crate::pods::Toleration;
+use crate::pods;
 
 /// The plugin.
 pub(crate) struct RuntimeClass;
@@ -63,9 +63,8 @@ const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass'
 async fn class_of(request: &Request<'_>, pod: &Object) -> Result<Option<Object>> {
     let Some(name) = pod.text_at("spec.runtimeClassName") else { return Ok(None) };
     let classes = request.context.reach("node.k8s.io", "runtimeclasses")?;
-    let snapshot = classes.cache()?.fresh().await?;
-    match snapshot.get("", name) {
-        Some(class) => Ok(Some(classes.thaw(class)?)),
+    match classes.cache()?.find("", name).await? {
+        Some(class) => Ok(Some(classes.thaw(&class)?)),
         None => {
             let reason = format!("pod rejected: RuntimeClass {} not found", quote(name));
             Err(request.forbidden(Some(pod), reason))
@@ -114,30 +113,13 @@ fn set_scheduling(spec: &mut Map, class: &Map) -> Option<String> {
             selector.set(key.clone(), value.clone());
         }
     }
-    let merged = merge(spec.list("tolerations"), scheduling.list("tolerations"));
+    let merged = pods::merge_tolerations(spec.list("tolerations"), scheduling.list("tolerations"));
     if merged.is_empty() {
         spec.remove("tolerations");
     } else {
         spec.set("tolerations", merged);
     }
     None
-}
-
-/// All tolerations but those that others cover; of equal ones the first.
-///
-/// Upstream: pkg/util/tolerations/tolerations.go, MergeTolerations (v1.36.4).
-fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
-    let all: Vec<&Value> = first.iter().chain(second).collect();
-    let read: Vec<Toleration<'_>> = all.iter().copied().map(Toleration::read).collect();
-    let mut kept: Vec<usize> = Vec::new();
-    for (index, toleration) in read.iter().enumerate() {
-        let by_earlier = kept.iter().any(|it| read[*it].covers(toleration));
-        let by_later = || read[index + 1..].iter().any(|it| it != toleration && it.covers(toleration));
-        if !by_earlier && !by_later() {
-            kept.push(index);
-        }
-    }
-    kept.into_iter().map(|it| all[it].clone()).collect()
 }
 
 #[cfg(test)]

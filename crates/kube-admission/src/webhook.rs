@@ -7,10 +7,13 @@
 //!                           validating: all at once, each may refuse
 //! ```
 
+mod breaker;
 mod call;
+mod configuration;
 mod hook;
 mod matching;
 mod mutating;
+mod observer;
 mod review;
 mod service;
 mod source;
@@ -18,8 +21,14 @@ mod validating;
 
 use keelson_object::{Map, Value};
 
+pub use keelson_webhook_client::Accounts;
+
+pub use breaker::{Breaker, CircuitState};
+pub(crate) use call::read as read_reply;
+pub use configuration::{Configuration, Manifests};
 pub(crate) use mutating::MutatingWebhooks;
-pub use service::{Route, Services};
+pub use observer::{Asked, Observer, Timings, Verdict, Webhooks};
+pub use service::{Proxies, Route, Services};
 pub(crate) use validating::ValidatingWebhooks;
 
 /// The texts of a list.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keelson_authn::User;
 use keelson_authz::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
@@ -30,6 +31,8 @@ pub enum DryRun {
 pub struct Context {
     /// Who acts.
     pub user: User,
+    /// The verb of the request, as policies know it: `patch`. Empty where the server acts by itself.
+    pub verb: SmolStr,
     /// Whether anything is written.
     pub dry_run: DryRun,
     /// The name under which fields are managed.
@@ -48,6 +51,19 @@ pub struct Context {
     pub authorizer: Option<Arc<dyn Authorizer>>,
     warnings: Mutex<Vec<String>>,
     annotations: Mutex<BTreeMap<String, String>>,
+    request_annotations: Mutex<BTreeMap<String, String>>,
+    timings: Mutex<Vec<Timing>>,
+}
+
+/// How long somebody took who was waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Who.
+    pub name: String,
+    /// What they did.
+    pub what: &'static str,
+    /// How long.
+    pub elapsed: Duration,
 }
 
 impl Context {
@@ -55,6 +71,7 @@ impl Context {
     pub fn new(user: User, clock: Clock) -> Context {
         Context {
             user,
+            verb: SmolStr::default(),
             dry_run: DryRun::Off,
             field_manager: SmolStr::default(),
             api_version: SmolStr::default(),
@@ -65,7 +82,20 @@ impl Context {
             authorizer: None,
             warnings: Mutex::default(),
             annotations: Mutex::default(),
+            request_annotations: Mutex::default(),
+            timings: Mutex::default(),
         }
+    }
+
+    /// The same circumstances for what the server does by itself because of a request that was judged.
+    #[must_use]
+    pub fn unjudged(&self) -> Context {
+        let mut same = Context::new(self.user.clone(), self.clock.clone());
+        same.dry_run = self.dry_run;
+        same.field_manager = self.field_manager.clone();
+        same.api_version = self.api_version.clone();
+        same.catalog = self.catalog.clone();
+        same
     }
 
     /// Now, to the second.
@@ -104,6 +134,26 @@ impl Context {
     /// What the audit log is told.
     pub fn take_annotations(&self) -> BTreeMap<String, String> {
         std::mem::take(&mut self.annotations.lock())
+    }
+
+    /// As [`Context::annotate`], for records that show what was sent: it tells as much.
+    pub fn annotate_request(&self, key: &str, value: impl Into<String>) {
+        self.request_annotations.lock().entry(key.to_owned()).or_insert_with(|| value.into());
+    }
+
+    /// What the audit log is told where it shows what was sent.
+    pub fn take_request_annotations(&self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.request_annotations.lock())
+    }
+
+    /// Somebody was waited for, and clients want to know.
+    pub fn took(&self, name: &str, what: &'static str, elapsed: Duration) {
+        self.timings.lock().push(Timing { name: name.to_owned(), what, elapsed });
+    }
+
+    /// Who was waited for, in the order in which they were done.
+    pub fn take_timings(&self) -> Vec<Timing> {
+        std::mem::take(&mut self.timings.lock())
     }
 
     /// Who acts, as policies see them.

@@ -25,11 +25,13 @@ pub mod report;
 pub mod reserve;
 pub mod resource;
 pub mod scale;
+pub mod signers;
 pub mod strategy;
 pub mod subresource;
 
 mod commit;
 pub mod form;
+mod offers;
 mod reader;
 
 pub use answer::Answer;

@@ -14,6 +14,7 @@ pub(crate) mod in_flight;
 pub(crate) mod late;
 pub(crate) mod log;
 pub(crate) mod panic;
+pub(crate) mod timing;
 pub(crate) mod warning;
 pub(crate) mod websocket_token;
 
@@ -46,6 +47,8 @@ pub(crate) struct Facts<'r> {
     pub(crate) audit_id: HeaderValue,
     /// What the client is told besides the answer.
     pub(crate) warnings: warning::Warnings,
+    /// Who was waited for.
+    pub(crate) timings: timing::Timings,
     /// Set when it is known that the request is recorded.
     pub(crate) recorded: OnceLock<Arc<audit::Recorded>>,
 }
@@ -66,6 +69,7 @@ pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, pe
         peer: &peer,
         audit_id: headers::audit_id(&parts.headers),
         warnings: warning::Warnings::default(),
+        timings: timing::Timings::default(),
         recorded: OnceLock::new(),
     };
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
@@ -108,6 +112,7 @@ async fn serve_guarded(facts: &Facts<'_>, parts: &mut Parts, body: RequestBody) 
     };
     headers::add(&facts.server.settings, &mut response);
     facts.warnings.add_to(&mut response);
+    facts.timings.add_to(&mut response);
     goaway::draw(facts.server, parts, &mut response);
     response
 }

@@ -90,6 +90,7 @@ impl Call<'_> {
     /// The circumstances of a write.
     fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
         let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
+        context.verb = self.info.verb.clone();
         context.dry_run = dry_run;
         context.catalog = Some(self.facts.server.catalog.load());
         context.admission = Some(self.facts.server.admission.clone());
@@ -133,8 +134,10 @@ impl Call<'_> {
     /// What an operation has to say besides its result.
     fn pass_on(&self, context: &Context) {
         self.facts.warnings.extend(context.take_warnings());
+        self.facts.timings.extend(context.take_timings());
         if let Some(record) = self.facts.record() {
-            for (key, value) in context.take_annotations() {
+            let detailed = record.wants_request().then(|| context.take_request_annotations());
+            for (key, value) in context.take_annotations().into_iter().chain(detailed.into_iter().flatten()) {
                 record.annotate(&key, value);
             }
         }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use base64::Engine as _;
@@ -14,6 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use keelson_stdx::clock::Clock;
 use keelson_stdx::task::{self, Tasks};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
@@ -41,6 +43,8 @@ pub struct Asked {
     pub path: String,
     /// The header `Authorization`; empty if there was none.
     pub authorization: String,
+    /// The header `User-Agent`.
+    pub agent: String,
     /// The body.
     pub body: String,
 }
@@ -69,7 +73,34 @@ impl Callee {
         port: u16,
         answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
     ) -> Result<Callee> {
-        let acceptor = acceptor(&authority)?;
+        Callee::listen(authority, port, Manner::default(), answer).await
+    }
+
+    /// The same under these names.
+    pub async fn named(
+        names: &[&str],
+        answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
+    ) -> Result<Callee> {
+        let manner = Manner { names, ..Manner::default() };
+        Callee::listen(Authority::new("callee")?, 0, manner, answer).await
+    }
+
+    /// The same, and it takes its time.
+    pub async fn slow(
+        delay: Duration,
+        answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
+    ) -> Result<Callee> {
+        let manner = Manner { delay, ..Manner::default() };
+        Callee::listen(Authority::new("callee")?, 0, manner, answer).await
+    }
+
+    async fn listen(
+        authority: Authority,
+        port: u16,
+        manner: Manner<'_>,
+        answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
+    ) -> Result<Callee> {
+        let (acceptor, delay) = (acceptor(&authority, manner.names)?, manner.delay);
         let listener = TcpListener::bind(("127.0.0.1", port)).await.context("a port")?;
         let address = listener.local_addr()?;
         let (asked, tasks): (Log, Tasks) = (Log::default(), Tasks::new());
@@ -77,7 +108,10 @@ impl Callee {
         let log = asked.clone();
         tasks.spawn("callee", async move {
             while let Ok((tcp, _)) = listener.accept().await {
-                task::spawn("callee connection", serve(tcp, acceptor.clone(), log.clone(), answer.clone()));
+                task::spawn(
+                    "callee connection",
+                    serve(tcp, acceptor.clone(), log.clone(), (answer.clone(), delay)),
+                );
             }
         });
         Ok(Callee { authority, address, asked, tasks })
@@ -86,6 +120,11 @@ impl Callee {
     /// `https://127.0.0.1:port` with a path behind it.
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// Who vouches for it, in PEM.
@@ -118,20 +157,25 @@ impl Drop for Callee {
     }
 }
 
-async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, answer: Answer) {
+async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, (answer, delay): (Answer, Duration)) {
     let Ok(stream) = acceptor.accept(tcp).await else { return };
     let service = service_fn(move |request: Request<Incoming>| {
         let (log, answer) = (log.clone(), answer.clone());
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
-            let authorization = head.headers.get("authorization").and_then(|it| it.to_str().ok());
+            let header =
+                |name| head.headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default().to_owned();
             let asked = Asked {
                 method: head.method.to_string(),
                 path: head.uri.path().to_owned(),
-                authorization: authorization.unwrap_or_default().to_owned(),
+                authorization: header("authorization"),
+                agent: header("user-agent"),
                 body: String::from_utf8_lossy(&body).into_owned(),
             };
+            if !delay.is_zero() {
+                Clock::real().sleep(delay).await;
+            }
             let (status, text) = answer(&asked);
             lock(&log).push(asked);
             let mut response = Response::builder().status(status).header("content-type", "application/json");
@@ -145,8 +189,20 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, answer: Answer) 
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
-fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
-    let identity = authority.server(&["127.0.0.1", "localhost"])?;
+/// What it is called, and how long it thinks.
+struct Manner<'m> {
+    names: &'m [&'m str],
+    delay: Duration,
+}
+
+impl Default for Manner<'_> {
+    fn default() -> Self {
+        Manner { names: &["127.0.0.1", "localhost"], delay: Duration::ZERO }
+    }
+}
+
+fn acceptor(authority: &Authority, names: &[&str]) -> Result<TlsAcceptor> {
+    let identity = authority.server(names)?;
     let chain = vec![CertificateDer::from_pem_slice(identity.certificate.as_bytes())?];
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

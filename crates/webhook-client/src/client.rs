@@ -23,7 +23,7 @@ use rustls::pki_types::ServerName;
 use crate::bearer::Tokens;
 use crate::connect::{Connector, broken};
 use crate::identity::Shown;
-use crate::{Error, Failure, Target};
+use crate::{Error, Failure, Protocols, Target};
 
 /// Asks one place, again and again, on connections that are kept. Cheap to clone.
 #[derive(Clone)]
@@ -41,6 +41,7 @@ struct Shared {
     timeout: Duration,
     max_reply: usize,
     clock: Clock,
+    agent: &'static str,
 }
 
 /// What came back, whatever its status.
@@ -102,6 +103,7 @@ impl Client {
         let connector = Connector {
             tls: Arc::new(tls(&target, clock)?),
             resolver: target.resolver.clone(),
+            proxy: target.proxy.clone(),
             server_name: server_name.transpose()?,
         };
         let http = legacy::Client::builder(TokioExecutor::new())
@@ -118,6 +120,7 @@ impl Client {
             timeout: target.timeout,
             max_reply: target.max_reply,
             clock: clock.clone(),
+            agent: target.agent.unwrap_or(concat!("keelson/", env!("CARGO_PKG_VERSION"))),
             url: target.url,
         };
         Ok(Client { shared: Arc::new(shared) })
@@ -182,8 +185,7 @@ impl Client {
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
-        let agent = concat!("keelson/", env!("CARGO_PKG_VERSION"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+        headers.insert(USER_AGENT, HeaderValue::from_static(self.shared.agent));
         if is_target {
             let bearer = self.shared.tokens.current(&self.shared.clock).map(|it| format!("Bearer {it}"));
             if let Some(value) = bearer.or_else(|| self.shared.basic.clone()) {
@@ -246,7 +248,7 @@ fn origin(url: &str) -> Result<(Scheme, Authority), Error> {
     Ok((parts.scheme.ok_or_else(missing)?, parts.authority.ok_or_else(missing)?))
 }
 
-fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error> {
+pub(crate) fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = target.trust.verifier(&provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
@@ -261,7 +263,10 @@ fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error> {
         }
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = match target.protocols {
+        Protocols::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Protocols::Http1 => vec![b"http/1.1".to_vec()],
+    };
     Ok(config)
 }
 

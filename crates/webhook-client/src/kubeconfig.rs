@@ -38,9 +38,10 @@ impl Target {
 const NOTHING: &str =
     "no configuration has been provided, try setting KUBERNETES_MASTER environment variable";
 
-struct Reader<'a> {
-    root: &'a Map,
-    folder: &'a Path,
+/// Finds things in a kubeconfig.
+pub(crate) struct Reader<'a> {
+    pub(crate) root: &'a Map,
+    pub(crate) folder: &'a Path,
 }
 
 impl<'a> Reader<'a> {
@@ -64,13 +65,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn user(&self) -> Result<Option<&'a Map>, Error> {
+    /// A user by name.
+    pub(crate) fn user_named(&self, name: &str) -> Option<&'a Map> {
+        self.named("users", "user", name)
+    }
+
+    /// The user of the current context.
+    pub(crate) fn user(&self) -> Result<Option<&'a Map>, Error> {
         match self.context()?.and_then(|it| it.str("user")).filter(|name| !name.is_empty()) {
             None => Ok(None),
-            Some(name) => self
-                .named("users", "user", name)
-                .map(Some)
-                .ok_or_else(|| bad(format!("user \"{name}\" does not exist"))),
+            Some(name) => {
+                let missing = || bad(format!("user \"{name}\" does not exist"));
+                self.user_named(name).map(Some).ok_or_else(missing)
+            }
         }
     }
 
@@ -90,8 +97,9 @@ impl<'a> Reader<'a> {
         Ok(data.map_or(Trust::System, Trust::Bundle))
     }
 
-    fn add_user(&self, user: &Map, target: &mut Target) -> Result<(), Error> {
-        for unknown in ["exec", "auth-provider"] {
+    /// Gives a target the credentials of a user.
+    pub(crate) fn add_user(&self, user: &Map, target: &mut Target) -> Result<(), Error> {
+        for unknown in ["exec", "auth-provider", "as"] {
             if user.contains(unknown) {
                 return Err(bad(format!("{unknown} credentials are not supported for webhooks")));
             }

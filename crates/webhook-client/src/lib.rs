@@ -6,9 +6,11 @@
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod bearer;
 mod client;
 mod connect;
+mod connect_proxy;
 mod error;
 mod identity;
 mod kubeconfig;
@@ -17,12 +19,14 @@ mod review;
 mod target;
 mod trust;
 
+pub use accounts::Accounts;
 pub use bearer::Bearer;
 pub use client::{Client, Reply};
 pub use connect::Resolver;
+pub use connect_proxy::Proxy;
 pub use error::{Error, Failure};
 pub use identity::Identity;
 pub use retry::Retry;
 pub use review::ReviewVersion;
-pub use target::Target;
-pub use trust::Trust;
+pub use target::{Protocols, Target};
+pub use trust::{Trust, system_authorities};

@@ -3,9 +3,12 @@
 mod creation;
 mod decision;
 
-use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use keelson_object::scalar::quote;
+use keelson_object::{Cell, FieldErrors, GroupKind, Map, Object, Path, Value};
 use keelson_registry::options::Part;
-use keelson_registry::{Column, Context, Strategy};
+use keelson_registry::{Column, Context, Error, Guard, Result, Strategy, Write, signers};
 
 use crate::shared::go_form::{Field, Form, shown};
 use crate::shared::immutable::IMMUTABLE;
@@ -95,6 +98,31 @@ impl Strategy for PodCertificateRequest {
     }
 }
 
+/// Who changes anything in the status speaks for the signer.
+pub(crate) struct SignerOnly;
+
+impl Guard for SignerOnly {
+    /// Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go, StatusStrategy.ValidateUpdate (v1.36.4).
+    fn confirm<'g>(&'g self, write: &'g Write<'g>) -> BoxFuture<'g, Result<()>> {
+        async move {
+            let (Part::Status, Some(old)) = (write.part, write.old) else { return Ok(()) };
+            let signer = old.fields.map("spec").and_then(|it| it.str("signerName")).unwrap_or_default();
+            let is_same = write.object.fields.get("status") == old.fields.get("status");
+            if is_same || signers::may(write.context, "sign", signer).await {
+                return Ok(());
+            }
+            let user = quote(&write.context.user.name);
+            let mut errors = FieldErrors::default();
+            let why = format!("User {user} is not permitted to \"sign\" for signer {}", quote(signer));
+            errors.forbidden(&Path::root("spec.signerName"), why);
+            let kind =
+                GroupKind { group: "certificates.k8s.io".into(), kind: "PodCertificateRequest".into() };
+            Err(Error::Invalid { kind, name: write.name.to_owned(), errors })
+        }
+        .boxed()
+    }
+}
+
 /// The spec as messages show it.
 const SPEC: [Field; 12] = [
     Field("SignerName", "signerName", Form::Text),
@@ -113,8 +141,15 @@ const SPEC: [Field; 12] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{PodCertificateRequest, columns};
-    use crate::shared::testing::{cells, created, decoded};
+    use std::sync::Arc;
+
+    use futures_util::FutureExt;
+    use keelson_authz::{AlwaysAllow, AlwaysDeny, Authorizer};
+    use keelson_registry::options::Part;
+    use keelson_registry::{Error, Guard, Write};
+
+    use super::{PodCertificateRequest, SignerOnly, columns};
+    use crate::shared::testing::{cells, context, created, decoded};
 
     const KIND: &str = "certificates.k8s.io/v1beta1 PodCertificateRequest";
 
@@ -145,5 +180,31 @@ mod tests {
         assert_eq!(shown(spec, ""), ["a", "p", "s", "n", "a.b/c", "Pending", "a=1,b=2"]);
         let issued = r#"{"type": "Other"}, {"type": "Issued"}, {"type": "Other"}"#;
         assert_eq!(shown("", issued), ["a", "", "", "", "", "Issued", "<none>"]);
+    }
+
+    #[test]
+    fn who_may_not_sign_writes_no_status() {
+        let check = |authorizer: Option<Arc<dyn Authorizer>>, conditions: &str, expected: &str| {
+            let object = |conditions| {
+                decoded(&PodCertificateRequest, KIND, &request(r#""signerName": "a.b/c""#, conditions))
+            };
+            let (old, new) = (object(""), object(conditions));
+            let mut context = context();
+            context.authorizer = authorizer;
+            let (context, object, old) = (&context, &new, Some(&old));
+            let write = Write { context, namespace: "ns", name: "a", part: Part::Status, object, old };
+            let done = SignerOnly.confirm(&write).now_or_never().expect("nobody is waited for");
+            let message = match done {
+                Err(Error::Invalid { errors, .. }) => errors.iter().map(ToString::to_string).collect(),
+                done => format!("{done:?}"),
+            };
+            assert_eq!(message, expected);
+        };
+        let issued = r#"{"type": "Issued", "status": "True"}"#;
+        let refusal =
+            r#"spec.signerName: Forbidden: User "tester" is not permitted to "sign" for signer "a.b/c""#;
+        check(Some(Arc::new(AlwaysDeny)), issued, refusal);
+        check(Some(Arc::new(AlwaysDeny)), "", "Ok(())");
+        check(Some(Arc::new(AlwaysAllow)), issued, "Ok(())");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const V1BETA1: Conversion = Conversion {
     from_stored: |object| part(&mut object.fields, "spec").into_iter().for_each(claim_spec::to_v1beta1),
 };
 
-const DEVICE_STATUS: &str = "DRAResourceClaimDeviceStatus";
+pub(super) const DEVICE_STATUS: &str = "DRAResourceClaimDeviceStatus";
 
 /// Upstream: pkg/registry/resource/resourceclaim/strategy.go, dropDisabledStatusFields (v1.36.4).
 const STATUS_FEATURES: &[Feature] = &[
@@ -159,9 +159,9 @@ fn drop_deallocated(object: &mut Object, old: &Object) {
 }
 
 /// Driver, pool, device and share.
-type Identity = [String; 4];
+pub(super) type Identity = [String; 4];
 
-fn identity(device: &Map) -> Identity {
+pub(super) fn identity(device: &Map) -> Identity {
     ["driver", "pool", "device", "shareID"].map(|key| String::from(device.str(key).unwrap_or_default()))
 }
 

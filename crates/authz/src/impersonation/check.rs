@@ -154,12 +154,7 @@ impl Check<'_> {
         if verdict.decision.is_allowed() {
             return Ok(());
         }
-        let reason = match (&verdict.error, verdict.decision.reason()) {
-            (Some(error), "") => error.to_string(),
-            (Some(error), reason) => format!("{error}: {reason}"),
-            (None, reason) => reason.to_owned(),
-        };
-        Err(refusal(attributes, &reason))
+        Err(refusal(attributes, &verdict.explained()))
     }
 }
 

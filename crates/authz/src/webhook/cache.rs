@@ -1,9 +1,9 @@
 //! Cache: answers of a while ago. Of too many the one that was not asked for the longest time goes.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_stdx::lru::Lru;
 use parking_lot::Mutex;
 
 use super::review::Status;
@@ -13,60 +13,34 @@ use super::review::Status;
 /// Upstream: staging/src/k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go, newWithBackoff (v1.36.4).
 const CAPACITY: usize = 8192;
 
-/// Answers by question.
-#[derive(Default)]
-pub(super) struct Cache(Mutex<State>);
+/// Answers by question, and until when they hold.
+pub(super) struct Cache(Mutex<Lru<Question, (Status, Duration)>>);
 
-#[derive(Default)]
-struct State {
-    entries: HashMap<Arc<[u8]>, Entry>,
-    /// Who was used when; counts uses.
-    uses: BTreeMap<u64, Arc<[u8]>>,
-    next: u64,
-}
+/// What was asked, as it was sent.
+type Question = Arc<[u8]>;
 
-struct Entry {
-    status: Status,
-    expires: Duration,
-    used: u64,
+impl Default for Cache {
+    fn default() -> Cache {
+        Cache(Mutex::new(Lru::new(CAPACITY)))
+    }
 }
 
 impl Cache {
     /// The answer, if it is not too old.
     pub(super) fn get(&self, question: &[u8], now: Duration) -> Option<Status> {
-        let mut state = self.0.lock();
-        let state = &mut *state;
-        let entry = state.entries.get_mut(question)?;
-        if entry.expires <= now {
-            let used = entry.used;
-            state.uses.remove(&used);
-            state.entries.remove(question);
-            return None;
+        let mut answers = self.0.lock();
+        let (status, expires) = answers.get(question)?;
+        if *expires > now {
+            return Some(status.clone());
         }
-        if let Some(key) = state.uses.remove(&entry.used) {
-            entry.used = state.next;
-            state.uses.insert(state.next, key);
-            state.next += 1;
-        }
-        Some(entry.status.clone())
+        answers.remove(question);
+        None
     }
 
     /// Remembers an answer from the first time to the second.
     pub(super) fn put(&self, question: &[u8], status: Status, (now, expires): (Duration, Duration)) {
         debug_assert!(now <= expires, "it is remembered for a while");
-        let mut state = self.0.lock();
-        let key: Arc<[u8]> = question.into();
-        let used = state.next;
-        state.next += 1;
-        if let Some(old) = state.entries.insert(key.clone(), Entry { status, expires, used }) {
-            state.uses.remove(&old.used);
-        }
-        state.uses.insert(used, key);
-        if state.entries.len() > CAPACITY
-            && let Some((_, oldest)) = state.uses.pop_first()
-        {
-            state.entries.remove(&oldest);
-        }
+        self.0.lock().put(question.into(), (status, expires));
     }
 }
 

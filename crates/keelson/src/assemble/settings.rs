@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use keelson_apis::services::Family;
 use keelson_authz::rbac::bootstrap::Policy;
-use keelson_kube_admission::Route;
+use keelson_kube_admission::webhook::Webhooks;
+use keelson_kube_admission::{Proxies, Route};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -23,6 +24,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::CertificateFiles;
+use crate::webhook_metrics::WebhookMetrics;
 
 /// Which features are on, for `/metrics`.
 ///
@@ -39,12 +41,13 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 7] = [
+const SERVER_FEATURES: [&str; 8] = [
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
     "KMSv1",
     "KubeletServiceAccountTokenForCredentialProviders",
+    "ManifestBasedAdmissionControlConfig",
     "OpenAPIEnums",
     "ShardedListAndWatch",
 ];
@@ -56,6 +59,7 @@ fn features_on(config: &Config) -> BTreeSet<String> {
 pub(super) fn admission_settings(
     config: &Config,
     catalog: &CatalogHandle,
+    observer: Arc<WebhookMetrics>,
 ) -> keelson_kube_admission::Settings {
     // A server by itself has nobody who would lead from the address of a service to what stands behind it.
     let route = match config.face {
@@ -64,7 +68,12 @@ pub(super) fn admission_settings(
     };
     keelson_kube_admission::Settings {
         features: features_on(config),
-        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route).through(Proxies {
+            services: config.egress.cluster.clone(),
+            urls: config.egress.controlplane.clone(),
+        }),
+        ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
+        webhooks: Webhooks { observer: Some(observer), ..config.plugins.webhooks.clone() },
         ..config.plugins.clone()
     }
 }
@@ -158,6 +167,7 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
         shards: offered(config, "ShardedListAndWatch"),
         constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
+        object_counts: if config.etcd.counts_objects { Offered::Yes } else { Offered::No },
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

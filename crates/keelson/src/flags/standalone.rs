@@ -14,6 +14,12 @@ pub(super) const SECTION: Section = Section {
         ),
         Flag::acts("bind-address", Kind::Ip, "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all"),
         Flag::acts(
+            "count-quota-usage",
+            Kind::Bool,
+            "true",
+            "count what resource quotas limit; turn it off beside a controller manager",
+        ),
+        Flag::acts(
             "data-dir",
             Kind::Text,
             "",
@@ -46,14 +52,38 @@ pub(super) const SECTION: Section = Section {
             "where objects are kept: embedded is a file in the data folder, memory forgets everything at the end, etcd is \
              where --etcd-servers says, and what is meant if it says something",
         ),
+        BREAKER_FAILURES,
+        BREAKER_PAUSE,
+        SERVER_TIMING,
     ],
 };
+
+const BREAKER_FAILURES: Flag = Flag::acts(
+    "webhook-circuit-breaker-failures",
+    Kind::Int,
+    "0",
+    "failures in a row after which an admission webhook is left alone for a while, so that its failure policy counts at \
+     once; 0 is never",
+);
+const BREAKER_PAUSE: Flag = Flag::acts(
+    "webhook-circuit-breaker-pause",
+    Kind::Duration,
+    "30s",
+    "how long an admission webhook is left alone that failed too often",
+);
+const SERVER_TIMING: Flag = Flag::acts(
+    "webhook-server-timing",
+    Kind::Bool,
+    "false",
+    "tell clients in the header Server-Timing how long each admission webhook took",
+);
 
 /// What the kube-apiserver face accepts beyond upstream's flags, without listing it.
 pub(super) const HIDDEN: Section = Section {
     title: "",
     flags: &[
         Flag::acts("aggregate-cluster-roles", Kind::Bool, "", "gather the rules of cluster roles").hidden(),
+        Flag::acts("count-quota-usage", Kind::Bool, "", "count what resource quotas limit").hidden(),
         Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
         Flag::acts(
             "default-service-accounts",
@@ -66,5 +96,8 @@ pub(super) const HIDDEN: Section = Section {
             .hidden(),
         Flag::acts("sign-certificates", Kind::Bool, "", "sign what is approved").hidden(),
         Flag::acts("store", Kind::Text, "", "where objects are kept").hidden(),
+        BREAKER_FAILURES.hidden(),
+        BREAKER_PAUSE.hidden(),
+        SERVER_TIMING.hidden(),
     ],
 };

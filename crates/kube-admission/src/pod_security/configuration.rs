@@ -1,8 +1,13 @@
 //! Configuration: what holds for namespaces without labels, and who is not looked at.
 
+use std::sync::LazyLock;
+
+use keelson_codec::config_file::{self, ConfigKind};
+use keelson_codec::json;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 use keelson_registry::admission::Request;
+use keelson_schema::Schema;
 
 use super::policy::{Level, Policy, Standard, Version};
 
@@ -29,11 +34,49 @@ impl Default for Configuration {
     }
 }
 
+const VERSIONS: [&str; 3] = [
+    "pod-security.admission.config.k8s.io/v1",
+    "pod-security.admission.config.k8s.io/v1beta1",
+    "pod-security.admission.config.k8s.io/v1alpha1",
+];
+
+/// Upstream: staging/src/k8s.io/pod-security-admission/admission/api/v1/types.go (v1.36.4).
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::by_hand(
+        "v1",
+        &[
+            (
+                "PodSecurityDefaults",
+                "enforce string; enforce-version string; audit string; audit-version string; warn string; \
+                 warn-version string",
+            ),
+            ("PodSecurityExemptions", "usernames []string; namespaces []string; runtimeClasses []string"),
+            (
+                "PodSecurityConfiguration",
+                "kind string; apiVersion string; defaults PodSecurityDefaults; \
+                 exemptions PodSecurityExemptions",
+            ),
+        ],
+    )
+});
+
 impl Configuration {
-    /// Reads a configuration whose shape is right, and says all that is wrong with it.
+    /// Reads a configuration, or says all that is wrong with it.
     ///
+    /// Upstream: staging/src/k8s.io/pod-security-admission/admission/api/load/load.go, LoadFromData (v1.36.4).
+    pub(crate) fn read(document: &Map) -> Result<Configuration, String> {
+        let kinds = VERSIONS.map(|api_version| ConfigKind {
+            api_version,
+            kind: "PodSecurityConfiguration",
+            schema: &SCHEMA,
+        });
+        let text = json::to_bytes(&Value::Map(document.clone()));
+        let (_, map) = config_file::read(&text, &kinds).map_err(|error| error.to_string())?;
+        Configuration::checked(&map).map_err(|errors| errors.aggregate())
+    }
+
     /// Upstream: staging/src/k8s.io/pod-security-admission/admission/api/validation/validation.go (v1.36.4).
-    pub(crate) fn read(map: &Map) -> Result<Configuration, FieldErrors> {
+    fn checked(map: &Map) -> Result<Configuration, FieldErrors> {
         let none = Map::new();
         let mut errors = FieldErrors::default();
         let defaults = map.map("defaults").unwrap_or(&none);
@@ -113,7 +156,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let found = Configuration::read(&map(text));
+        let found = Configuration::checked(&map(text));
         assert_eq!(found.map_or_else(|it| it.to_text(), |it| format!("{}", it.defaults.enforce)), expected);
     }
 
@@ -132,6 +175,25 @@ mod tests {
              exemptions.namespaces[1]: Duplicate value: \"a\"\n\
              exemptions.namespaces[2]: Invalid value: \"B\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')\n\
              exemptions.usernames[0]: Invalid value: \"\": username must not be empty",
+        );
+    }
+
+    #[test]
+    fn a_configuration_is_of_a_known_kind_and_has_no_other_fields() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(Configuration::read(&map(text)), Err(expected.to_owned()));
+        };
+        let head =
+            r#""apiVersion":"pod-security.admission.config.k8s.io/v1","kind":"PodSecurityConfiguration""#;
+        check(r#"{"defaults":{}}"#, "Object 'Kind' is missing in '{\"defaults\":{}}'");
+        check(&format!(r#"{{{head},"default":{{}}}}"#), "strict decoding error: unknown field \"default\"");
+        check(
+            &format!(r#"{{{head},"defaults":{{"enforce":3}}}}"#),
+            "json: cannot unmarshal number into Go struct field PodSecurityDefaults.defaults.enforce of type string",
+        );
+        check(
+            &format!(r#"{{{head},"defaults":{{"enforce":"x"}}}}"#),
+            "defaults.enforce: Invalid value: \"x\": must be one of privileged, baseline, restricted",
         );
     }
 }

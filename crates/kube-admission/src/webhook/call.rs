@@ -1,5 +1,7 @@
 //! Call: asking one webhook, and what can come of it.
 
+use std::time::Duration;
+
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
@@ -8,31 +10,61 @@ use keelson_registry::{DryRun, Error, convert};
 use keelson_status::{Outcome, ServerResponse, Status};
 use keelson_webhook_client::Reply;
 
-use super::hook::Hook;
-use super::matching::Invocation;
+use super::hook::{Hook, Reach, Review};
+use super::matching::{self, Invocation};
+use super::observer::{Asked, Timings, Verdict, Webhooks};
 use super::review::{self, Answer, Shown, Task};
-use super::service::Services;
 
 /// Why a webhook did not agree.
+#[derive(Debug)]
 pub(crate) enum Refusal {
     /// It could not be asked, or did not answer as it should. The policy of the webhook says what that means.
-    Failed(String),
-    /// It said no, or must not be asked: the request fails.
-    No(Error),
+    Failed {
+        /// Why.
+        reason: String,
+        /// The code that stands for it where it is counted.
+        code: u16,
+    },
+    /// It said no: the request fails.
+    No(Box<Status>),
+    /// It must not be asked, or what it wants cannot be done: the request fails.
+    Internal(Error),
 }
 
 impl Refusal {
     /// An answer that makes no sense.
     pub(crate) fn internal(why: &str) -> Refusal {
-        Refusal::No(Error::Rejected(Box::new(Status::internal_error(why))))
+        Refusal::Internal(Error::Rejected(Box::new(Status::internal_error(why))))
     }
 
-    /// The end of a request whose webhook could not be asked.
-    pub(crate) fn closed(hook: &Hook, reason: &str) -> Error {
-        let why = format!("failed calling webhook {}: {reason}", quote(&hook.name));
-        tracing::warn!(webhook = hook.name, reason, "failed calling webhook, failing closed");
-        Error::Rejected(Box::new(Status::internal_error(&why)))
+    fn failed(code: u16, reason: String) -> Refusal {
+        Refusal::Failed { reason, code }
     }
+
+    /// What came of the question, seen from outside.
+    fn verdict(&self, hook: &Hook) -> Verdict {
+        match self {
+            Refusal::Failed { code, .. } if hook.ignores_failure => Verdict::FailedOpen(*code),
+            Refusal::Failed { code, .. } => Verdict::FailedClosed(*code),
+            Refusal::No(status) => Verdict::Denied(status.code),
+            Refusal::Internal(_) => Verdict::Internal,
+        }
+    }
+}
+
+/// Asks webhooks of one kind.
+pub(crate) struct Caller {
+    pub(crate) task: Task,
+    pub(crate) reach: Reach,
+    pub(crate) how: Webhooks,
+}
+
+/// A webhook that is to be asked, and its place among the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'t> {
+    pub(crate) hook: &'t Hook,
+    pub(crate) invocation: Invocation<'t>,
+    pub(crate) position: usize,
 }
 
 /// An object in the version that a webhook wants to see. What is not of the resource's kind has one version.
@@ -44,59 +76,142 @@ pub(crate) fn in_version(request: &Request<'_>, invocation: Invocation<'_>, obje
     shown
 }
 
-/// Asks a webhook.
-///
-/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go, callHook (v1.36.4).
-pub(crate) async fn ask(
-    hook: &Hook,
-    request: &Request<'_>,
-    shown: Shown<'_>,
-    (task, services): (Task, &Services),
-) -> Result<Answer, Refusal> {
-    if request.context.dry_run == DryRun::All && !hook.dry_run {
-        let why = format!("admission webhook {} does not support dry run", quote(&hook.name));
-        return Err(Refusal::No(Error::BadRequest(why)));
+impl Caller {
+    /// Asks a webhook.
+    ///
+    /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go, callHook (v1.36.4).
+    pub(crate) async fn ask(
+        &self,
+        hook: &Hook,
+        request: &Request<'_>,
+        shown: &Shown<'_>,
+    ) -> Result<Answer, Refusal> {
+        if request.context.dry_run == DryRun::All && !hook.dry_run {
+            let why = format!("admission webhook {} does not support dry run", quote(&hook.name));
+            return Err(Refusal::Internal(Error::BadRequest(why)));
+        }
+        let Some(form) = hook.review else {
+            let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+            return Err(Refusal::failed(400, format!("could not create admission objects: {why}")));
+        };
+        let pass = match self.how.breaker {
+            None => None,
+            Some(breaker) => {
+                let pass = hook.circuit.enter(breaker, &request.context.clock);
+                Some(pass.map_err(|interrupted| Refusal::failed(503, interrupted.to_string()))?)
+            }
+        };
+        let answered = self.exchange(hook, request, (form, shown)).await;
+        if let Some(pass) = pass {
+            pass.settle(answered.as_ref().err().map(|(_, reason)| reason.as_str()));
+            if let Some(observer) = &self.how.observer {
+                observer.circuit(&hook.configuration, &hook.name, hook.circuit.state());
+            }
+        }
+        let answer = answered.map_err(|(code, reason)| Refusal::failed(code, reason))?;
+        for (key, value) in &answer.annotations {
+            request.context.annotate(&format!("{}/{key}", hook.name), value.as_str());
+        }
+        answer.warnings.iter().for_each(|warning| request.context.warn(warning.as_str()));
+        if answer.allowed {
+            return Ok(answer);
+        }
+        Err(Refusal::No(Box::new(denied(&hook.name, answer.result.unwrap_or_default()))))
     }
-    let Some(form) = hook.review else {
-        let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-        return Err(Refusal::Failed(format!("could not create admission objects: {why}")));
-    };
-    let (client, path) = hook.client(services, &request.context.clock);
-    let client = client.map_err(|error| Refusal::Failed(format!("could not get REST client: {error}")))?;
-    let uid = uuid::Uuid::new_v4().to_string();
-    let question = review::question(form, &uid, request, &shown);
-    let path = format!("{path}?timeout={}s", hook.timeout.as_secs());
-    let failed = |why: &dyn std::fmt::Display| Refusal::Failed(format!("failed to call webhook: {why}"));
-    let reply =
-        client.post_json(&path, question, Some(hook.timeout)).await.map_err(|error| failed(&error))?;
-    let review = read(&reply).map_err(|why| failed(&why))?;
-    let answer = review::answer(form, &uid, task, &review)
-        .map_err(|why| Refusal::Failed(format!("received invalid webhook response: {why}")))?;
-    for (key, value) in &answer.annotations {
-        request.context.annotate(&format!("{}/{key}", hook.name), value.as_str());
+
+    /// The question and the answer to it, or the code and the reason why there is none.
+    async fn exchange(
+        &self,
+        hook: &Hook,
+        request: &Request<'_>,
+        (form, shown): (Review, &Shown<'_>),
+    ) -> Result<Answer, (u16, String)> {
+        let (client, path) = hook
+            .client(&self.reach, &request.context.clock)
+            .map_err(|error| (500, format!("could not get REST client: {error}")))?;
+        let uid = uuid::Uuid::new_v4().to_string();
+        let question = review::question(form, &uid, request, shown);
+        let path = format!("{path}?timeout={}s", hook.timeout.as_secs());
+        let failed = |code, why: &dyn std::fmt::Display| (code, format!("failed to call webhook: {why}"));
+        let reply = client.post_json(&path, question, Some(hook.timeout)).await;
+        let reply = reply.map_err(|error| failed(503, &error))?;
+        let review = read(&reply).map_err(|(code, why)| failed(code, &why))?;
+        review::answer(form, &uid, self.task, &review)
+            .map_err(|why| (503, format!("received invalid webhook response: {why}")))
     }
-    answer.warnings.iter().for_each(|warning| request.context.warn(warning.as_str()));
-    if answer.allowed {
-        return Ok(answer);
+
+    /// Tells everybody who wants to know what came of a question; gives how the request goes on.
+    pub(crate) fn conclude<T: Default>(
+        &self,
+        turn: Turn<'_>,
+        request: &Request<'_>,
+        (outcome, elapsed): (Result<T, Refusal>, Duration),
+    ) -> Result<T, Error> {
+        let hook = turn.hook;
+        let verdict = outcome.as_ref().err().map_or(Verdict::Allowed, |it| it.verdict(hook));
+        let step = match self.task {
+            Task::Change => "admit",
+            Task::Judge => "validating",
+        };
+        let operation = matching::operation(request.operation);
+        if let Some(observer) = &self.how.observer {
+            observer.asked(&Asked { webhook: &hook.name, step, operation, elapsed, verdict });
+        }
+        if self.how.timings == Timings::Told {
+            request.context.took(&hook.name, step, elapsed);
+        }
+        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        match outcome {
+            Ok(done) => Ok(done),
+            Err(Refusal::Internal(error)) => Err(error),
+            Err(Refusal::No(status)) => {
+                tracing::warn!(webhook = hook.name, milliseconds, code = status.code, "rejected by webhook");
+                Err(Error::Rejected(status))
+            }
+            Err(Refusal::Failed { reason, .. }) if hook.ignores_failure => {
+                let name = hook.name.as_str();
+                tracing::warn!(webhook = name, reason, milliseconds, "failed calling webhook, failing open");
+                let round = u8::from(request.rounds.is_second());
+                let prefix = match self.task {
+                    Task::Change => "failed-open.mutation",
+                    Task::Judge => "failed-open.validating",
+                };
+                let key = format!("{prefix}.webhook.admission.k8s.io/round_{round}_index_{}", turn.position);
+                request.context.annotate(&key, name);
+                Ok(T::default())
+            }
+            Err(Refusal::Failed { reason, .. }) => {
+                let name = hook.name.as_str();
+                tracing::warn!(
+                    webhook = name,
+                    reason,
+                    milliseconds,
+                    "failed calling webhook, failing closed"
+                );
+                let why = format!("failed calling webhook {}: {reason}", quote(name));
+                Err(Error::Rejected(Box::new(Status::internal_error(&why))))
+            }
+        }
     }
-    Err(Refusal::No(Error::Rejected(Box::new(denied(&hook.name, answer.result.unwrap_or_default())))))
 }
 
-/// The review that was sent back, or what Go's client says of anything else.
-fn read(reply: &Reply) -> Result<Map, String> {
+/// The review that was sent back, or the code and what Go's client says of anything else.
+pub(crate) fn read(reply: &Reply) -> Result<Map, (u16, String)> {
     let tree = json::read(&reply.body).map(|it| it.value);
-    if (200..300).contains(&reply.status) {
-        return match tree {
-            Ok(Value::Map(map)) => Ok(map),
-            Ok(_) => Err("couldn't get version/kind; json parse error: not an object".to_owned()),
-            Err(error) => Err(format!("couldn't get version/kind; json parse error: {error}")),
-        };
-    }
     if let Ok(Value::Map(map)) = &tree
         && map.str("kind") == Some("Status")
         && map.str("status") != Some("Success")
+        && !(200..300).contains(&reply.status)
     {
-        return Err(Status::from_map(map).message);
+        let status = Status::from_map(map);
+        return Err((status.code, status.message));
+    }
+    if (200..300).contains(&reply.status) {
+        return match tree {
+            Ok(Value::Map(map)) => Ok(map),
+            Ok(_) => Err((503, "couldn't get version/kind; json parse error: not an object".to_owned())),
+            Err(error) => Err((503, format!("couldn't get version/kind; json parse error: {error}"))),
+        };
     }
     let kind = reply.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
     let body = String::from_utf8_lossy(&reply.body);
@@ -111,7 +226,7 @@ fn read(reply: &Reply) -> Result<Map, String> {
         retry_after_seconds: 0,
         is_unexpected: true,
     };
-    Err(Status::generic_server_response(&response).message)
+    Err((reply.status, Status::generic_server_response(&response).message))
 }
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go, ToStatusErr (v1.36.4).

@@ -6,8 +6,9 @@ use std::time::Duration;
 use keelson_object::selector::label::Selector;
 use keelson_object::{Map, Object, Value};
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Error, Target, Trust};
+use keelson_webhook_client::{Accounts, Client, Error, Protocols, Target, Trust};
 
+use super::breaker::Circuit;
 use super::service::Services;
 use super::text_list;
 
@@ -33,9 +34,17 @@ pub(crate) struct Hook {
     pub(crate) timeout: Duration,
     /// The form of review that it reads, if it is one that we write.
     pub(crate) review: Option<Review>,
+    /// Whether it is asked at all.
+    pub(crate) circuit: Circuit,
     place: Place,
     authorities: Vec<u8>,
-    client: OnceLock<Result<Client, Error>>,
+    client: OnceLock<Client>,
+}
+
+/// What is needed to reach webhooks.
+pub(crate) struct Reach {
+    pub(crate) services: Services,
+    pub(crate) accounts: Accounts,
 }
 
 /// The forms of a review.
@@ -109,6 +118,7 @@ impl Hook {
             timeout: Duration::from_secs(seconds),
             review: map.list("admissionReviewVersions").iter().filter_map(Value::as_str).find_map(known),
             place: client.map_or(Place::Nowhere, Place::read),
+            circuit: Circuit::default(),
             authorities: base64::Engine::decode(&base64::engine::general_purpose::STANDARD, bundle)
                 .unwrap_or_default(),
             client: OnceLock::new(),
@@ -116,26 +126,64 @@ impl Hook {
     }
 
     /// Who asks it, on connections that are kept as long as the configuration stays as it is; and the path.
-    pub(crate) fn client(&self, services: &Services, clock: &Clock) -> (Result<&Client, String>, &str) {
-        let (mut target, path) = match &self.place {
-            Place::Url { origin, path } => (Target::new(origin.clone()), path),
-            Place::Service { namespace, name, port, path } => {
-                let host = format!("{name}.{namespace}.svc");
-                let mut target = Target::new(format!("https://{host}:{port}"));
-                target.server_name = Some(host);
-                target.resolver = Some(services.resolver(namespace, name));
-                (target, path)
-            }
-            Place::Nowhere => {
-                return (Err("webhook configuration must have either service or URL".to_owned()), "");
-            }
+    pub(crate) fn client(&self, reach: &Reach, clock: &Clock) -> Result<(&Client, &str), String> {
+        let path = match &self.place {
+            Place::Url { path, .. } | Place::Service { path, .. } => path,
+            Place::Nowhere => return Err("webhook configuration must have either service or URL".to_owned()),
         };
+        if let Some(client) = self.client.get() {
+            return Ok((client, path));
+        }
+        // What keeps us from making one may be gone the next time.
+        let made = self.target(reach).and_then(|target| Client::new(target, clock));
+        let made = made.map_err(|error| error.to_string())?;
+        Ok((self.client.get_or_init(|| made), path))
+    }
+
+    /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig (v1.36.4).
+    fn target(&self, reach: &Reach) -> Result<Target, Error> {
+        let (mut target, address) = match &self.place {
+            Place::Service { namespace, name, port, .. } => {
+                let host = format!("{name}.{namespace}.svc");
+                let address = format!("{host}:{port}");
+                let mut target = Target::new(format!("https://{address}"));
+                target.server_name = Some(host);
+                target.resolver = Some(reach.services.resolver(namespace, name));
+                target.proxy = reach.services.proxies().services.clone();
+                target.protocols = Protocols::Http1;
+                (target, address)
+            }
+            Place::Url { origin, .. } => {
+                let (host, address) = address(origin);
+                let mut target = Target::new(origin.clone());
+                target.proxy = reach.services.proxies().urls.clone();
+                target.protocols = if is_local(host) { Protocols::Any } else { Protocols::Http1 };
+                (target, address)
+            }
+            Place::Nowhere => return Ok(Target::new("")),
+        };
+        target.agent = Some("kube-apiserver-admission");
         if !self.authorities.is_empty() {
             target.trust = Trust::Bundle(self.authorities.clone());
         }
-        let made = self.client.get_or_init(|| Client::new(target, clock));
-        (made.as_ref().map_err(ToString::to_string), path)
+        reach.accounts.equip(&address, &mut target)?;
+        Ok(target)
     }
+}
+
+/// The host of an origin, and the host with its port.
+fn address(origin: &str) -> (&str, String) {
+    let all = origin.split_once("://").map_or(origin, |(_, it)| it);
+    let after_brackets = all.rfind(']').map_or(0, |it| it + 1);
+    match all[after_brackets..].rfind(':') {
+        Some(colon) => (&all[..after_brackets + colon], all.to_owned()),
+        None => (all, format!("{all}:443")),
+    }
+}
+
+fn is_local(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
 }
 
 impl Rule {
@@ -171,4 +219,28 @@ impl Place {
 
 fn rooted(path: &str) -> String {
     format!("/{}", path.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{address, is_local};
+
+    #[test]
+    fn hosts_have_ports() {
+        for (origin, host, expected) in [
+            ("https://a.example.com", "a.example.com", "a.example.com:443"),
+            ("https://a:8443", "a", "a:8443"),
+            ("https://[::1]", "[::1]", "[::1]:443"),
+            ("https://[::1]:8443", "[::1]", "[::1]:8443"),
+        ] {
+            assert_eq!(address(origin), (host, expected.to_owned()));
+        }
+    }
+
+    #[test]
+    fn this_machine_is_known() {
+        for (host, expected) in [("Localhost", true), ("127.0.0.9", true), ("[::1]", true), ("a.b", false)] {
+            assert_eq!(is_local(host), expected, "{host}");
+        }
+    }
 }

@@ -13,23 +13,28 @@ use keelson_registry::options::FieldValidation;
 use keelson_registry::{Error, Result};
 use keelson_schema::Schema;
 
-use super::call::{self, Refusal};
-use super::hook::Hook;
+use super::call::{self, Caller, Refusal, Turn};
+use super::hook::{Hook, Reach};
 use super::matching::{self, Invocation};
 use super::review::{Shown, Task};
-use super::service::Services;
 use super::source::Source;
+use crate::plugins::Settings;
 
 /// The plugin.
 pub(crate) struct MutatingWebhooks {
     source: Source,
-    services: Services,
+    caller: Caller,
 }
 
 impl MutatingWebhooks {
-    /// Asks webhooks, also those behind `services`.
-    pub(crate) fn new(services: Services) -> MutatingWebhooks {
-        MutatingWebhooks { source: Source::new("mutatingwebhookconfigurations"), services }
+    /// Asks webhooks, also those behind services and those of files.
+    pub(crate) fn new(settings: &Settings) -> MutatingWebhooks {
+        let own = &settings.configurations.mutating_webhooks;
+        let reach = Reach { services: settings.services.clone(), accounts: own.accounts.clone() };
+        MutatingWebhooks {
+            source: Source::new("mutatingwebhookconfigurations", own.manifests.clone()),
+            caller: Caller { task: Task::Change, reach, how: settings.webhooks.clone() },
+        }
     }
 }
 
@@ -56,7 +61,7 @@ impl Plugin for MutatingWebhooks {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        !matching::is_exempt(request)
+        self.source.concerns(request)
     }
 
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, Dispatch (v1.36.4).
@@ -82,7 +87,8 @@ impl Plugin for MutatingWebhooks {
                 if request.rounds.is_second() && !memory.again.contains(&hook.id) {
                     continue;
                 }
-                let changed = self.ask(request, object.as_deref_mut(), (hook, invocation, position)).await?;
+                let turn = Turn { hook, invocation, position };
+                let changed = self.ask(request, object.as_deref_mut(), turn).await?;
                 if changed {
                     memory.somebody_changed_something();
                     request.rounds.want_second();
@@ -100,56 +106,48 @@ impl Plugin for MutatingWebhooks {
 
 impl MutatingWebhooks {
     /// Whether a webhook changed the object.
-    async fn ask(
-        &self,
-        request: &Request<'_>,
-        object: Option<&mut Object>,
-        (hook, invocation, position): (&Hook, Invocation<'_>, usize),
-    ) -> Result<bool> {
-        let round = u8::from(request.rounds.is_second());
-        let key = format!("mutation.webhook.admission.k8s.io/round_{round}_index_{position}");
-        let outcome = self.change(request, object, hook, invocation).await;
-        let changed = matches!(outcome, Ok(true));
-        let mut note = Map::new();
-        note.push_new("configuration", hook.configuration.as_str());
-        note.push_new("webhook", hook.name.as_str());
-        note.push_new("mutated", changed);
-        let note = json::to_bytes(&Value::Map(note));
-        request.context.annotate(&key, String::from_utf8_lossy(&note));
-        match outcome {
-            Ok(changed) => Ok(changed),
-            Err(Refusal::No(error)) => Err(error),
-            Err(Refusal::Failed(reason)) if hook.ignores_failure => {
-                tracing::warn!(webhook = hook.name, reason, "failed calling webhook, failing open");
-                request.context.annotate(&format!("failed-open.{key}"), hook.name.as_str());
-                Ok(false)
-            }
-            Err(Refusal::Failed(reason)) => Err(Refusal::closed(hook, &reason)),
+    async fn ask(&self, request: &Request<'_>, object: Option<&mut Object>, turn: Turn<'_>) -> Result<bool> {
+        let Turn { hook, invocation, position } = turn;
+        let clock = &request.context.clock;
+        let started = clock.monotonic();
+        let place = format!(
+            "webhook.admission.k8s.io/round_{}_index_{position}",
+            u8::from(request.rounds.is_second())
+        );
+        let outcome = self.change(request, object, (hook, invocation)).await;
+        let elapsed = clock.monotonic().saturating_sub(started);
+        let changed = matches!(outcome, Ok(Change { changed: true, .. }));
+        request.context.annotate(&format!("mutation.{place}"), note(hook, [("mutated", changed.into())]));
+        if let Ok(Change { patch: Some(patch), .. }) = &outcome {
+            let patch = [("patch", sorted(patch)), ("patchType", "JSONPatch".into())];
+            request.context.annotate_request(&format!("patch.{place}"), note(hook, patch));
         }
+        let done = self.caller.conclude(turn, request, (outcome, elapsed))?;
+        Ok(done.changed)
     }
 
     async fn change(
         &self,
         request: &Request<'_>,
         object: Option<&mut Object>,
-        hook: &Hook,
-        invocation: Invocation<'_>,
-    ) -> std::result::Result<bool, Refusal> {
+        (hook, invocation): (&Hook, Invocation<'_>),
+    ) -> std::result::Result<Change, Refusal> {
         let before = object.as_deref().map(|it| call::in_version(request, invocation, it));
         let old = request.old.map(|it| call::in_version(request, invocation, it));
         let shown = Shown { version: invocation.version, object: before.as_ref(), old: old.as_ref() };
-        let answer = call::ask(hook, request, shown, (Task::Change, &self.services)).await?;
+        let answer = self.caller.ask(hook, request, &shown).await?;
         if answer.patch.is_empty() {
-            return Ok(false);
+            return Ok(Change::default());
         }
-        let undecodable = |why: &dyn std::fmt::Display| {
-            Refusal::Failed(format!("received undecodable patch in webhook response: {why}"))
+        let undecodable = |why: &dyn std::fmt::Display| Refusal::Failed {
+            reason: format!("received undecodable patch in webhook response: {why}"),
+            code: 503,
         };
-        let tree = json::read(&answer.patch).map_err(|error| undecodable(&error))?.value;
-        if tree.as_list().is_some_and(<[Value]>::is_empty) {
-            return Ok(false);
+        let wanted = json::read(&answer.patch).map_err(|error| undecodable(&error))?.value;
+        if wanted.as_list().is_some_and(<[Value]>::is_empty) {
+            return Ok(Change::default());
         }
-        let patch = JsonPatch::from_value(tree).map_err(|error| undecodable(&error))?;
+        let patch = JsonPatch::from_value(wanted.clone()).map_err(|error| undecodable(&error))?;
         let (Some(object), Some(before)) = (object, before) else {
             let name = &hook.name;
             return Err(Refusal::internal(&format!(
@@ -158,12 +156,41 @@ impl MutatingWebhooks {
         };
         let mut tree = before.into_value();
         patch.apply(&mut tree).map_err(|error| Refusal::internal(&error.to_string()))?;
-        let after = read_back(request, invocation, object, tree)
-            .map_err(|error| Refusal::internal(&error.to_string()))?;
+        let after = read_back(request, invocation, object, tree)?;
         let changed = after != *object;
-        *object = after;
-        Ok(changed)
+        request.replace(object, after);
+        Ok(Change { changed, patch: Some(wanted) })
     }
+}
+
+/// What a webhook did.
+#[derive(Default)]
+struct Change {
+    changed: bool,
+    /// What it wanted, if it was done.
+    patch: Option<Value>,
+}
+
+/// What the audit log is told of a webhook.
+fn note<const N: usize>(hook: &Hook, more: [(&'static str, Value); N]) -> String {
+    let mut note = Map::new();
+    note.push_new("configuration", hook.configuration.as_str());
+    note.push_new("webhook", hook.name.as_str());
+    more.into_iter().for_each(|(key, value)| note.push_new(key, value));
+    String::from_utf8_lossy(&json::to_bytes(&Value::Map(note))).into_owned()
+}
+
+/// A patch with the keys of each operation in order, as Go writes maps.
+fn sorted(patch: &Value) -> Value {
+    let operation = |it: &Value| match it {
+        Value::Map(map) => {
+            let mut pairs: Vec<_> = map.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            pairs.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Map(Map::from_distinct(pairs))
+        }
+        other => other.clone(),
+    };
+    Value::List(patch.as_list().unwrap_or_default().iter().map(operation).collect())
 }
 
 /// A patched tree as the object that it is, with what is filled in for what was left out.
@@ -172,18 +199,36 @@ fn read_back(
     invocation: Invocation<'_>,
     before: &Object,
     tree: Value,
-) -> std::result::Result<Object, Error> {
+) -> std::result::Result<Object, Refusal> {
+    let unreadable = |error: Error| Refusal::internal(&error.to_string());
     let context = request.context;
     let draft = Draft { value: tree, ..Draft::default() };
     if before.kind == request.resource.kind {
         let version = invocation.version;
-        let mut after = decode::object(context, request.resource, version, draft, FieldValidation::Ignore)?;
+        let after = decode::object(context, request.resource, version, draft, FieldValidation::Ignore);
+        let mut after = after.map_err(unreadable)?;
         request.resource.arrange(&mut after);
         return Ok(after);
     }
     let ApiVersion { group, version } = ApiVersion::parse(&before.api_version).unwrap_or_default();
     let schema = Schema::builtin(&group, &version, &before.kind);
     let shape = Shape { kind: &before.kind, version: &version, schema: schema.as_ref() };
-    let after = shape.read(context, draft, FieldValidation::Ignore)?;
+    let after = shape.read(context, draft, FieldValidation::Ignore).map_err(unreadable)?;
     Ok(Object { kind: before.kind.clone(), api_version: before.api_version.clone(), ..after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sorted;
+    use crate::testing::value;
+    use keelson_codec::json;
+
+    #[test]
+    fn a_patch_is_noted_as_go_writes_it() {
+        let patch = value(r#"[{"value":{"b":1,"a":2},"path":"/x","op":"add"}]"#);
+        assert_eq!(
+            json::to_bytes(&sorted(&patch)),
+            r#"[{"op":"add","path":"/x","value":{"b":1,"a":2}}]"#.as_bytes()
+        );
+    }
 }

@@ -7,11 +7,14 @@ use keelson_object::Frozen;
 use keelson_registry::Result;
 use keelson_registry::admission::Request;
 
+use super::configuration::Manifests;
 use super::hook::Hook;
+use super::matching;
 
 /// The webhooks of one kind of configuration.
 pub(crate) struct Source {
     plural: &'static str,
+    manifests: Manifests,
     read: ArcSwap<Vec<Configuration>>,
 }
 
@@ -23,20 +26,26 @@ struct Configuration {
 }
 
 impl Source {
-    /// The webhooks of the configurations called `plural`.
-    pub(crate) fn new(plural: &'static str) -> Source {
-        Source { plural, read: ArcSwap::default() }
+    /// The webhooks of the configurations called `plural`, and those of files.
+    pub(crate) fn new(plural: &'static str, manifests: Manifests) -> Source {
+        Source { plural, manifests, read: ArcSwap::default() }
     }
 
-    /// All webhooks, by the names of their configurations.
+    /// Whether there is anybody to ask about such a request at all.
+    pub(crate) fn concerns(&self, request: &Request<'_>) -> bool {
+        !matching::is_exempt(request) || !self.manifests.hooks().is_empty()
+    }
+
+    /// All webhooks that may be asked: those of files first, each by the names of their configurations.
     pub(crate) fn hooks(&self, request: &Request<'_>) -> Result<Vec<Arc<Hook>>> {
-        let catalog = request.context.catalog.as_ref();
+        let manifests = self.manifests.hooks();
+        let catalog = request.context.catalog.as_ref().filter(|_| !matching::is_exempt(request));
         let Some(live) = catalog.and_then(|it| it.live("admissionregistration.k8s.io", self.plural)) else {
-            return Ok(Vec::new());
+            return Ok(manifests.to_vec());
         };
         let snapshot = live.cache()?.snapshot();
         if snapshot.is_empty() {
-            return Ok(Vec::new());
+            return Ok(manifests.to_vec());
         }
         let mut known = self.read.load_full();
         let is_known = |(frozen, known): (&Arc<Frozen>, &Configuration)| Arc::ptr_eq(frozen, &known.frozen);
@@ -56,6 +65,6 @@ impl Source {
             known = Arc::new(read);
             self.read.store(known.clone());
         }
-        Ok(known.iter().flat_map(|it| it.hooks.iter().cloned()).collect())
+        Ok(manifests.iter().chain(known.iter().flat_map(|it| it.hooks.iter())).cloned().collect())
     }
 }

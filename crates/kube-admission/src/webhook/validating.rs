@@ -5,23 +5,28 @@ use keelson_object::Object;
 use keelson_registry::Result;
 use keelson_registry::admission::{Plugin, Request};
 
-use super::call::{self, Refusal};
-use super::hook::Hook;
-use super::matching::{self, Invocation};
+use super::call::{self, Caller, Turn};
+use super::hook::Reach;
+use super::matching;
 use super::review::{Shown, Task};
-use super::service::Services;
 use super::source::Source;
+use crate::plugins::Settings;
 
 /// The plugin.
 pub(crate) struct ValidatingWebhooks {
     source: Source,
-    services: Services,
+    caller: Caller,
 }
 
 impl ValidatingWebhooks {
-    /// Asks webhooks, also those behind `services`.
-    pub(crate) fn new(services: Services) -> ValidatingWebhooks {
-        ValidatingWebhooks { source: Source::new("validatingwebhookconfigurations"), services }
+    /// Asks webhooks, also those behind services and those of files.
+    pub(crate) fn new(settings: &Settings) -> ValidatingWebhooks {
+        let own = &settings.configurations.validating_webhooks;
+        let reach = Reach { services: settings.services.clone(), accounts: own.accounts.clone() };
+        ValidatingWebhooks {
+            source: Source::new("validatingwebhookconfigurations", own.manifests.clone()),
+            caller: Caller { task: Task::Judge, reach, how: settings.webhooks.clone() },
+        }
     }
 }
 
@@ -31,7 +36,7 @@ impl Plugin for ValidatingWebhooks {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        !matching::is_exempt(request)
+        self.source.concerns(request)
     }
 
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go, Dispatch (v1.36.4).
@@ -46,7 +51,7 @@ impl Plugin for ValidatingWebhooks {
             for hook in &hooks {
                 if let Some(invocation) = matching::invocation(hook, request, object)? {
                     let position = asked.len();
-                    asked.push(self.judge(request, object, (hook, invocation, position)));
+                    asked.push(self.judge(request, object, Turn { hook, invocation, position }));
                 }
             }
             join_all(asked).await.into_iter().collect()
@@ -55,25 +60,14 @@ impl Plugin for ValidatingWebhooks {
 }
 
 impl ValidatingWebhooks {
-    async fn judge(
-        &self,
-        request: &Request<'_>,
-        object: Option<&Object>,
-        (hook, invocation, position): (&Hook, Invocation<'_>, usize),
-    ) -> Result<()> {
+    async fn judge(&self, request: &Request<'_>, object: Option<&Object>, turn: Turn<'_>) -> Result<()> {
+        let Turn { hook, invocation, .. } = turn;
+        let clock = &request.context.clock;
+        let started = clock.monotonic();
         let object = object.map(|it| call::in_version(request, invocation, it));
         let old = request.old.map(|it| call::in_version(request, invocation, it));
         let shown = Shown { version: invocation.version, object: object.as_ref(), old: old.as_ref() };
-        match call::ask(hook, request, shown, (Task::Judge, &self.services)).await {
-            Ok(_) => Ok(()),
-            Err(Refusal::No(error)) => Err(error),
-            Err(Refusal::Failed(reason)) if hook.ignores_failure => {
-                tracing::warn!(webhook = hook.name, reason, "failed calling webhook, failing open");
-                let key = format!("failed-open.validating.webhook.admission.k8s.io/round_0_index_{position}");
-                request.context.annotate(&key, hook.name.as_str());
-                Ok(())
-            }
-            Err(Refusal::Failed(reason)) => Err(Refusal::closed(hook, &reason)),
-        }
+        let outcome = self.caller.ask(hook, request, &shown).await.map(|_| ());
+        self.caller.conclude(turn, request, (outcome, clock.monotonic().saturating_sub(started)))
     }
 }

@@ -19,7 +19,8 @@ use crate::response::Response;
 pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
     let params = params(call, body).await?;
-    let context = call.context(params.dry_run, "");
+    let mut context = call.context(params.dry_run, "");
+    context.options = params.sent.clone().into();
     let (live, place) = (&call.found.live, call.place());
     if params.unreadable == Unreadable::Meant {
         return delete_unreadable(call).await;

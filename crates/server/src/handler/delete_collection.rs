@@ -13,7 +13,8 @@ pub(crate) async fn delete_collection(call: &Call<'_>, body: RequestBody) -> Res
     let options = params::list::list(call.query, "", call.facts.server.settings.shards)?;
     let how = delete::params(call, body).await?;
     params::delete::refuse_unreadable(&how)?;
-    let context = call.context(how.dry_run, "");
+    let mut context = call.context(how.dry_run, "");
+    context.options = how.sent.clone().into();
     let live = &call.found.live;
     let done = operation::delete_collection(live, &context, call.namespace(), &options, &how.options).await;
     call.pass_on(&context);

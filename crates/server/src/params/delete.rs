@@ -25,6 +25,8 @@ pub(crate) struct DeleteParams {
     pub(crate) orphan_dependents: Option<bool>,
     /// Whether an object is meant that cannot be read.
     pub(crate) unreadable: Unreadable,
+    /// What was asked for, for those who judge it.
+    pub(crate) sent: Map,
 }
 
 /// Whether an object is meant that cannot be read.
@@ -198,9 +200,37 @@ fn judge(raw: Raw) -> Result<DeleteParams> {
         judge_unreadable(&raw, &mut errors);
     }
     refuse_if_any("DeleteOptions", errors)?;
+    let sent = raw.shown();
     let options =
         DeleteOptions { grace_seconds: raw.grace_seconds, preconditions: raw.preconditions, propagation };
-    Ok(DeleteParams { options, dry_run, orphan_dependents: raw.orphan_dependents, unreadable })
+    Ok(DeleteParams { options, dry_run, orphan_dependents: raw.orphan_dependents, unreadable, sent })
+}
+
+impl Raw {
+    /// The fields of a DeleteOptions.
+    fn shown(&self) -> Map {
+        let mut map = Map::new();
+        let mut push = |key: &'static str, value: Option<Value>| {
+            if let Some(value) = value {
+                map.push_new(key, value);
+            }
+        };
+        push("gracePeriodSeconds", self.grace_seconds.map(Value::from));
+        let mut preconditions = Map::new();
+        let Preconditions { uid, resource_version } = &self.preconditions;
+        for (key, text) in [("uid", uid), ("resourceVersion", resource_version)] {
+            if let Some(text) = text {
+                preconditions.push_new(key, text.clone());
+            }
+        }
+        push("preconditions", self.has_preconditions.then(|| preconditions.into()));
+        push("orphanDependents", self.orphan_dependents.map(Value::from));
+        push("propagationPolicy", self.propagation.as_deref().map(Value::from));
+        let dry_run: Vec<Value> = self.dry_run.iter().map(|it| Value::from(it.as_str())).collect();
+        push("dryRun", (!dry_run.is_empty()).then(|| dry_run.into()));
+        push(IGNORE_READ_ERROR, self.ignore_read_error.then(|| true.into()));
+        map
+    }
 }
 
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateIgnoreStoreReadError (v1.36.4).

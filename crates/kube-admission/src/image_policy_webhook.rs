@@ -1,0 +1,173 @@
+//! ImagePolicyWebhook: somebody else says which images may run.
+
+mod configuration;
+mod review;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use keelson_codec::json;
+use keelson_object::Object;
+use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::{Error, Result};
+use keelson_status::{Outcome, Reason, Status as Refusal};
+use keelson_stdx::clock::Clock;
+use keelson_stdx::lru::Lru;
+use keelson_webhook_client::{Client, Error as NoReply, Reply, Retry};
+use parking_lot::Mutex;
+
+use crate::webhook::read_reply;
+pub(crate) use configuration::Configuration;
+use review::Status;
+
+/// Before what the audit log is told.
+const PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
+
+/// Answers that are remembered.
+///
+/// Upstream: plugin/pkg/admission/imagepolicy/admission.go, NewImagePolicyWebhook (v1.36.4).
+const CAPACITY: usize = 1024;
+
+/// The plugin.
+pub(crate) struct ImagePolicyWebhook {
+    configuration: Configuration,
+    client: Client,
+    /// By question; until when they hold.
+    answers: Mutex<Lru<Bytes, (Arc<Status>, Duration)>>,
+}
+
+impl ImagePolicyWebhook {
+    /// Asks by this client.
+    pub(crate) fn new(configuration: Configuration, client: Client) -> ImagePolicyWebhook {
+        ImagePolicyWebhook { configuration, client, answers: Mutex::new(Lru::new(CAPACITY)) }
+    }
+}
+
+impl Plugin for ImagePolicyWebhook {
+    fn name(&self) -> &'static str {
+        "ImagePolicyWebhook"
+    }
+
+    fn handles(&self, request: &Request<'_>) -> bool {
+        request.is_write()
+            && matches!(request.subresource, "" | "ephemeralcontainers")
+            && request.is_of("", "pods")
+    }
+
+    /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, Validate and admitPod (v1.36.4).
+    fn validate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(async move {
+            let Some(pod) = object else { return Ok(()) };
+            let status = match self.status(request, pod).await {
+                Ok(status) => status,
+                Err(silence) => return self.on_failure(request, pod, silence),
+            };
+            for (key, value) in &status.annotations {
+                request.context.annotate(&format!("{PREFIX}{key}"), value.as_str());
+            }
+            match (status.allowed, status.reason.as_str()) {
+                (true, _) => Ok(()),
+                (false, "") => {
+                    Err(request.forbidden(object, "one or more images rejected by webhook backend"))
+                }
+                (false, reason) => {
+                    let why = format!("image policy webhook backend denied one or more images: {reason}");
+                    Err(request.forbidden(object, why))
+                }
+            }
+        })
+    }
+}
+
+impl ImagePolicyWebhook {
+    async fn status(&self, request: &Request<'_>, pod: &Object) -> std::result::Result<Arc<Status>, Silence> {
+        let clock = &request.context.clock;
+        let spec = review::spec(request, pod);
+        if let Some(known) = self.remembered(&spec, clock.monotonic()) {
+            return Ok(known);
+        }
+        let reply = self.ask(clock, review::body(&spec)).await?;
+        let review = read_reply(&reply).map_err(|(code, why)| Silence::of(&reply, code, why))?;
+        let status = Arc::new(review::read(&review)?);
+        let time = if status.allowed { self.configuration.allow_ttl } else { self.configuration.deny_ttl };
+        if !time.is_zero() {
+            self.answers.lock().put(spec, (status.clone(), clock.monotonic() + time));
+        }
+        Ok(status)
+    }
+
+    /// The last reply, whatever its status.
+    async fn ask(&self, clock: &Clock, body: Bytes) -> std::result::Result<Reply, String> {
+        let refused = Mutex::new(None);
+        let call = || async {
+            let reply = self.client.post_json("", body.clone(), None).await?;
+            *refused.lock() = Some(reply.clone());
+            reply.ok()
+        };
+        let asked = Retry::from(self.configuration.retry_backoff).run(clock, call).await;
+        match (asked, refused.into_inner()) {
+            (Ok(reply), _) | (Err(NoReply::Status { .. }), Some(reply)) => Ok(reply),
+            (Err(error), _) => Err(error.to_string()),
+        }
+    }
+
+    fn remembered(&self, spec: &Bytes, now: Duration) -> Option<Arc<Status>> {
+        let mut answers = self.answers.lock();
+        let (status, until) = answers.get(spec)?;
+        if *until > now {
+            return Some(status.clone());
+        }
+        answers.remove(spec);
+        None
+    }
+
+    /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, webhookError (v1.36.4).
+    fn on_failure(&self, request: &Request<'_>, pod: &Object, silence: Silence) -> Result<()> {
+        tracing::info!(error = silence.why, "error contacting webhook backend");
+        if self.configuration.default_allow {
+            request.context.annotate(&format!("{PREFIX}failed-open"), "true");
+            return Ok(());
+        }
+        Err(match silence.refusal {
+            Some(status) => Error::Rejected(status),
+            None => request.forbidden(Some(pod), silence.why),
+        })
+    }
+}
+
+/// Why there is no answer.
+struct Silence {
+    why: String,
+    /// Who is forbidden to ask passes that on word for word, as if it had been about the images.
+    refusal: Option<Box<Refusal>>,
+}
+
+impl From<String> for Silence {
+    fn from(why: String) -> Silence {
+        Silence { why, refusal: None }
+    }
+}
+
+impl Silence {
+    fn of(reply: &Reply, code: u16, why: String) -> Silence {
+        if code != 403 {
+            return Silence::from(why);
+        }
+        let said = json::read(&reply.body).ok().and_then(|it| it.value.as_map().map(Refusal::from_map));
+        let said = said.filter(|it| it.message == why);
+        let refusal = said.unwrap_or_else(|| Refusal {
+            outcome: Outcome::Failure,
+            reason: Reason::Forbidden,
+            code,
+            message: why.clone(),
+            ..Refusal::default()
+        });
+        Silence { why, refusal: Some(Box::new(refusal)) }
+    }
+}

@@ -1,0 +1,12 @@
+//! What several plugins ask of namespaces.
+
+use keelson_object::Object;
+use keelson_registry::Result;
+use keelson_registry::admission::Request;
+
+/// The namespace in which something happens, if it is there.
+pub(crate) async fn of(request: &Request<'_>) -> Result<Option<Object>> {
+    let namespaces = request.context.reach("", "namespaces")?;
+    let found = namespaces.cache()?.find("", &request.place.namespace).await?;
+    found.map(|it| namespaces.thaw(&it)).transpose()
+}

@@ -1,0 +1,61 @@
+//! `Server-Timing: name;desc="what";dur=milliseconds`: who was waited for. Only who is told to measures.
+
+use http::{HeaderName, HeaderValue};
+use keelson_registry::context::Timing;
+use parking_lot::Mutex;
+
+use crate::response::Response;
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// Who was waited for while a request was served.
+#[derive(Debug, Default)]
+pub(crate) struct Timings(Mutex<Vec<Timing>>);
+
+impl Timings {
+    /// Adds some.
+    pub(crate) fn extend(&self, timings: impl IntoIterator<Item = Timing>) {
+        self.0.lock().extend(timings);
+    }
+
+    /// Writes them into the answer.
+    pub(crate) fn add_to(&self, response: &mut Response) {
+        for value in self.0.lock().iter().filter_map(header_value) {
+            response.headers_mut().append(SERVER_TIMING, value);
+        }
+    }
+}
+
+/// `None` for a name that fits in no header.
+fn header_value(timing: &Timing) -> Option<HeaderValue> {
+    let is_token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
+    if timing.name.is_empty() || !timing.name.bytes().all(is_token) {
+        return None;
+    }
+    let milliseconds = timing.elapsed.as_secs_f64() * 1000.0;
+    HeaderValue::from_str(&format!("{};desc=\"{}\";dur={milliseconds:.3}", timing.name, timing.what)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use keelson_registry::context::Timing;
+
+    use super::header_value;
+
+    #[track_caller]
+    fn check(name: &str, expected: Option<&str>) {
+        let timing =
+            Timing { name: name.to_owned(), what: "validating", elapsed: Duration::from_micros(1500) };
+        let found = header_value(&timing);
+        assert_eq!(found.as_ref().and_then(|it| it.to_str().ok()), expected);
+    }
+
+    #[test]
+    fn a_timing_is_a_token_with_milliseconds() {
+        check("a.example.com", Some("a.example.com;desc=\"validating\";dur=1.500"));
+        check("no token, this", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,257 @@
+//! Webhooks of tests: what they answer, how they are configured, and what of a dialogue can be compared.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use keelson_stdx::clock::Clock;
+use keelson_testkit::{Answer, Asked, Callee, Client, fixture};
+use serde_json::{Value, json};
+
+/// The namespace in which webhooks are asked.
+pub const NAMESPACE: &str = "hooked";
+/// Its config maps.
+pub const MAPS: &str = "/api/v1/namespaces/hooked/configmaps";
+/// Where webhooks are configured.
+pub const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// Longer than upstream takes to learn of a configuration.
+pub const SETTLES: Duration = Duration::from_millis(1500);
+
+/// A webhook whose answer depends on the path it is asked at.
+pub fn webhook(asked: &Asked) -> (u16, String) {
+    let review: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+    let request = &review["request"];
+    let uid = &request["uid"];
+    let answer = |response: Value| {
+        let review =
+            json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response});
+        (200, review.to_string())
+    };
+    let patch = |operations: Value| {
+        let patch = STANDARD.encode(operations.to_string());
+        answer(json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": patch}))
+    };
+    let allow = || answer(json!({"uid": uid, "allowed": true}));
+    let name = request["name"].as_str().unwrap_or_default();
+    match asked.path.as_str() {
+        "/see" | "/look" | "/exact" => allow(),
+        "/label" => patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"by": "webhook"}}])),
+        "/seven" if request["subResource"] == "scale" => {
+            patch(json!([{"op": "add", "path": "/spec/replicas", "value": 7}]))
+        }
+        "/seven" => allow(),
+        "/less" => patch(json!([{"value": -1, "op": "add", "path": "/spec/replicas"}])),
+        "/count" => {
+            let seen = request["object"]["metadata"]["annotations"]["seen"].as_str().unwrap_or("");
+            patch(
+                json!([{"op": "add", "path": "/metadata/annotations", "value": {"seen": format!("{seen}x")}}]),
+            )
+        }
+        "/broken-patch" => patch(json!([{"op": "remove", "path": "/nothing/there"}])),
+        "/patch-of-nonsense" => patch(json!({"not": "a patch"})),
+        "/number-for-text" => patch(json!([{"op": "add", "path": "/data/key", "value": 7}])),
+        "/text-for-object" => patch(json!([{"op": "replace", "path": "/metadata", "value": "x"}])),
+        "/other-name" => patch(json!([{"op": "replace", "path": "/metadata/name", "value": "other"}])),
+        "/other-kind" => patch(json!([{"op": "replace", "path": "/kind", "value": "Secret"}])),
+        "/no-object" => patch(json!([{"op": "replace", "path": "", "value": []}])),
+        "/invalid" => patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"a b": "c"}}])),
+        "/judge" if name.starts_with("bad") => answer(json!({
+            "uid": uid, "allowed": false, "warnings": ["think again"],
+            "status": {"code": 418, "reason": "Teapot", "message": "no coffee here"},
+        })),
+        "/judge" => answer(json!({"uid": uid, "allowed": true, "warnings": ["seen"]})),
+        "/silent" => answer(json!({"uid": uid, "allowed": false})),
+        "/other-uid" => answer(json!({"uid": "other", "allowed": true})),
+        "/error" => {
+            (500, r#"{"kind":"Status","status":"Failure","message":"out of order","code":500}"#.to_owned())
+        }
+        "/nonsense" => (200, "{\"response\":".to_owned()),
+        "/garbage" => (200, "\u{1}\u{2} not a review".to_owned()),
+        "/huge" => (200, " ".repeat(64 << 20)),
+        "/empty" => (200, "{}".to_owned()),
+        "/away" => (302, String::new()),
+        _ => (404, "404 page not found".to_owned()),
+    }
+}
+
+/// A server, and the webhook it asks.
+pub struct Side {
+    /// Its administrator.
+    pub client: Client,
+    /// The webhook.
+    pub callee: Callee,
+    settles: Duration,
+}
+
+impl Side {
+    /// A server that takes a while to learn of configurations.
+    pub async fn slow(client: Client) -> Side {
+        Side { settles: SETTLES, ..Side::new(client).await }
+    }
+
+    /// A server that knows configurations at once.
+    pub async fn new(client: Client) -> Side {
+        let names = ["127.0.0.1", "localhost", "hooks.hooked.svc"];
+        let callee = Callee::named(&names, webhook).await.expect("a webhook");
+        Side::with(client, callee).await
+    }
+
+    /// The same with another webhook.
+    pub async fn with(client: Client, callee: Callee) -> Side {
+        client.post("/api/v1/namespaces", &fixture::namespace(NAMESPACE)).await.expect(201);
+        Side { client, callee, settles: Duration::ZERO }
+    }
+
+    /// Waits until what was configured counts.
+    pub async fn settle(&self) {
+        Clock::real().sleep(self.settles).await;
+    }
+
+    /// One webhook for config maps, at `path`, changed by `more`.
+    pub fn hook(&self, path: &str, more: &Value) -> Value {
+        let mut hook = json!({
+            "name": format!("{}.example.com", path.trim_start_matches('/')),
+            "clientConfig": {"url": self.callee.url(path), "caBundle": STANDARD.encode(self.callee.ca())},
+            "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        });
+        for (key, value) in more.as_object().expect("fields") {
+            hook[key] = value.clone();
+        }
+        hook
+    }
+
+    /// A configuration with that webhook, not yet waited for.
+    pub async fn post(&self, kind: &str, path: &str, more: &Value) -> Answer {
+        let name = format!("a{}", path.replace('/', "-"));
+        let body = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+            "webhooks": [self.hook(path, more)],
+        });
+        let plural = format!("{}s", kind.to_lowercase());
+        self.client.post(&format!("{CONFIGURATIONS}/{plural}"), &body).await
+    }
+
+    /// A configuration with that webhook.
+    pub async fn configure(&self, kind: &str, path: &str, more: &Value) {
+        self.post(kind, path, more).await.expect(201);
+        self.settle().await;
+    }
+
+    /// A configuration of one that may change objects.
+    pub async fn mutating(&self, path: &str, more: &Value) {
+        self.configure("MutatingWebhookConfiguration", path, more).await;
+    }
+
+    /// A configuration of one that may refuse them.
+    pub async fn validating(&self, path: &str, more: &Value) {
+        self.configure("ValidatingWebhookConfiguration", path, more).await;
+    }
+
+    /// Removes all configurations.
+    pub async fn forget(&self) {
+        for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+            self.client.delete(&format!("{CONFIGURATIONS}/{plural}")).await.expect(200);
+        }
+        self.settle().await;
+    }
+
+    /// An answer without what differs from server to server.
+    pub fn shown(&self, answer: &Answer) -> String {
+        let warnings: Vec<_> = answer.headers.get_all("warning").iter().map(|it| format!("{it:?}")).collect();
+        let body = normalized(answer.json());
+        let text = format!("{} {} {}", answer.status, without_uuids(&body.to_string()), warnings.join(" "));
+        text.replace(self.callee.url("").trim_start_matches("https://"), "WEBHOOK")
+    }
+
+    /// What the webhook was asked, without what differs from server to server.
+    pub fn questions(&self) -> Vec<String> {
+        let asked = self.callee.asked().into_iter();
+        asked
+            .map(|it| {
+                let body = serde_json::from_str(&it.body).map(normalized).unwrap_or_default();
+                format!("{} {} {} {} {body}", it.method, it.path, it.agent, it.authorization)
+            })
+            .collect()
+    }
+
+    /// The numbers of webhooks, without times.
+    pub async fn numbers(&self) -> Vec<String> {
+        let text = self.client.get("/metrics").await.text();
+        let counted = text.lines().filter(|it| {
+            it.starts_with("apiserver_admission_webhook_") && !it.contains("_bucket") && !it.contains("_sum")
+        });
+        counted.map(sorted_labels).collect()
+    }
+}
+
+/// The labels of a line by name: each server has its own order.
+fn sorted_labels(line: &str) -> String {
+    let Some((name, rest)) = line.split_once('{') else { return line.to_owned() };
+    let Some((labels, value)) = rest.split_once('}') else { return line.to_owned() };
+    let mut labels: Vec<&str> = labels.split(',').collect();
+    labels.sort_unstable();
+    format!("{name}{{{}}}{value}", labels.join(","))
+}
+
+/// Every question has a number of its own, and messages repeat it.
+fn without_uuids(text: &str) -> String {
+    let is_uuid = |it: &str| {
+        it.len() == 36
+            && it.bytes().enumerate().all(|(at, byte)| match at {
+                8 | 13 | 18 | 23 => byte == b'-',
+                _ => byte.is_ascii_hexdigit(),
+            })
+    };
+    let mut words: Vec<&str> = text.split('"').collect();
+    for word in &mut words {
+        let bare = word.trim_end_matches('\\');
+        if is_uuid(bare) {
+            *word = "*";
+        }
+    }
+    words.join("\"")
+}
+
+fn normalized(mut value: Value) -> Value {
+    const OWN: [&str; 9] = [
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "time",
+        "token",
+        "expirationTimestamp",
+        "lastTransitionTime",
+        "eventTime",
+    ];
+    match &mut value {
+        Value::Object(map) => {
+            // Who asks has a certificate of its own on each server.
+            map.remove("extra");
+            for (key, value) in map.iter_mut() {
+                let is_own = OWN.contains(&key.as_str());
+                *value = if is_own && value.is_string() { json!("*") } else { normalized(value.take()) };
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| *it = normalized(it.take())),
+        _ => (),
+    }
+    value
+}
+
+/// Everything in which two dialogues differ.
+pub fn differences(theirs: &[String], ours: &[String]) -> Vec<String> {
+    let both = theirs.iter().zip(ours).filter(|(theirs, ours)| theirs != ours);
+    let mut found: Vec<String> =
+        both.map(|(theirs, ours)| format!("upstream {theirs}\nours     {ours}")).collect();
+    if theirs.len() != ours.len() {
+        found.push(format!("upstream says {} things, we {}", theirs.len(), ours.len()));
+        let (longer, shorter) = if theirs.len() > ours.len() { (theirs, ours) } else { (ours, theirs) };
+        found.extend(longer[shorter.len()..].iter().cloned());
+    }
+    found
+}
