@@ -95,7 +95,7 @@ impl Upstream {
         self.processes.first()
     }
 
-    /// The flags with which the server cannot start without an etcd, and what becomes of that.
+    /// Starts the server where there is no etcd, and gives what it says when it gives up.
     pub async fn without_etcd(endpoint: &str, test: &str) -> Option<String> {
         let server = Tool::KubeApiserver.path_for(test)?;
         match Upstream::try_start(&server, endpoint, &[]).await {

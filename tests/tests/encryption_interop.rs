@@ -112,7 +112,7 @@ async fn two_servers_share_an_old_key_management_service() {
 async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, flags): (&str, &[&str])) {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
     let folder = tempfile::tempdir().expect("a folder");
-    let plugin = KmsPlugin::start(&folder.path().join("kms.sock")).expect("a plugin");
+    let plugin = KmsPlugin::start_abstract(&format!("{test}-{}", std::process::id())).expect("a plugin");
     let (kms, cipher) = (service("test", &plugin.endpoint()), keys("aesgcm", &[("one", ONE)]));
     let file = folder.path().join("encryption.yaml");
     std::fs::write(&file, configuration(&[("secrets", &[&kms]), ("'*.'", &[&cipher, IDENTITY])]))

@@ -1,6 +1,5 @@
 //! AdmissionReview: what a webhook is asked, and what it answers.
 
-use keelson_authn::User;
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Map, Object, Value};
@@ -55,7 +54,7 @@ pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &S
     push_text(&mut body, "name", &request.place.name);
     push_text(&mut body, "namespace", namespace(request));
     body.push_new("operation", request.operation.as_str());
-    body.push_new("userInfo", user(&request.context.user));
+    body.push_new("userInfo", request.context.user.info());
     let tree = |object: Option<&Object>| match object.map(|it| it.clone().into_value()) {
         // The options of a stream are no object of their own.
         Some(Value::Map(mut options)) if request.operation == Operation::Connect => {
@@ -111,24 +110,6 @@ fn group_version(api_version: &str, (key, name): (&'static str, &str)) -> Map {
     map.push_new("group", group);
     map.push_new("version", version);
     map.push_new(key, name);
-    map
-}
-
-fn user(user: &User) -> Map {
-    let list = |texts: &[String]| texts.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>();
-    let mut map = Map::new();
-    push_text(&mut map, "username", &user.name);
-    push_text(&mut map, "uid", &user.uid);
-    if !user.groups.is_empty() {
-        map.push_new("groups", list(&user.groups));
-    }
-    if !user.extra.is_empty() {
-        let mut extra = Map::new();
-        for (key, values) in &user.extra {
-            extra.push_new(key.as_str(), list(values));
-        }
-        map.push_new("extra", extra);
-    }
     map
 }
 
