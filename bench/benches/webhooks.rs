@@ -74,8 +74,8 @@ async fn judge(context: &Context, object: &mut Object) {
     let live = context.reach("", "configmaps").expect("config maps are built in");
     let place = Place::new("default", "a");
     let request = Request::new(Operation::Create, live, context, &place);
-    admission::mutate(&request, Some(object)).await.expect("nobody is against it");
-    admission::validate(&request, Some(object)).await.expect("nobody is against it");
+    admission::mutate(&request, Some(&mut *object)).await.expect("nobody is against it");
+    admission::validate(&request, Some(&*object)).await.expect("nobody is against it");
 }
 
 /// Twenty take about as long as one: they are asked at once.
