@@ -19,6 +19,7 @@ mod default_toleration_seconds;
 mod deny_service_external_ips;
 mod event_rate_limit;
 mod extended_resource_toleration;
+mod gated;
 mod image_policy_webhook;
 mod job_validation;
 mod limit_pod_hard_anti_affinity_topology;
