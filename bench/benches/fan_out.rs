@@ -31,7 +31,7 @@ impl Stage {
     async fn new(watchers: usize, scope: impl Fn(usize) -> Scope) -> Stage {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Clock::real()));
         let decode = Arc::new(|entry: &Entry| {
-            stored::decode(&entry.value, entry.modified.get(), &[]).map_err(Into::into)
+            stored::decode(&entry.value, entry.modified.get(), &[]).map(Arc::new).map_err(Into::into)
         });
         let options =
             CacheOptions::new(Arc::clone(&store), Key::new("/registry/pods/"), decode, Clock::real());

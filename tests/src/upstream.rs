@@ -95,6 +95,15 @@ impl Upstream {
         self.processes.first()
     }
 
+    /// Starts the server where there is no etcd, and gives what it says when it gives up.
+    pub async fn without_etcd(endpoint: &str, test: &str) -> Option<String> {
+        let server = Tool::KubeApiserver.path_for(test)?;
+        match Upstream::try_start(&server, endpoint, &[]).await {
+            Ok(_) => panic!("upstream's server starts without an etcd"),
+            Err(error) => Some(format!("{error:#}")),
+        }
+    }
+
     /// Its administrator.
     pub fn client(&self) -> &Client {
         &self.client

@@ -20,7 +20,7 @@ use keelson_housekeeping::identity_lease::Identity;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, catalog};
 use keelson_server::openapi::OpenApi;
-use keelson_server::{Builder, NamedCheck, OpenId, Server, bind};
+use keelson_server::{Builder, OpenId, Server, bind};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_store::{Key, Layout, Transforms};
@@ -34,7 +34,7 @@ use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::identity::identity;
 use crate::start::Prepared;
-use crate::storage::{Measures, Storage, StoreCheck};
+use crate::storage::{Measures, Storage};
 use crate::store_command::{self, socket::Socket};
 use crate::webhook_metrics::WebhookMetrics;
 use loops::{Booted, Loops};
@@ -68,10 +68,10 @@ impl Assembly {
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let audit = auditing::audit(config, clock)?.map(Arc::new);
-        let storage = Storage::open(config, clock).await?;
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
         let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let storage = Storage::open(config, clock, Some(&measures)).await?;
         let encryption = Encryption::load(config, clock).await?;
         let ground = ground(config, &storage, &measures, encryption.as_ref(), clock);
         let external = settings::external_address(config, address.port());
@@ -82,7 +82,7 @@ impl Assembly {
         let loops = Loops { config, catalog: &catalog, clock, tasks, booted: Booted::default() };
         storage.start_loops(config, &measures, &loops.tasks);
         loops.start_housekeeping();
-        loops.start_services(&ground, address.port());
+        let leave_services = loops.start_services(&ground, address.port());
         let trust_changed = security.start(&loops, prepared)?;
         let identity = start_identity(&storage, &loops);
         let openapi =
@@ -91,21 +91,20 @@ impl Assembly {
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
-        let (health, ready) = (config.etcd.health_timeout, config.etcd.ready_timeout);
         let webhook_metrics = Arc::new(WebhookMetrics::new());
         let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
         admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
         loops.start_quotas(&plugins);
         let builder = builder
             .clock(clock.clone())
+            .pre_shutdown_hook(leave_services)
             .catalog(catalog.clone())
             .authenticator(security.authn.authenticator.clone())
             .authorizer(security.authz.authorizer.clone())
             .admission(config.admission.chain(&plugins))
             .settings(settings::server_settings(config, address)?)
-            .tls(settings::tls(config, &prepared.certificate, &security))
-            .check(NamedCheck::new("etcd", StoreCheck::new(&storage, health, clock)))
-            .readyz_check(NamedCheck::new("etcd-readiness", StoreCheck::new(&storage, ready, clock)));
+            .tls(settings::tls(config, &prepared.certificate, &security));
+        let builder = storage.checks(&config.etcd, clock, builder);
         let server = loops.booted.checks(builder).build()?;
         server.metrics().add(Arc::new(settings::features(config)));
         measures.add_to(server.metrics());

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use keelson_server::Check;
+use keelson_server::{Builder, Check, NamedCheck};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_store::{Form, Key, Layout, MemoryStore, RoutedStore, Store, StoreError};
-use keelson_store_etcd::{EtcdStore, Tls, keep_compacting};
+use keelson_store_etcd::{EtcdStore, Filled, Tls, keep_compacting};
 use keelson_store_mvcc::MvccStore;
+use keelson_webhook_client::system_authorities;
 
 use crate::config::{Config, Etcd, StoreChoice};
 use crate::error::Error;
@@ -41,7 +42,12 @@ pub(crate) struct Clusters {
 }
 
 impl Storage {
-    pub(crate) async fn open(config: &Config, clock: &Clock) -> Result<Storage, Error> {
+    /// Opens it; waits for an etcd that is away. What is counted about it goes to `measures`.
+    pub(crate) async fn open(
+        config: &Config,
+        clock: &Clock,
+        measures: Option<&Arc<Measures>>,
+    ) -> Result<Storage, Error> {
         match config.store {
             StoreChoice::Memory => Ok(Storage::Memory(Arc::new(MemoryStore::new(clock.clone())))),
             StoreChoice::Embedded => {
@@ -51,7 +57,7 @@ impl Storage {
                 };
                 Ok(Storage::Embedded(Arc::new(MvccStore::open(options).await?)))
             }
-            StoreChoice::Etcd => Clusters::open(&config.etcd, clock).await.map(Storage::Etcd),
+            StoreChoice::Etcd => Clusters::open(&config.etcd, clock, measures).await.map(Storage::Etcd),
         }
     }
 
@@ -92,6 +98,30 @@ impl Storage {
         }
     }
 
+    /// Checks of health and readiness, for each cluster of etcd its own. The names are upstream's.
+    ///
+    /// Upstream: apiserver/pkg/server/options/etcd.go, addEtcdHealthEndpoint (v1.36.4).
+    pub(crate) fn checks(&self, config: &Etcd, clock: &Clock, builder: Builder) -> Builder {
+        let stores: Vec<Arc<dyn Store>> = match self {
+            Storage::Etcd(clusters) => {
+                clusters.all.iter().map(|it| Arc::new(it.clone()) as Arc<dyn Store>).collect()
+            }
+            Storage::Embedded(_) | Storage::Memory(_) => vec![self.store()],
+        };
+        stores.into_iter().enumerate().fold(builder, |builder, (number, store)| {
+            let (health, ready) = match number.checked_sub(1) {
+                None => (String::from("etcd"), String::from("etcd-readiness")),
+                Some(number) => {
+                    (format!("etcd-override-{number}"), format!("etcd-override-readiness-{number}"))
+                }
+            };
+            let check = |timeout| StoreCheck { store: store.clone(), timeout, clock: clock.clone() };
+            builder
+                .check(NamedCheck::new(health, check(config.health_timeout)))
+                .readyz_check(NamedCheck::new(ready, check(config.ready_timeout)))
+        })
+    }
+
     /// Whether other servers may use the same objects.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Storage::Etcd(_))
@@ -105,23 +135,40 @@ impl Storage {
 }
 
 impl Clusters {
-    async fn open(config: &Etcd, clock: &Clock) -> Result<Clusters, Error> {
+    async fn open(config: &Etcd, clock: &Clock, measures: Option<&Arc<Measures>>) -> Result<Clusters, Error> {
         let tls = tls(config)?;
+        let measures = measures.cloned();
+        let lease_filled: Filled = Arc::new(move |entries| {
+            if let Some(measures) = &measures {
+                measures.lease_filled(entries);
+            }
+        });
         let cluster = |servers: &[String]| {
             EtcdStore::new(keelson_store_etcd::Options {
-                tls: tls.clone(),
+                tls: Some(tls.clone()),
                 lease_reuse: config.lease_reuse,
+                lease_filled: lease_filled.clone(),
                 ..keelson_store_etcd::Options::new(servers.to_vec(), clock.clone())
             })
         };
         let main = cluster(&config.servers)?;
         let mut all = vec![main.clone()];
+        let mut known: Vec<(Vec<String>, EtcdStore)> = Vec::new();
         let mut others: Vec<(Key, Arc<dyn Store>)> = Vec::new();
         for other in &config.overrides {
-            let store = cluster(&other.servers)?;
+            let mut servers = other.servers.clone();
+            servers.sort_unstable();
+            let store = match known.iter().find(|it| it.0 == servers) {
+                Some((_, store)) => store.clone(),
+                None => {
+                    let store = cluster(&other.servers)?;
+                    known.push((servers, store.clone()));
+                    all.push(store.clone());
+                    store
+                }
+            };
             let keys = Layout::new(&config.prefix).resource(storage_path(&other.group, &other.resource));
-            others.push((keys.all().clone(), Arc::new(store.clone())));
-            all.push(store);
+            others.push((keys.all().clone(), Arc::new(store)));
         }
         for cluster in &all {
             wait_for(cluster, clock).await?;
@@ -160,15 +207,19 @@ async fn ask(store: &dyn Store, clock: &Clock, time: Duration) -> Result<(), Sto
     clock.timeout(time, store.health()).await.unwrap_or_else(|| Err(late()))
 }
 
-fn tls(config: &Etcd) -> Result<Option<Tls>, Error> {
+/// Without a file of authorities those of the system vouch for etcd.
+fn tls(config: &Etcd) -> Result<Tls, Error> {
     let read =
         |path: &Path| std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source });
-    let authorities = config.ca_file.as_deref().map(read).transpose()?;
-    let identity = match (&config.cert_file, &config.key_file) {
-        (Some(cert), Some(key)) => Some((read(cert)?, read(key)?)),
-        _ => None,
+    let authorities = match &config.ca_file {
+        Some(path) => read(path)?,
+        None => system_authorities(),
     };
-    Ok((authorities.is_some() || identity.is_some()).then_some(Tls { authorities, identity }))
+    let identity = config.cert_file.clone().zip(config.key_file.clone()).map(|(certificate, key)| {
+        let read = move || Ok((std::fs::read(&certificate)?, std::fs::read(&key)?));
+        Arc::new(read) as keelson_store_etcd::Identity
+    });
+    Ok(Tls { authorities, identity })
 }
 
 /// Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes (v1.36.4).
@@ -185,16 +236,10 @@ fn storage_path<'r>(group: &str, resource: &'r str) -> &'r str {
 }
 
 /// The store says itself whether it works.
-pub(crate) struct StoreCheck {
+struct StoreCheck {
     store: Arc<dyn Store>,
     timeout: Duration,
     clock: Clock,
-}
-
-impl StoreCheck {
-    pub(crate) fn new(storage: &Storage, timeout: Duration, clock: &Clock) -> StoreCheck {
-        StoreCheck { store: storage.store(), timeout, clock: clock.clone() }
-    }
 }
 
 impl Check for StoreCheck {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use keelson_codec::stored;
 use keelson_object::{Frozen, Object};
 use keelson_store::{Expect, Key, Revision, StoreError, Write};
@@ -183,24 +182,29 @@ async fn write(
         (Step::Remove(object), _) => (object, true),
     };
     let json = stored::encode(&object);
-    let revision = if context.dry_run == DryRun::All {
-        current.map_or(0, |it| it.frozen.revision())
-    } else {
-        let expect = expectation(current)?;
-        let write =
-            if removed { Write::Delete } else { put(live, &object, live.value(key, &object, &json)?) };
-        let revision = live.objects()?.store.commit(key, expect, write).await?;
-        if live.resource.seen_at_once {
-            // It is written, whether the cache has seen it or not.
-            let _ = live.cache()?.at_least(revision, SEEN_WITHIN).await;
+    let frozen = match (context.dry_run, removed) {
+        (DryRun::All, _) => live.freeze(&json, current.map_or(0, |it| it.frozen.revision()))?,
+        (DryRun::Off, true) => {
+            let revision = commit(live, key, current, Write::Delete).await?;
+            live.freeze(&json, revision)?
         }
-        revision.get()
+        (DryRun::Off, false) => {
+            let value = live.value(key, &object, &json)?;
+            let lives = live.resource.lives.as_ref().map(|lives| lives(&object));
+            let revision = commit(live, key, current, Write::Put { value: value.clone(), lives }).await?;
+            live.written(key, &value, revision)?
+        }
     };
-    Ok(Outcome { object: live.freeze(&json, revision)?, removed, created: current.is_none() })
+    Ok(Outcome { object: frozen, removed, created: current.is_none() })
 }
 
-fn put(live: &Live, object: &Object, value: Bytes) -> Write {
-    Write::Put { value, lives: live.resource.lives.as_ref().map(|lives| lives(object)) }
+async fn commit(live: &Live, key: &Key, current: Option<&Current>, write: Write) -> Result<u64> {
+    let revision = live.objects()?.store.commit(key, expectation(current)?, write).await?;
+    if live.resource.seen_at_once {
+        // It is written, whether the cache has seen it or not.
+        let _ = live.cache()?.at_least(revision, SEEN_WITHIN).await;
+    }
+    Ok(revision.get())
 }
 
 fn expectation(current: Option<&Current>) -> Result<Expect> {

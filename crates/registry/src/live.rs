@@ -87,8 +87,9 @@ impl Live {
         let (reading, offers) = (resource.clone(), Arc::new(Offers::default()));
         let offered = offers.clone();
         let decode = move |entry: &Entry| {
-            let json = offered.take(&entry.key, &entry.value);
-            Ok(form::frozen(&reading, json.as_ref().unwrap_or(&entry.value), entry.modified.get())?)
+            let revision = entry.modified.get();
+            Ok(offered
+                .frozen(&entry.key, &entry.value, revision, |it| form::frozen(&reading, it, revision))?)
         };
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
@@ -174,15 +175,22 @@ impl Live {
         self.freeze(&stored::encode(&object), revision)
     }
 
-    /// What is put into the store under `key` for an object whose JSON is known.
+    /// What is put into the store under `key` for an object whose JSON is known. The cache knows that it comes.
     pub(crate) fn value(&self, key: &Key, object: &Object, json: &Bytes) -> Result<Bytes> {
         let objects = self.objects()?;
-        if objects.form == Form::Json {
-            return Ok(json.clone());
-        }
-        let message = form::message(&self.resource, object, json)?;
+        let message = match objects.form {
+            Form::Json => json.clone(),
+            Form::Protobuf => form::message(&self.resource, object, json)?,
+        };
         objects.offers.put(key, &message, json);
         Ok(message)
+    }
+
+    /// The object of a value that was written at `revision`, as the cache has it or will have it.
+    pub(crate) fn written(&self, key: &Key, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
+        let frozen = |it: &Bytes| form::frozen(&self.resource, it, revision);
+        let frozen = self.objects()?.offers.frozen(key, value, revision, frozen);
+        frozen.map_err(|error| Error::Bug(error.to_string()))
     }
 
     /// The object of a stored value as of `revision`.

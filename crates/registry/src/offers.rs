@@ -1,15 +1,18 @@
-//! Offers: what is about to be written, in both its forms, so that the cache need not make the one of the other.
+//! Offers: what is about to be written, so that the writer and the cache do not both make the same object of it.
 //!
 //! ```text
-//! writer   object ─▶ JSON ─▶ message        offers (key, message, JSON), commits the message
-//! cache    key, message, revision           the same message? then its JSON is known: a scan instead of a decode
+//! writer   object ─▶ JSON ─▶ message     offers (key, message, JSON), commits the message, wants the frozen object
+//! cache    key, message, revision        the same message? then its JSON is known, and perhaps it is frozen already
 //! ```
 //!
-//! An offer that nobody takes, because the write failed or another one came before it, gives way to later ones.
+//! Whoever comes first freezes the JSON and leaves the result for the other. An offer that nobody takes, because the
+//! write failed or another one came before it, gives way to later ones.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use keelson_object::Frozen;
 use keelson_store::Key;
 use parking_lot::Mutex;
 
@@ -24,6 +27,8 @@ pub(crate) struct Offers(Mutex<HashMap<Key, Offer>>);
 struct Offer {
     message: Bytes,
     json: Bytes,
+    /// What the first has made, for the second.
+    frozen: Option<Arc<Frozen>>,
 }
 
 impl Offers {
@@ -33,30 +38,85 @@ impl Offers {
         if offers.len() >= KEPT {
             offers.clear();
         }
-        offers.insert(key.clone(), Offer { message: message.clone(), json: json.clone() });
+        offers.insert(key.clone(), Offer { message: message.clone(), json: json.clone(), frozen: None });
     }
 
-    /// The JSON of what was written under `key`, if it was on offer.
-    pub(crate) fn take(&self, key: &Key, message: &Bytes) -> Option<Bytes> {
-        let offer = self.0.lock().remove(key)?;
-        (offer.message == message).then_some(offer.json)
+    /// The object of `message`, which was written under `key` at `revision`. `make` freezes its JSON, or whatever the
+    /// message is if it was not on offer.
+    pub(crate) fn frozen<E>(
+        &self,
+        key: &Key,
+        message: &Bytes,
+        revision: u64,
+        make: impl FnOnce(&Bytes) -> Result<Frozen, E>,
+    ) -> Result<Arc<Frozen>, E> {
+        let json = {
+            let mut offers = self.0.lock();
+            match offers.get(key).filter(|it| it.message == *message) {
+                Some(Offer { frozen: Some(frozen), .. }) if frozen.revision() == revision => {
+                    let frozen = frozen.clone();
+                    offers.remove(key);
+                    return Ok(frozen);
+                }
+                Some(offer) => offer.json.clone(),
+                None => message.clone(),
+            }
+        };
+        let made = Arc::new(make(&json)?);
+        let mut offers = self.0.lock();
+        if let Some(offer) = offers.get_mut(key).filter(|it| it.message == *message) {
+            match offer.frozen {
+                None => offer.frozen = Some(made.clone()),
+                // The other one has come meanwhile.
+                Some(_) => drop(offers.remove(key)),
+            }
+        }
+        Ok(made)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use keelson_codec::stored::{self, StoredError};
+
     use super::*;
 
+    const JSON: &[u8] = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}"#;
+
+    /// Whether the object is made out of the JSON, out of the message, or not at all.
+    fn take(offers: &Offers, message: &Bytes, revision: u64) -> (&'static str, Arc<Frozen>) {
+        let mut how = "left by the other";
+        let frozen = offers.frozen(&key(), message, revision, |bytes| -> Result<Frozen, StoredError> {
+            how = if bytes == JSON { "from JSON" } else { "from the message" };
+            stored::decode(&Bytes::from_static(JSON), revision, &[])
+        });
+        (how, frozen.expect("it is JSON"))
+    }
+
+    fn key() -> Key {
+        Key::from("/registry/pods/a/b")
+    }
+
     #[test]
-    fn an_offer_is_taken_once_and_only_for_the_same_message() {
-        let offers = Offers::default();
-        let (key, json) = (Key::from("/registry/pods/a/b"), Bytes::from_static(b"{}"));
-        let (message, other) = (Bytes::from_static(b"k8s"), Bytes::from_static(b"k8s2"));
-        offers.put(&key, &message, &json);
-        assert_eq!(offers.take(&key, &message), Some(json.clone()));
-        assert_eq!(offers.take(&key, &message), None);
-        offers.put(&key, &message, &json);
-        assert_eq!(offers.take(&key, &other), None);
+    fn what_one_has_made_is_left_for_the_other() {
+        let (offers, message) = (Offers::default(), Bytes::from_static(b"k8s"));
+        offers.put(&key(), &message, &Bytes::from_static(JSON));
+        let (how, first) = take(&offers, &message, 7);
+        assert_eq!(how, "from JSON");
+        let (how, second) = take(&offers, &message, 7);
+        assert_eq!(how, "left by the other");
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(take(&offers, &message, 7).0, "from the message");
+    }
+
+    #[test]
+    fn an_offer_is_good_for_its_message_and_its_revision_only() {
+        let (offers, message) = (Offers::default(), Bytes::from_static(b"k8s"));
+        offers.put(&key(), &message, &Bytes::from_static(JSON));
+        assert_eq!(take(&offers, &Bytes::from_static(b"other"), 7).0, "from the message");
+        assert_eq!(take(&offers, &message, 7).0, "from JSON");
+        let (how, later) = take(&offers, &message, 8);
+        assert_eq!((how, later.revision()), ("from JSON", 8));
     }
 
     #[test]

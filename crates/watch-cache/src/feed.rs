@@ -25,7 +25,7 @@ use crate::shared::{Change, Shared};
 use crate::snapshot::Snapshot;
 
 /// Makes an object of a stored value: the bytes and the revision of the entry.
-pub type Decode = Arc<dyn Fn(&Entry) -> Result<Frozen, DecodeError> + Send + Sync>;
+pub type Decode = Arc<dyn Fn(&Entry) -> Result<Arc<Frozen>, DecodeError> + Send + Sync>;
 
 /// How many entries are listed at a time.
 const PAGE: usize = 1000;
@@ -92,7 +92,7 @@ impl Source {
     /// The object of an entry; logged if there is none.
     pub(crate) fn decode(&self, entry: &Entry) -> Option<Arc<Frozen>> {
         match (self.decode)(entry) {
-            Ok(object) => Some(Arc::new(object)),
+            Ok(object) => Some(object),
             Err(error) => {
                 let (key, revision) = (entry.key.as_str(), entry.modified.get());
                 warn!(key, revision, %error, "stored value is not an object and is left out");

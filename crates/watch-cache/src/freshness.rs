@@ -72,6 +72,16 @@ impl Cache {
     /// The store is asked where it is, and the cache waits until it has seen the last change of its own objects.
     /// What happened to others since then makes the state only the more recent.
     pub async fn fresh(&self) -> Result<Snapshot> {
+        let counters = &self.shared.counters;
+        let read = self.read_fresh().await;
+        match &read {
+            Ok(_) => counters.consistent_reads.add(1),
+            Err(_) => counters.failed_consistent_reads.add(1),
+        }
+        read
+    }
+
+    async fn read_fresh(&self) -> Result<Snapshot> {
         let tip = self.source.store.tip(&self.source.prefix).await?;
         self.shared
             .clock

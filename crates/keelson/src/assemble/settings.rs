@@ -167,6 +167,7 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
         shards: offered(config, "ShardedListAndWatch"),
         constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
+        object_counts: if config.etcd.counts_objects { Offered::Yes } else { Offered::No },
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

@@ -11,7 +11,7 @@ use keelson_status::{Outcome, ServerResponse, Status};
 use keelson_webhook_client::Reply;
 
 use super::hook::{Hook, Reach, Review};
-use super::matching::{self, Invocation};
+use super::matching::Invocation;
 use super::observer::{Asked, Timings, Verdict, Webhooks};
 use super::review::{self, Answer, Shown, Task};
 
@@ -153,7 +153,7 @@ impl Caller {
             Task::Change => "admit",
             Task::Judge => "validating",
         };
-        let operation = matching::operation(request.operation);
+        let operation = request.operation.as_str();
         if let Some(observer) = &self.how.observer {
             observer.asked(&Asked { webhook: &hook.name, step, operation, elapsed, verdict });
         }

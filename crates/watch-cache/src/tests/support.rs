@@ -40,12 +40,12 @@ fn freeze(namespace: &str, name: &str, field: &str, revision: u64) -> Frozen {
 pub(crate) const PREFIX: &str = "/registry/pods/";
 
 /// A value is the field of its object; `broken` is not an object.
-fn decode(entry: &Entry) -> std::result::Result<Frozen, DecodeError> {
+fn decode(entry: &Entry) -> std::result::Result<Arc<Frozen>, DecodeError> {
     let path = entry.key.as_str().strip_prefix(PREFIX).expect("only our keys are listed");
     let (namespace, name) = path.split_once('/').expect("namespace/name");
     match std::str::from_utf8(&entry.value)? {
         "broken" => Err("broken".into()),
-        field => Ok(freeze(namespace, name, field, entry.modified.get())),
+        field => Ok(Arc::new(freeze(namespace, name, field, entry.modified.get()))),
     }
 }
 
