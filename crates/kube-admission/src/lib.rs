@@ -54,5 +54,5 @@ pub mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known, names};
 pub use pod_security::{Counts as PodSecurityCounts, Sample as PodSecuritySample};
-pub use resource_quota::{Census, Ledger};
+pub use resource_quota::{Census, Ledger, Promises};
 pub use webhook::{Proxies, Route, Services};
