@@ -13,6 +13,8 @@ use keelson_object::{Object, ObjectMeta, Value};
 use keelson_registry::admission::{self, Operation, Request};
 use keelson_registry::live::Ground;
 use keelson_registry::{Context, Live, Place, catalog, operation};
+use keelson_server::metrics::Registry;
+use keelson_server::metrics::admission::measured;
 use keelson_stdx::clock::Clock;
 use keelson_store::{Layout, MemoryStore};
 use tokio::runtime::Runtime;
@@ -31,13 +33,15 @@ async fn context() -> Context {
         make(&context, "scheduling.k8s.io", "priorityclasses", name).await;
     }
     make(&context, "", "serviceaccounts", "default/default").await;
+    context
+}
+
+fn settings() -> keelson_kube_admission::Settings {
     let features = ["PodLevelResources", "PodTopologyLabelsAdmission"];
-    let settings = keelson_kube_admission::Settings {
+    keelson_kube_admission::Settings {
         features: features.into_iter().map(String::from).collect::<BTreeSet<_>>(),
         ..keelson_kube_admission::Settings::default()
-    };
-    context.admission = Some(Arc::new(Selection::default().chain(&settings)));
-    context
+    }
 }
 
 /// `name` may stand behind a namespace and a slash.
@@ -67,7 +71,19 @@ async fn judge(context: &Context, live: &Live, place: &Place, mut object: Object
 
 fn chain(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime");
-    let context = runtime.block_on(context());
+    let mut context = runtime.block_on(context());
+    let (settings, registry) = (settings(), Registry::default());
+    let chain = || Selection::default().chain(&settings);
+    for (name, chain) in [
+        ("the default plugins, a pod", chain()),
+        ("the default plugins, a pod, with their times", measured(chain(), &registry)),
+    ] {
+        context.admission = Some(Arc::new(chain));
+        one_pod(criterion, &runtime, &context, name);
+    }
+}
+
+fn one_pod(criterion: &mut Criterion, runtime: &Runtime, context: &Context, name: &str) {
     let live = context.reach("", "pods").expect("pods are built in");
     let mut template = pod::template("web").expect("the fixture is a pod");
     template.remove("status");
@@ -76,10 +92,10 @@ fn chain(criterion: &mut Criterion) {
     }
     let object = Object::from_value(Value::Map(template)).expect("it is an object");
     let place = Place::new("default", "web");
-    criterion.bench_function("the default plugins, a pod", |bencher| {
+    criterion.bench_function(name, |bencher| {
         bencher.iter_batched(
             || object.clone(),
-            |object| runtime.block_on(judge(&context, live, &place, black_box(object))),
+            |object| runtime.block_on(judge(context, live, &place, black_box(object))),
             BatchSize::SmallInput,
         );
     });

@@ -13,14 +13,15 @@ use keelson_audit::{Audit, Policy};
 use keelson_codec::yaml;
 use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Target};
+use keelson_webhook_client::{Client, Proxy, Target};
 use tracing::{info, warn};
 
-use crate::config::{AuditChoice, LogChoice};
+use crate::config::{Config, LogChoice};
 use crate::error::Error;
 
 /// The audit log that was asked for; `None` where nothing is recorded. All mistakes are told at once.
-pub(crate) fn audit(choice: &AuditChoice, clock: &Clock) -> Result<Option<Audit>, Error> {
+pub(crate) fn audit(config: &Config, clock: &Clock) -> Result<Option<Audit>, Error> {
+    let choice = &config.audit;
     let Some(policy_file) = &choice.policy_file else {
         for (backend, is_wanted) in [("log", choice.log.is_some()), ("webhook", choice.webhook.is_some())] {
             if is_wanted {
@@ -38,7 +39,7 @@ pub(crate) fn audit(choice: &AuditChoice, clock: &Clock) -> Result<Option<Audit>
         Some((it.settings, Output::Log(file)))
     });
     let webhook = choice.webhook.as_ref().and_then(|it| {
-        let client = client(&it.config_file, clock);
+        let client = client(&it.config_file, config.egress.controlplane.as_ref(), clock);
         let client = client.map_err(|error| keep(format!("initializing audit webhook: {error}"))).ok()?;
         Some((it.settings, Output::Webhook(Webhook::new(Arc::new(client), it.first_delay))))
     });
@@ -80,13 +81,13 @@ fn log_file(choice: &LogChoice, clock: &Clock) -> Result<LogFile, String> {
     Ok(if choice.legacy { file.legacy() } else { file })
 }
 
-fn client(file: &Path, clock: &Clock) -> Result<Kubeconfigured, String> {
+fn client(file: &Path, proxy: Option<&Arc<Proxy>>, clock: &Clock) -> Result<Kubeconfigured, String> {
     let shown = file.display();
     let text = fs::read(file).map_err(|error| format!("open {shown}: {}", go_words(&error)))?;
     let document = yaml::read(&text).map_err(|error| format!("{shown}: {error}"))?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let target = Target::from_kubeconfig(&document.value, folder);
-    let client = target.and_then(|target| Client::new(target, clock));
+    let client = target.and_then(|target| Client::new(Target { proxy: proxy.cloned(), ..target }, clock));
     client.map(Kubeconfigured).map_err(|error| format!("{shown}: {error}"))
 }
 

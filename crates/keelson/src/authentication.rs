@@ -237,7 +237,8 @@ fn token_webhook(
     config: &Authentication,
     clock: &Clock,
 ) -> Result<Arc<dyn TokenAuthenticator>, String> {
-    let target = kubeconfig_file::target(&webhook.kubeconfig)?;
+    let mut target = kubeconfig_file::target(&webhook.kubeconfig)?;
+    target.proxy = webhook.proxy.clone();
     let client = Client::new(target, clock).map_err(|error| error.to_string())?;
     let version = ReviewVersion::parse(&webhook.version).ok_or_else(|| {
         format!(

@@ -6,6 +6,7 @@ mod admission;
 mod audit;
 mod authenticators;
 mod authorization;
+mod egress;
 mod encryption;
 mod etcd;
 mod feature_gates;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub use audit::{AuditChoice, LogChoice, WebhookChoice};
 pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
 pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
+pub use egress::Egress;
 pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
 pub use feature_gates::FeatureGates;
@@ -82,12 +84,16 @@ pub struct Config {
     pub sign_certificates: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
+    /// Whether the server counts what quotas limit.
+    pub count_quota_usage: bool,
     /// Whether the server makes what every namespace needs for its pods.
     pub default_service_accounts: bool,
     /// Which admission plugins are on.
     pub admission: Selection,
     /// What plugins are made with, but for the features.
     pub plugins: Plugins,
+    /// Through whom others are reached.
+    pub egress: Egress,
     /// Whether services are reached at the addresses of their endpoints.
     pub aggregator_routing: bool,
     /// Whether profiles are served.
@@ -264,6 +270,11 @@ impl Config {
         }
         let authorization = Authorization::new(flags);
         let modes = authorization.modes();
+        let egress = egress::read(flags).map_err(|error| Error::Invalid(vec![error]))?;
+        let mut authentication = authentication(flags, &modes, &feature_gates);
+        if let Some(webhook) = &mut authentication.others.webhook {
+            webhook.proxy = egress.controlplane.clone();
+        }
         let listen = listen(flags);
         let advertise_address = advertise_address(flags, listen.address, environment);
         Ok(Config {
@@ -275,7 +286,7 @@ impl Config {
             encryption: encryption::encryption(flags),
             certificate: certificate(flags),
             sni: flags.cert_keys("tls-sni-cert-key").to_vec(),
-            authentication: authentication(flags, &modes, &feature_gates),
+            authentication,
             audit: audit::read(flags),
             requests: requests(flags),
             shutdown: Shutdown {
@@ -293,10 +304,12 @@ impl Config {
             empty_namespaces: flags.is_on("empty-namespaces"),
             sign_certificates: flags.is_on("sign-certificates"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
+            count_quota_usage: flags.is_on("count-quota-usage"),
             default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),
             plugins: admission::plugins(flags, &feature_gates).map_err(Error::Invalid)?,
+            egress,
             aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")

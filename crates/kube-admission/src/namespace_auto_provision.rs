@@ -32,7 +32,7 @@ impl Plugin for NamespaceAutoProvision {
         Box::pin(async move {
             let name = &request.place.namespace;
             let namespaces = request.context.reach("", "namespaces")?;
-            if namespaces.cache()?.fresh().await?.get("", name).is_some() {
+            if namespaces.cache()?.find("", name).await?.is_some() {
                 return Ok(());
             }
             let namespace = Object {

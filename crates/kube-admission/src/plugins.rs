@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use keelson_object::Map;
 use keelson_registry::admission::{Chain, Plugin};
@@ -38,15 +39,17 @@ use crate::pod_toleration_restriction::{self, PodTolerationRestriction};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
+use crate::resource_quota::{self, Ledger, ResourceQuota};
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 11] = [
+pub const FEATURES: [&str; 12] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
+    "DRAExtendedResource",
     "GenericWorkload",
     "InPlacePodVerticalScaling",
     "NodeDeclaredFeatures",
@@ -71,6 +74,10 @@ pub struct Settings {
     pub configurations: Configurations,
     /// Where webhooks listen that stand behind a service.
     pub services: Services,
+    /// What PodSecurity counts.
+    pub pod_security: Arc<pod_security::Counts>,
+    /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
+    pub ledger: Option<Ledger>,
     /// How webhooks are asked.
     pub webhooks: Webhooks,
 }
@@ -83,6 +90,8 @@ impl std::default::Default for Settings {
             unreachable_toleration_seconds: 300,
             configurations: Configurations::default(),
             services: Services::default(),
+            pod_security: Arc::default(),
+            ledger: None,
             webhooks: Webhooks::default(),
         }
     }
@@ -107,6 +116,7 @@ pub struct Configurations {
     pod_toleration_restriction: pod_toleration_restriction::Configuration,
     pub(crate) mutating_webhooks: webhook::Configuration,
     pub(crate) validating_webhooks: webhook::Configuration,
+    pub(crate) resource_quota: resource_quota::Configuration,
 }
 
 impl Configurations {
@@ -132,6 +142,7 @@ impl Configurations {
                 let read = pod_toleration_restriction::Configuration::read(configuration);
                 self.pod_toleration_restriction = read.map_err(one)?;
             }
+            "ResourceQuota" => self.resource_quota = resource_quota::Configuration::read(configuration)?,
             MUTATING => self.mutating_webhooks = webhook::Configuration::read(configuration)?,
             VALIDATING => self.validating_webhooks = webhook::Configuration::read(configuration)?,
             _ => {}
@@ -228,7 +239,7 @@ const PLUGINS: &[Entry] = &[
     on("TaintNodesByCondition").by(|_| Box::new(TaintNodesByCondition)),
     off("AlwaysPullImages").by(|_| Box::new(AlwaysPullImages)),
     off("ImagePolicyWebhook").by(|it| it.configurations.image_policy()),
-    on("PodSecurity").by(|it| Box::new(PodSecurity::new(it.configurations.pod_security.clone()))),
+    on("PodSecurity").by(|it| Box::new(pod_security(it))),
     off("PodNodeSelector")
         .by(|it| Box::new(PodNodeSelector::new(it.configurations.pod_node_selector.clone()))),
     on("Priority").by(|it| Box::new(Priority::new(it))),
@@ -259,9 +270,13 @@ const PLUGINS: &[Entry] = &[
     on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),
     on(VALIDATING).by(|it| Box::new(ValidatingWebhooks::new(it))),
-    on("ResourceQuota"),
+    on("ResourceQuota").by(|it| Box::new(ResourceQuota::new(it))),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
+
+fn pod_security(settings: &Settings) -> PodSecurity {
+    PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
+}
 
 /// The plugins of v1.36, in the order in which they are asked.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -8,8 +8,11 @@
 
 mod checks;
 mod configuration;
+mod counts;
 mod existing;
 mod policy;
+
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use keelson_object::meta::StringMap;
@@ -19,18 +22,21 @@ use keelson_registry::{Error, Result};
 
 use checks::{Pod, Problem};
 pub(crate) use configuration::Configuration;
+pub use counts::{Counts, Sample};
+use counts::{Decision, Fatal};
 use policy::{Level, PREFIX, Policy, Standard};
 
 /// The plugin.
 #[derive(Default)]
 pub(crate) struct PodSecurity {
     configuration: Configuration,
+    counts: Arc<Counts>,
 }
 
 impl PodSecurity {
     /// With defaults and exemptions.
-    pub(crate) fn new(configuration: Configuration) -> PodSecurity {
-        PodSecurity { configuration }
+    pub(crate) fn new(configuration: Configuration, counts: Arc<Counts>) -> PodSecurity {
+        PodSecurity { configuration, counts }
     }
 }
 
@@ -115,6 +121,7 @@ impl PodSecurity {
         let pod = Pod { annotations: &annotations, spec };
         let note = |key: &str, text: String| request.context.annotate(&format!("{PREFIX}{key}"), text);
         if let Some(why) = self.configuration.exemption(request) {
+            self.counts.exempted(request);
             note("exempt", why.to_owned());
             return Ok(());
         }
@@ -122,8 +129,12 @@ impl PodSecurity {
         let Some((policy, errors)) = self.policy(request).await? else { return Ok(()) };
         if errors.is_none() && policy.is_privileged() {
             if enforces {
+                self.counts.evaluated(request, "enforce", policy.enforce, Decision::Allow);
                 note("enforce-policy", Standard::PRIVILEGED.to_string());
             }
+            return Ok(());
+        }
+        if errors.is_none() && !enforces && policy.says_nothing() {
             return Ok(());
         }
         let is_update = enforces && request.operation == Operation::Update;
@@ -131,19 +142,24 @@ impl PodSecurity {
             return Ok(());
         }
         if self.configuration.exempts_runtime(spec) {
+            self.counts.exempted(request);
             note("exempt", "runtimeClass".to_owned());
             return Ok(());
         }
         if let Some(errors) = errors {
+            self.counts.failed(request, Fatal::No);
             note("error", format!("Failed to parse policy: {errors}"));
         }
         let mut refusal = None;
         if enforces {
             note("enforce-policy", policy.enforce.to_string());
             refusal = violated("violates", policy.enforce, &checks::check(policy.enforce, &pod));
+            let decision = if refusal.is_some() { Decision::Deny } else { Decision::Allow };
+            self.counts.evaluated(request, "enforce", policy.enforce, decision);
         }
         let audited = checks::check(policy.audit, &pod);
         if let Some(text) = violated("would violate", policy.audit, &audited) {
+            self.counts.evaluated(request, "audit", policy.audit, Decision::Deny);
             note("audit-violations", text);
         }
         if let Some(reason) = refusal {
@@ -151,6 +167,7 @@ impl PodSecurity {
             return Err(Error::Forbidden { resource, name, reason });
         }
         if let Some(text) = violated("would violate", policy.warn, &checks::check(policy.warn, &pod)) {
+            self.counts.evaluated(request, "warn", policy.warn, Decision::Deny);
             request.context.warn(text);
         }
         Ok(())
@@ -160,8 +177,8 @@ impl PodSecurity {
     async fn policy(&self, request: &Request<'_>) -> Result<Option<(Policy, Option<String>)>> {
         let name = request.place.namespace.as_str();
         let namespaces = request.context.reach("", "namespaces")?;
-        let snapshot = namespaces.cache()?.fresh().await?;
-        let Some(namespace) = snapshot.get("", name) else {
+        let Some(namespace) = namespaces.cache()?.find("", name).await? else {
+            self.counts.failed(request, Fatal::Yes);
             return match request.is_of("", "pods") {
                 true => Err(Error::Bug(format!("failed to lookup namespace \"{name}\""))),
                 false => Ok(None),

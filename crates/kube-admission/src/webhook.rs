@@ -28,7 +28,7 @@ pub(crate) use call::read as read_reply;
 pub use configuration::{Configuration, Manifests};
 pub(crate) use mutating::MutatingWebhooks;
 pub use observer::{Asked, Observer, Timings, Verdict, Webhooks};
-pub use service::{Route, Services};
+pub use service::{Proxies, Route, Services};
 pub(crate) use validating::ValidatingWebhooks;
 
 /// The texts of a list.

@@ -8,17 +8,24 @@
 //! All plugins mutate in the order of the chain, then the kind has its say, then all plugins validate. A write that
 //! loses a race is judged anew, because what it changes is no longer what was judged.
 
+mod chain;
+mod measure;
+
 use std::any::Any;
-use std::fmt;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use keelson_object::Object;
+use keelson_object::{Object, Value};
 use parking_lot::Mutex;
+
+pub use chain::Chain;
+pub use measure::{Measure, Phase, Took};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::lifecycle::field_managers;
+use crate::lifecycle::owners::{self, Seen};
 use crate::live::{Live, Place};
 use crate::options::Part;
 use crate::resource::Resource;
@@ -34,6 +41,18 @@ pub enum Operation {
     Delete,
     /// A stream is opened.
     Connect,
+}
+
+impl Operation {
+    /// What upstream calls it: `CREATE`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
 }
 
 /// What is judged, beside the object.
@@ -60,6 +79,10 @@ pub struct Request<'r> {
 pub struct Rounds {
     is_second: AtomicBool,
     is_wanted: AtomicBool,
+    /// Whether the plugin that was just asked has nothing to say at this time, ever.
+    is_idle: AtomicBool,
+    /// Who managed which fields before a plugin wrote something else.
+    managers: Mutex<Option<Vec<Value>>>,
     /// What the plugin that asks for a second round remembers of the first.
     pub memory: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -85,6 +108,16 @@ impl<'r> Request<'r> {
     pub fn new(operation: Operation, live: &'r Live, context: &'r Context, place: &'r Place) -> Request<'r> {
         let rounds = Rounds::default();
         Request { operation, resource: &live.resource, subresource: "", place, context, old: None, rounds }
+    }
+
+    /// Puts `new` in the place of `object`: for plugins that let others write whole objects. Whether these know who
+    /// manages which fields is seen to when all plugins are done.
+    pub fn replace(&self, object: &mut Object, new: Object) {
+        if new.meta.managed_fields != object.meta.managed_fields {
+            let before = std::mem::take(&mut object.meta.managed_fields);
+            self.rounds.managers.lock().get_or_insert(before);
+        }
+        *object = new;
     }
 
     /// Whether it is about objects of this resource, or parts of them.
@@ -125,68 +158,56 @@ pub trait Plugin: Send + Sync + 'static {
     /// Changes the object, or refuses it. There is none when something is deleted.
     fn mutate<'p>(
         &'p self,
-        _request: &'p Request<'_>,
+        request: &'p Request<'_>,
         _object: Option<&'p mut Object>,
     ) -> BoxFuture<'p, Result<()>> {
+        request.rounds.is_idle.store(true, Ordering::Relaxed);
         Box::pin(ready(Ok(())))
     }
 
     /// Refuses the object as it would be stored.
     fn validate<'p>(
         &'p self,
-        _request: &'p Request<'_>,
+        request: &'p Request<'_>,
         _object: Option<&'p Object>,
     ) -> BoxFuture<'p, Result<()>> {
+        request.rounds.is_idle.store(true, Ordering::Relaxed);
         Box::pin(ready(Ok(())))
     }
 }
 
-/// The plugins, in the order in which they are asked.
-#[derive(Default)]
-pub struct Chain(Vec<Box<dyn Plugin>>);
-
-impl Chain {
-    /// A chain of these.
-    pub fn new(plugins: Vec<Box<dyn Plugin>>) -> Chain {
-        Chain(plugins)
-    }
-
-    /// Their names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|it| it.name())
-    }
-
-    fn asked<'c>(&'c self, request: &Request<'_>) -> impl Iterator<Item = &'c dyn Plugin> {
-        self.0.iter().map(Box::as_ref).filter(|it| it.handles(request))
-    }
-}
-
-impl fmt::Debug for Chain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.names()).finish()
-    }
-}
-
-/// Lets every plugin change the object, or refuse it.
+/// Lets every plugin change the object, or refuse it, and puts right what none of them may spoil.
 pub async fn mutate(request: &Request<'_>, mut object: Option<&mut Object>) -> Result<()> {
-    let Some(chain) = &request.context.admission else { return Ok(()) };
-    loop {
-        for plugin in chain.asked(request) {
-            plugin.mutate(request, object.as_deref_mut()).await?;
-        }
-        if !request.rounds.begins_second() {
-            return Ok(());
-        }
+    if let Some(chain) = &request.context.admission {
+        chain.mutate(request, object.as_deref_mut()).await?;
     }
+    if let Some(object) = object.filter(|_| request.is_write()) {
+        keep_managers(request, object);
+        owners::once(request.context, &mut object.meta, Seen::InResult);
+    }
+    Ok(())
 }
 
 /// Lets every plugin refuse the object.
 pub async fn validate(request: &Request<'_>, object: Option<&Object>) -> Result<()> {
-    let Some(chain) = &request.context.admission else { return Ok(()) };
-    for plugin in chain.asked(request) {
-        plugin.validate(request, object).await?;
+    match &request.context.admission {
+        Some(chain) => chain.validate(request, object).await,
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Managers that cannot be read any more are those from before.
+///
+/// Upstream: apiserver/pkg/endpoints/handlers/fieldmanager/admission.go, Admit (v1.36.4).
+fn keep_managers(request: &Request<'_>, object: &mut Object) {
+    let Some(before) = request.rounds.managers.lock().take() else { return };
+    if let Some(problem) = field_managers::problem(&object.meta.managed_fields) {
+        object.meta.managed_fields = before;
+        request.context.warn(format!(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated \
+             mutating admission controller; please fix your requests: {problem}"
+        ));
+    }
 }
 
 /// The subresource by which a part is written.

@@ -87,6 +87,17 @@ impl Context {
         }
     }
 
+    /// The same circumstances for what the server does by itself because of a request that was judged.
+    #[must_use]
+    pub fn unjudged(&self) -> Context {
+        let mut same = Context::new(self.user.clone(), self.clock.clone());
+        same.dry_run = self.dry_run;
+        same.field_manager = self.field_manager.clone();
+        same.api_version = self.api_version.clone();
+        same.catalog = self.catalog.clone();
+        same
+    }
+
     /// Now, to the second.
     pub fn now(&self) -> Time {
         Time::from_unix(i64::try_from(self.clock.since_epoch().as_secs()).unwrap_or(i64::MAX))

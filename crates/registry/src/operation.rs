@@ -1,5 +1,6 @@
 //! The operations: what clients do to resources.
 
+mod act;
 mod answer;
 mod apply;
 mod create;
@@ -8,10 +9,12 @@ mod delete_collection;
 mod get;
 mod list;
 mod page;
+mod scaled;
 mod select;
 mod update;
 mod watch;
 
+pub use act::act;
 pub use answer::answer;
 pub use apply::apply;
 pub use create::create;

@@ -8,7 +8,6 @@ use keelson_schema::Schema;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::lifecycle::field_managers;
 use crate::live::{Live, Place};
 
 /// One subresource.
@@ -72,17 +71,11 @@ pub struct Call<'a> {
     pub body: Object,
 }
 
-impl Call<'_> {
-    /// Notes in the body who wrote it, as upstream does with everything that is posted.
-    pub fn note_manager(&mut self, subresource: &str) {
-        let (group, version) = self.body.api_version.split_once('/').unwrap_or(("", &self.body.api_version));
-        let schema = Schema::builtin(group, version, &self.body.kind);
-        field_managers::note_foreign(self.context, subresource, schema.as_ref(), &mut self.body);
-    }
-}
-
 /// What happens when something is posted to a subresource.
 pub trait Action: Send + Sync + 'static {
+    /// Fills in what was left out, before anybody judges what was posted.
+    fn default(&self, _body: &mut Object) {}
+
     /// Does it, and gives the answer.
     fn act<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Object>>;
 }

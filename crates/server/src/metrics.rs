@@ -4,6 +4,7 @@
 //! Labels come from what is served and from fixed lists, never from what a client sends, so the number of series
 //! is bounded.
 
+pub mod admission;
 pub mod audit;
 pub mod family;
 pub mod process;
@@ -17,7 +18,7 @@ use parking_lot::RwLock;
 
 pub use family::{Collect, Computed, Family, Kind, Sample};
 pub use request::{RequestMetrics, Series, SeriesLabels};
-pub use value::{Counter, Gauge, Histogram};
+pub use value::{Counter, Gauge, Histogram, Summary};
 
 use crate::endpoint::version::Version;
 use crate::listen::tls::Reload;

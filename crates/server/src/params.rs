@@ -1,5 +1,6 @@
 //! From query strings to typed options, with upstream's rules and texts.
 
+pub(crate) mod connect;
 pub(crate) mod delete;
 pub(crate) mod list;
 pub(crate) mod table;

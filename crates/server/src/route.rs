@@ -93,6 +93,9 @@ pub(crate) async fn route(
 async fn below(call: &Call<'_>, subresource: &Subresource, body: RequestBody) -> Result<Response> {
     match (&subresource.deed, &subresource.kind) {
         (Deed::Action(action), Some(kind)) => handler::action::act(call, kind, action, body).await,
+        (Deed::Connect, Some(kind)) if kind.kind != call.found.live.resource.kind => {
+            handler::connect::open(call, subresource.name, kind).await
+        }
         (Deed::NotHere(why), _) => handler::connect::refuse(call, subresource.name, why).await,
         _ => handler::connect::refuse(call, subresource.name, handler::connect::NO_NODES).await,
     }

@@ -103,6 +103,7 @@ impl Client {
         let connector = Connector {
             tls: Arc::new(tls(&target, clock)?),
             resolver: target.resolver.clone(),
+            proxy: target.proxy.clone(),
             server_name: server_name.transpose()?,
         };
         let http = legacy::Client::builder(TokioExecutor::new())
@@ -247,7 +248,7 @@ fn origin(url: &str) -> Result<(Scheme, Authority), Error> {
     Ok((parts.scheme.ok_or_else(missing)?, parts.authority.ok_or_else(missing)?))
 }
 
-fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error> {
+pub(crate) fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = target.trust.verifier(&provider)?;
     let builder = ClientConfig::builder_with_provider(provider)

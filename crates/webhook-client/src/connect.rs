@@ -21,6 +21,7 @@ use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use crate::Failure;
+use crate::connect_proxy::{Proxy, Wire};
 use crate::error;
 use crate::trust;
 
@@ -35,6 +36,7 @@ pub trait Resolver: Send + Sync {
 pub(crate) struct Connector {
     pub(crate) tls: Arc<ClientConfig>,
     pub(crate) resolver: Option<Arc<dyn Resolver>>,
+    pub(crate) proxy: Option<Arc<Proxy>>,
     pub(crate) server_name: Option<ServerName<'static>>,
 }
 
@@ -43,7 +45,7 @@ impl Connector {
         let is_tls = uri.scheme() != Some(&Scheme::HTTP);
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        let tcp = self.tcp(host, port).await?;
+        let tcp = self.wire(host, port).await?;
         if !is_tls {
             return Ok(Stream::Plain(TokioIo::new(tcp)));
         }
@@ -54,6 +56,19 @@ impl Connector {
         };
         let stream = TlsConnector::from(self.tls.clone()).connect(name, tcp).await;
         stream.map(|it| Stream::Tls(TokioIo::new(Box::new(it)))).map_err(|error| of_handshake(&error))
+    }
+
+    async fn wire(&self, host: &str, port: u16) -> Result<Box<dyn Wire>, Failure> {
+        let Some(proxy) = &self.proxy else { return Ok(Box::new(self.tcp(host, port).await?)) };
+        // Names are for the proxy to resolve, unless somebody here knows better.
+        match &self.resolver {
+            Some(_) => match self.addresses(host, port).await?.first() {
+                Some(address) => proxy.open(&address.to_string()).await,
+                None => Err(Failure::Resolve { host: host.to_owned(), reason: "no such host".to_owned() }),
+            },
+            None if host.contains(':') => proxy.open(&format!("[{host}]:{port}")).await,
+            None => proxy.open(&format!("{host}:{port}")).await,
+        }
     }
 
     async fn tcp(&self, host: &str, port: u16) -> Result<TcpStream, Failure> {
@@ -89,7 +104,7 @@ impl Connector {
     }
 }
 
-fn of_handshake(error: &io::Error) -> Failure {
+pub(crate) fn of_handshake(error: &io::Error) -> Failure {
     match error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>()) {
         Some(error) => Failure::Tls { reason: trust::in_words(error) },
         None => Failure::Broken { reason: broken(error) },
@@ -121,8 +136,8 @@ impl Service<Uri> for Connector {
 
 /// A connection, with TLS or without.
 pub(crate) enum Stream {
-    Plain(TokioIo<TcpStream>),
-    Tls(TokioIo<Box<TlsStream<TcpStream>>>),
+    Plain(TokioIo<Box<dyn Wire>>),
+    Tls(TokioIo<Box<TlsStream<Box<dyn Wire>>>>),
 }
 
 impl Connection for Stream {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Bearer, Identity, Resolver, Trust};
+use crate::{Bearer, Identity, Proxy, Resolver, Trust};
 
 /// Where to call, whom to trust there, and who we are.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub struct Target {
     pub max_reply: usize,
     /// Who knows the addresses of a host; the system if nobody.
     pub resolver: Option<Arc<dyn Resolver>>,
+    /// Through whom to go there.
+    pub proxy: Option<Arc<Proxy>>,
     /// What is spoken.
     pub protocols: Protocols,
     /// How we call ourselves, unless it is by our own name.
@@ -64,6 +66,7 @@ impl Target {
             timeout: Target::TIMEOUT,
             max_reply: Target::MAX_REPLY,
             resolver: None,
+            proxy: None,
             protocols: Protocols::Any,
             agent: None,
         }

@@ -18,7 +18,7 @@ use keelson_authz::{
 use keelson_codec::yaml;
 use keelson_server::metrics::Collect;
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Retry, Target};
+use keelson_webhook_client::{Client, Proxy, Retry, Target};
 
 use crate::config::{self, AuthorizationMode, Config};
 use crate::error::Error;
@@ -45,6 +45,8 @@ struct Parts {
     /// Modes that were there at the start, and must stay.
     required: Vec<AuthorizationMode>,
     numbers: Arc<Numbers>,
+    /// Through whom webhooks are reached.
+    proxy: Option<Arc<Proxy>>,
     clock: Clock,
 }
 
@@ -77,6 +79,7 @@ impl Authz {
             abac: modes.contains(&AuthorizationMode::Abac).then(|| abac(&policy)).transpose()?,
             required: modes.into_iter().filter(|it| *it != AuthorizationMode::Webhook).collect(),
             numbers: Arc::new(Numbers::new()),
+            proxy: config.egress.controlplane.clone(),
             clock: clock.clone(),
         };
         let chain = parts.chain(authorizers).map_err(invalid)?;
@@ -193,6 +196,7 @@ impl Parts {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let mut target = Target::from_kubeconfig(&document.value, folder).map_err(|error| named(&error))?;
         target.timeout = wanted.timeout.to_std();
+        target.proxy = self.proxy.clone();
         let client = Client::new(target, &self.clock).map_err(|error| named(&error))?;
         let settings = WebhookSettings {
             name: name.to_owned(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use keelson_apis::services::Family;
 use keelson_authz::rbac::bootstrap::Policy;
-use keelson_kube_admission::Route;
 use keelson_kube_admission::webhook::Webhooks;
+use keelson_kube_admission::{Proxies, Route};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Enablement, Group};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -68,7 +68,11 @@ pub(super) fn admission_settings(
     };
     keelson_kube_admission::Settings {
         features: features_on(config),
-        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route),
+        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route).through(Proxies {
+            services: config.egress.cluster.clone(),
+            urls: config.egress.controlplane.clone(),
+        }),
+        ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
         webhooks: Webhooks { observer: Some(observer), ..config.plugins.webhooks.clone() },
         ..config.plugins.clone()
     }
@@ -163,6 +167,7 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
         shards: offered(config, "ShardedListAndWatch"),
         constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
+        object_counts: if config.etcd.counts_objects { Offered::Yes } else { Offered::No },
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

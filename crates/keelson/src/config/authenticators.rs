@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_authn::RequestHeaderSettings;
 use keelson_authn::oidc::{
     ClaimMappings, ClaimValidationRule, IssuerSettings, JwtSettings, PrefixedClaimOrExpression,
 };
+use keelson_webhook_client::Proxy;
 
 use super::path;
 use crate::flags::Flags;
@@ -47,6 +49,8 @@ pub struct TokenWebhook {
     pub version: String,
     /// How long its answers are remembered.
     pub cache_ttl: Duration,
+    /// Through whom it is reached.
+    pub proxy: Option<Arc<Proxy>>,
 }
 
 /// An issuer, from the flags.
@@ -70,6 +74,7 @@ impl Authenticators {
                 kubeconfig,
                 version: flags.text("authentication-token-webhook-version").to_owned(),
                 cache_ttl: flags.duration("authentication-token-webhook-cache-ttl").to_std(),
+                proxy: None,
             }),
             oidc: oidc(flags),
             config_file: path(flags, "authentication-config"),

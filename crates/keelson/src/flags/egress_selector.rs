@@ -5,7 +5,7 @@ use super::{Flag, Kind, Section};
 /// The section `Egress selector flags` of the help.
 pub(super) const SECTION: Section = Section {
     title: "Egress selector",
-    flags: &[Flag::not_yet(
+    flags: &[Flag::new(
         "egress-selector-config-file",
         Kind::Text,
         "",

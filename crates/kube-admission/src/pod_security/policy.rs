@@ -102,6 +102,11 @@ impl Policy {
         [self.enforce, self.audit, self.warn].iter().all(|it| it.level == Level::Privileged)
     }
 
+    /// Whether nothing is said of what makes pods.
+    pub(crate) fn says_nothing(&self) -> bool {
+        [self.audit, self.warn].iter().all(|it| it.level == Level::Privileged)
+    }
+
     /// Whether both let the same pods through, in every mode.
     pub(crate) fn is_equivalent(&self, other: &Policy) -> bool {
         self.enforce.is_equivalent(&other.enforce)

@@ -6,7 +6,7 @@ use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::Request;
-use keelson_registry::{DryRun, Error, convert, scale};
+use keelson_registry::{DryRun, Error, convert};
 use keelson_status::{Outcome, ServerResponse, Status};
 use keelson_webhook_client::Reply;
 
@@ -67,12 +67,8 @@ pub(crate) struct Turn<'t> {
     pub(crate) position: usize,
 }
 
-/// An object as a webhook wants to see it: in its version, and the scale where that is what is written.
-/// What is not of the resource's kind has one version.
+/// An object in the version that a webhook wants to see. What is not of the resource's kind has one version.
 pub(crate) fn in_version(request: &Request<'_>, invocation: Invocation<'_>, object: &Object) -> Object {
-    if let ("scale", Some(at)) = (request.subresource, &request.resource.scale) {
-        return scale::of(object, at);
-    }
     let mut shown = object.clone();
     if shown.kind == request.resource.kind {
         convert::from_stored(invocation.version, &mut shown);

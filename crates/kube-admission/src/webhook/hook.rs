@@ -149,12 +149,14 @@ impl Hook {
                 let mut target = Target::new(format!("https://{address}"));
                 target.server_name = Some(host);
                 target.resolver = Some(reach.services.resolver(namespace, name));
+                target.proxy = reach.services.proxies().services.clone();
                 target.protocols = Protocols::Http1;
                 (target, address)
             }
             Place::Url { origin, .. } => {
                 let (host, address) = address(origin);
                 let mut target = Target::new(origin.clone());
+                target.proxy = reach.services.proxies().urls.clone();
                 target.protocols = if is_local(host) { Protocols::Any } else { Protocols::Http1 };
                 (target, address)
             }

@@ -10,7 +10,7 @@ use keelson_object::{ApiVersion, Map, Object, Value};
 use keelson_registry::admission::{Plugin, Request};
 use keelson_registry::decode::{self, Draft, Shape};
 use keelson_registry::options::FieldValidation;
-use keelson_registry::{Error, Result, scale};
+use keelson_registry::{Error, Result};
 use keelson_schema::Schema;
 
 use super::call::{self, Caller, Refusal, Turn};
@@ -158,7 +158,7 @@ impl MutatingWebhooks {
         patch.apply(&mut tree).map_err(|error| Refusal::internal(&error.to_string()))?;
         let after = read_back(request, invocation, object, tree)?;
         let changed = after != *object;
-        *object = after;
+        request.replace(object, after);
         Ok(Change { changed, patch: Some(wanted) })
     }
 }
@@ -203,12 +203,6 @@ fn read_back(
     let unreadable = |error: Error| Refusal::internal(&error.to_string());
     let context = request.context;
     let draft = Draft { value: tree, ..Draft::default() };
-    if let ("scale", Some(at)) = (request.subresource, &request.resource.scale) {
-        let schema = Schema::builtin("autoscaling", "v1", scale::KIND);
-        let shape = Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref() };
-        let wanted = shape.read(context, draft, FieldValidation::Ignore).map_err(unreadable)?;
-        return scale::apply(before, &wanted, at).map_err(Refusal::Internal);
-    }
     if before.kind == request.resource.kind {
         let version = invocation.version;
         let after = decode::object(context, request.resource, version, draft, FieldValidation::Ignore);

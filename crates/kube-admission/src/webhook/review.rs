@@ -56,7 +56,14 @@ pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &S
     push_text(&mut body, "namespace", namespace(request));
     body.push_new("operation", operation(request.operation));
     body.push_new("userInfo", user(&request.context.user));
-    let tree = |object: Option<&Object>| object.map_or(Value::Null, |it| it.clone().into_value());
+    let tree = |object: Option<&Object>| match object.map(|it| it.clone().into_value()) {
+        // The options of a stream are no object of their own.
+        Some(Value::Map(mut options)) if request.operation == Operation::Connect => {
+            options.remove("metadata");
+            Value::Map(options)
+        }
+        tree => tree.unwrap_or_default(),
+    };
     body.push_new("object", tree(shown.object));
     body.push_new("oldObject", tree(shown.old));
     body.push_new("dryRun", request.context.dry_run == DryRun::All);

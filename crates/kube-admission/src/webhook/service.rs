@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Readers, Value};
-use keelson_webhook_client::Resolver;
+use keelson_webhook_client::{Proxy, Resolver};
 use rand::RngExt as _;
 
 /// How to get to a service.
@@ -25,6 +25,16 @@ pub enum Route {
 pub struct Services {
     readers: Option<Arc<dyn Readers>>,
     route: Route,
+    proxies: Proxies,
+}
+
+/// Through whom webhooks are reached; nobody is straight on.
+#[derive(Clone, Debug, Default)]
+pub struct Proxies {
+    /// Those behind services.
+    pub services: Option<Arc<Proxy>>,
+    /// Those at URLs.
+    pub urls: Option<Arc<Proxy>>,
 }
 
 impl fmt::Debug for Services {
@@ -37,7 +47,19 @@ impl Services {
     /// Services as `readers` know them.
     #[must_use]
     pub fn new(readers: Arc<dyn Readers>, route: Route) -> Services {
-        Services { readers: Some(readers), route }
+        Services { readers: Some(readers), route, proxies: Proxies::default() }
+    }
+
+    /// The same, through proxies.
+    #[must_use]
+    pub fn through(mut self, proxies: Proxies) -> Services {
+        self.proxies = proxies;
+        self
+    }
+
+    /// Through whom webhooks are reached.
+    pub(crate) fn proxies(&self) -> &Proxies {
+        &self.proxies
     }
 
     /// Knows the addresses of one service.

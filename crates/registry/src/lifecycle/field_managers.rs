@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 use keelson_codec::json;
 use keelson_merge::apply::{
-    ConvertError, FieldSet, Filter, Force, Json, OneVersion, Refusal, Tracker, Tree, Types, Versions,
-    Written, differ_in_times_only, managers_of_scale, managers_of_scaled,
+    ConvertError, FieldSet, Filter, Force, Json, Managers, OneVersion, Refusal, Tracker, Tree, Types,
+    Versions, Written, differ_in_times_only, managers_of_scale, managers_of_scaled,
 };
-use keelson_object::{Map, Object, SmolStr, Value};
+use keelson_object::{ApiVersion, Map, Object, SmolStr, Value};
 use keelson_schema::Schema;
 use keelson_status::{Cause, Status};
 use tracing::debug;
@@ -56,13 +56,10 @@ pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Ob
 }
 
 /// Notes who wrote `object`, which is posted to a subresource and not of the resource's own kind.
-pub(crate) fn note_foreign(
-    context: &Context,
-    subresource: &str,
-    schema: Option<&Schema>,
-    object: &mut Object,
-) {
-    let types = schema.map_or(Types::Deduced, Types::Known);
+pub(crate) fn note_foreign(context: &Context, subresource: &str, object: &mut Object) {
+    let ApiVersion { group, version } = ApiVersion::parse(&object.api_version).unwrap_or_default();
+    let schema = Schema::builtin(&group, &version, &object.kind);
+    let types = schema.as_ref().map_or(Types::Deduced, Types::Known);
     let versions = OneVersion { api_version: &object.api_version, types };
     let given = std::mem::take(&mut object.meta.managed_fields);
     let tracker = Tracker {
@@ -78,6 +75,17 @@ pub(crate) fn note_foreign(
     let given = (!given.is_empty()).then_some(given);
     let written = tracker.follow(None, Tree::Parts(&head, &object.fields), given, &context.field_manager);
     object.meta.managed_fields = written.unwrap_or_default();
+}
+
+/// What is wrong with a list of managers, if anything.
+///
+/// Upstream: apimachinery/pkg/util/managedfields/fieldmanager.go, ValidateManagedFields (v1.36.4).
+pub(crate) fn problem(entries: &[Value]) -> Option<String> {
+    match Managers::from_entries(entries.to_vec()) {
+        Ok(_) => None,
+        Err(Refusal::Internal(problem) | Refusal::BadRequest(problem)) => Some(problem),
+        Err(Refusal::Conflicts(conflicts)) => Some(conflicts.to_string()),
+    }
 }
 
 const JSON: Json = Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text };
@@ -97,6 +105,12 @@ pub(crate) fn apply(
     let before = old.map(|old| kind.spoken(old));
     let applied = kind.tracker(context).apply(before, apply.patch, &context.field_manager, apply.force);
     applied.map_err(refused)
+}
+
+/// The scale of `object`, with those who manage it.
+pub(crate) fn scale(live: &Live, context: &Context, object: &Object, at: &Scale) -> Result<Object> {
+    let kind = Kind::new(live, context, Part::Scale);
+    Scaled::new(&kind, at, context).scale(object).map_err(refused)
 }
 
 fn refused(refusal: Refusal) -> Error {
@@ -180,14 +194,14 @@ impl<'k> Scaled<'k> {
     }
 
     fn follow(&self, object: &Object, old: &Object) -> std::result::Result<Vec<Value>, Refusal> {
-        let before = self.scale(old)?;
+        let before = self.scale(old)?.into_value();
         let mut after = scale::of(object, self.at).into_value();
         self.tracker(&self.versions()).update(Some(before), &mut after, &self.context.field_manager)?;
         self.managers(old, &mut after)
     }
 
     fn apply(&self, old: &Object, apply: &Apply<'_>) -> Result<Value> {
-        let before = self.scale(old).map_err(refused)?;
+        let before = self.scale(old).map_err(refused)?.into_value();
         let versions = self.versions();
         let tracker = self.tracker(&versions);
         let mut scale = tracker
@@ -203,10 +217,10 @@ impl<'k> Scaled<'k> {
         Ok(self.kind.spoken(&object))
     }
 
-    fn scale(&self, object: &Object) -> std::result::Result<Value, Refusal> {
+    fn scale(&self, object: &Object) -> std::result::Result<Object, Refusal> {
         let mut scale = scale::of(object, self.at);
         scale.meta.managed_fields = managers_of_scale(&object.meta.managed_fields, &self.paths())?;
-        Ok(scale.into_value())
+        Ok(scale)
     }
 
     fn managers(&self, old: &Object, scale: &mut Value) -> std::result::Result<Vec<Value>, Refusal> {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::live::{Live, Place};
-use crate::operation::delete::delete;
+use crate::operation::delete::remove;
 use crate::operation::list::{Listing, list};
 use crate::options::{DeleteOptions, ListOptions};
 
@@ -18,10 +18,12 @@ pub async fn delete_collection(
     how: &DeleteOptions,
 ) -> Result<Listing> {
     let listing = list(live, namespace, options).await?;
+    // Plugins see each object, and a request that names none.
+    let told = Place::new(namespace, "");
     for item in &listing.items {
         let index = item.index();
         let place = Place::new(index.namespace.clone(), index.name.clone());
-        match delete(live, context, &place, how).await {
+        match remove(live, context, &place, &told, how).await {
             Ok(_) | Err(Error::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }

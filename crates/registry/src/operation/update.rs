@@ -18,6 +18,7 @@ use crate::reserve;
 use crate::resource::Resource;
 
 use super::create::{self, Owners};
+use super::scaled;
 
 /// The words that clients look for when they lost a race.
 const OPTIMISTIC_LOCK: &str =
@@ -55,9 +56,8 @@ pub async fn patch(
 ) -> Result<Updated> {
     let rewrite = |old: Option<&Object>| match old {
         Some(old) => {
-            let mut object = edit(old)?;
+            let object = edit(old)?;
             check_address(place, &object)?;
-            owners::once(context, &mut object.meta, Seen::InResult);
             // A scale says which object is meant, as a whole new object does; in other patches a uid is a change.
             if part == Part::Scale {
                 check_uid(live, place, &object, Some(old))?;
@@ -78,24 +78,35 @@ async fn change(
 ) -> Result<Updated> {
     let mut race = Race::begin(live, place).await?;
     loop {
-        let object = match race.current() {
-            Some(current) => {
-                let object = rewrite(Some(&current.object))?;
-                check_version(live, place, current, &object)?;
-                object
-            }
-            None if live.resource.create_on_update && part == Part::Main => {
-                let mut object = rewrite(None)?;
-                object.meta.resource_version = Default::default();
-                object
-            }
-            None => return Err(live.missing(place).await),
-        };
-        let draft = Draft { object, owners: Owners::Followed };
-        if let Some(updated) = attempt(context, &mut race, (place, part), draft).await? {
-            return Ok(updated);
+        match change_once(context, &mut race, (place, part), &mut rewrite).await {
+            Ok(Some(updated)) => return Ok(updated),
+            Ok(None) => {}
+            Err(error) => race.excuse(error).await?,
         }
     }
+}
+
+async fn change_once(
+    context: &Context,
+    race: &mut Race<'_>,
+    (place, part): (&Place, Part),
+    rewrite: &mut impl FnMut(Option<&Object>) -> Result<Object>,
+) -> Result<Option<Updated>> {
+    let live = race.live();
+    let object = match race.current() {
+        Some(current) => {
+            let object = rewrite(Some(&current.object))?;
+            check_version(live, place, current, &object)?;
+            object
+        }
+        None if live.resource.create_on_update && part == Part::Main => {
+            let mut object = rewrite(None)?;
+            object.meta.resource_version = Default::default();
+            object
+        }
+        None => return Err(live.missing(place).await),
+    };
+    attempt(context, race, (place, part), Draft { object, owners: Owners::Followed }).await
 }
 
 /// What somebody wants a place to look like.
@@ -121,7 +132,10 @@ pub(super) async fn attempt(
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let subresource = admission::subresource(part);
     let request = Request { subresource, old, ..Request::new(operation, live, context, place) };
-    admission::mutate(&request, Some(&mut object)).await?;
+    match (part, &live.resource.scale) {
+        (Part::Scale, Some(at)) => scaled::mutate(live, &request, at, &mut object).await?,
+        _ => admission::mutate(&request, Some(&mut object)).await?,
+    }
     match old {
         Some(old) if matches!(object.meta.resource_version.as_str(), "" | "0") => {
             object.meta.resource_version = old.meta.resource_version.clone();
@@ -154,7 +168,10 @@ async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Objec
         }
         None => create::ready(live, context, &mut object)?,
     }
-    admission::validate(request, Some(&object)).await?;
+    match (part, &live.resource.scale) {
+        (Part::Scale, Some(at)) => scaled::validate(request, at, &object).await?,
+        _ => admission::validate(request, Some(&object)).await?,
+    }
     Ok(match request.old {
         Some(old) => step(live, object, old),
         None => Step::Put(Cow::Owned(object)),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::StatusCode;
 use keelson_codec::json;
 use keelson_object::Object;
-use keelson_registry::admission::{self, Operation, Request};
 use keelson_registry::decode::Shape;
-use keelson_registry::subresource::{self, Action, ForeignKind};
+use keelson_registry::operation;
+use keelson_registry::subresource::{Action, ForeignKind};
 use keelson_schema::Schema;
 
 use super::Call;
@@ -36,16 +36,10 @@ pub(crate) async fn act(
     let work = async {
         let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref() };
         let body = shape.read(&context, draft, params.validation)?;
-        let mut body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
+        let body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
         call.record_foreign_request(&body, schema.as_ref());
-        let live = &call.found.live;
-        let request = Request {
-            subresource: &call.info.subresource,
-            ..Request::new(Operation::Create, live, &context, &place)
-        };
-        admission::mutate(&request, Some(&mut body)).await?;
-        admission::validate(&request, Some(&body)).await?;
-        action.act(subresource::Call { live, context: &context, place: &place, body }).await
+        let deed = (&*call.info.subresource, action.as_ref());
+        operation::act(&call.found.live, &context, &place, deed, body).await
     };
     let answer = call.run(&context, work).await?;
     Ok(answered(call, answer, schema.as_ref(), output))

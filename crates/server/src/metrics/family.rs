@@ -26,6 +26,8 @@ pub enum Kind {
     Gauge,
     /// A distribution.
     Histogram,
+    /// How many, and how much in all.
+    Summary,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
+            Kind::Summary => "summary",
         }
     }
 }
@@ -217,7 +220,7 @@ fn write_head(out: &mut String, name: &str, help: &str, kind: Kind) {
 #[cfg(test)]
 mod tests {
     use super::{Collect, Computed, Family, Kind};
-    use crate::metrics::value::{Counter, Histogram};
+    use crate::metrics::value::{Counter, Histogram, Summary};
 
     #[track_caller]
     fn check(collector: &dyn Collect, expected: &str) {
@@ -248,6 +251,13 @@ mod tests {
             "# HELP h Help.\n# TYPE h histogram\nh_bucket{x=\"1\",le=\"0.5\"} 2\nh_bucket{x=\"1\",le=\"1\"} 3\n\
              h_bucket{x=\"1\",le=\"+Inf\"} 4\nh_sum{x=\"1\"} 3.5\nh_count{x=\"1\"} 4\n",
         );
+    }
+
+    #[test]
+    fn summaries_print_how_many_and_how_much() {
+        let family = Family::<Summary>::new("s", "Help.", &["x"]);
+        [0.25, 0.5].into_iter().for_each(|value| family.with(&["1"]).observe(value));
+        check(&family, "# HELP s Help.\n# TYPE s summary\ns_sum{x=\"1\"} 0.75\ns_count{x=\"1\"} 2\n");
     }
 
     #[test]

@@ -139,6 +139,30 @@ impl Metric for Histogram {
     }
 }
 
+/// How many values there were, and their sum: what upstream prints of a summary without quantiles.
+#[derive(Debug)]
+pub struct Summary(Histogram);
+
+impl Summary {
+    /// One more value.
+    pub fn observe(&self, value: f64) {
+        self.0.observe(value);
+    }
+}
+
+impl Metric for Summary {
+    const KIND: Kind = Kind::Summary;
+
+    fn new(_: &'static [f64]) -> Summary {
+        Summary(Histogram::new(&[]))
+    }
+
+    fn write(&self, line: &Line<'_>, out: &mut String) {
+        line.write(out, "_sum", None, f64::from_bits(self.0.sum.load(Ordering::Relaxed)));
+        line.write(out, "_count", None, self.0.count() as f64);
+    }
+}
+
 /// A number as Go's `strconv.FormatFloat(…, 'g', -1, 64)` prints it: exponents from 10^21 on and below 10^-4.
 pub(super) struct Number(pub(super) f64);
 

@@ -47,7 +47,8 @@ async fn bind(live: &Live, context: &Context, place: &Place, binding: Object) ->
     let target = binding.fields.map("target").unwrap_or(&empty);
     check_target(target)?;
     let node = target.str("name").unwrap_or_default();
-    operation::patch(live, context, place, Part::Named(parts::BINDING), |old| {
+    let unjudged = context.unjudged();
+    operation::patch(live, &unjudged, place, Part::Named(parts::BINDING), |old| {
         check_preconditions(&binding, old)?;
         if let Some(reason) = obstacle(old) {
             let resource = GroupResource { group: "".into(), resource: "pods/binding".into() };

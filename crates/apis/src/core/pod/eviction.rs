@@ -41,7 +41,8 @@ async fn evict(call: Call<'_>) -> Result<Object> {
     let empty = Map::new();
     let asked = call.body.fields.map("deleteOptions").unwrap_or(&empty);
     check_options(&call, asked)?;
-    let context = like(call.context, dry_run(call.context, asked)?);
+    let mut context = call.context.unjudged();
+    context.dry_run = dry_run(call.context, asked)?;
     let options = options(asked);
     let evicting = Evicting { call: &call, context: &context };
     let mut last = Error::Timeout;
@@ -122,14 +123,6 @@ fn version(live: &Live, frozen: &keelson_object::Frozen) -> Result<SmolStr> {
 }
 
 /// The same circumstances, but for whether anything is written.
-fn like(context: &Context, dry_run: DryRun) -> Context {
-    let mut same = Context::new(context.user.clone(), context.clock.clone());
-    same.dry_run = dry_run;
-    same.field_manager = context.field_manager.clone();
-    same.catalog = context.catalog.clone();
-    same
-}
-
 fn check_options(call: &Call<'_>, asked: &Map) -> Result<()> {
     const FIELD: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
     if asked.bool(FIELD) != Some(true) {

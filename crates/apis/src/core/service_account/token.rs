@@ -33,6 +33,10 @@ struct TokenRequests {
 }
 
 impl Action for TokenRequests {
+    fn default(&self, body: &mut Object) {
+        body.fields.map_mut("spec").default_to("expirationSeconds", DEFAULT_SECONDS);
+    }
+
     fn act<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Object>> {
         Box::pin(self.create(call))
     }
@@ -48,13 +52,11 @@ const DEFAULT_SECONDS: i64 = 60 * 60;
 
 impl TokenRequests {
     /// Upstream: pkg/registry/core/serviceaccount/storage/token.go, Create (v1.36.4).
-    async fn create(&self, mut call: Call<'_>) -> Result<Object> {
+    async fn create(&self, call: Call<'_>) -> Result<Object> {
         let (context, place) = (call.context, call.place);
         let (namespace, name) = (place.namespace.as_str(), place.name.as_str());
-        call.body.fields.map_mut("spec").default_to("expirationSeconds", DEFAULT_SECONDS);
-        call.note_manager("token");
         let mut body = call.body;
-        check_names(&body, namespace, name)?;
+        check_name(&body, name)?;
         let account = find(call.live, namespace, name).await?;
         self.check_uid(context, &body, &account)?;
         body.meta.name = account.meta.name.clone();
@@ -135,11 +137,7 @@ impl TokenRequests {
     }
 }
 
-fn check_names(body: &Object, namespace: &str, name: &str) -> Result<()> {
-    if !body.meta.namespace.is_empty() && body.meta.namespace != namespace {
-        let text = "the namespace of the provided object does not match the namespace sent on the request";
-        return Err(Error::BadRequest(text.to_owned()));
-    }
+fn check_name(body: &Object, name: &str) -> Result<()> {
     if !body.meta.name.is_empty() && body.meta.name != name {
         let mut errors = FieldErrors::default();
         let at = Path::root("metadata");

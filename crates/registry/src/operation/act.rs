@@ -1,0 +1,31 @@
+//! Does what a subresource does with what is posted to it.
+
+use std::sync::Arc;
+
+use keelson_object::Object;
+
+use crate::admission::{self, Operation, Request};
+use crate::context::Context;
+use crate::error::Result;
+use crate::lifecycle::owners::{self, Seen};
+use crate::lifecycle::{field_managers, system_fields};
+use crate::live::{Live, Place};
+use crate::subresource::{Action, Call};
+
+/// Judges `body`, which is posted to a subresource of the object at `place`, and lets `action` act.
+pub async fn act(
+    live: &Arc<Live>,
+    context: &Context,
+    place: &Place,
+    (subresource, action): (&str, &dyn Action),
+    mut body: Object,
+) -> Result<Object> {
+    action.default(&mut body);
+    system_fields::settle_namespace(&live.resource, &place.namespace, &mut body)?;
+    owners::once(context, &mut body.meta, Seen::InRequest);
+    field_managers::note_foreign(context, subresource, &mut body);
+    let request = Request { subresource, ..Request::new(Operation::Create, live, context, place) };
+    admission::mutate(&request, Some(&mut body)).await?;
+    admission::validate(&request, Some(&body)).await?;
+    action.act(Call { live, context, place, body }).await
+}

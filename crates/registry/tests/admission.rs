@@ -1,0 +1,278 @@
+//! The admission chain on values: who is asked, in which order, and who hears how long it took.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use keelson_authn::User;
+use keelson_object::{Map, Object, OwnerReference, Value};
+use keelson_registry::admission::{Chain, Measure, Operation, Phase, Plugin, Request, Took};
+use keelson_registry::live::Ground;
+use keelson_registry::operation;
+use keelson_registry::options::{DeleteOptions, ListOptions, Part};
+use keelson_registry::resource::Scale;
+use keelson_registry::{Context, DryRun, Error, Live, Place, Resource, Result, Version};
+use keelson_stdx::clock::{Clock, ManualClock};
+use keelson_store::{Layout, MemoryStore};
+use parking_lot::Mutex;
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// Writes down what it is asked, takes a second each time, and does what the name of the object says.
+struct Recorder {
+    name: &'static str,
+    log: Log,
+    hand: ManualClock,
+}
+
+impl Recorder {
+    fn note(&self, phase: &str, request: &Request<'_>, object: Option<&Object>) {
+        self.hand.advance(Duration::from_secs(1));
+        let shown = |it: Option<&Object>| it.map_or("-", |it| it.kind.as_str()).to_owned();
+        self.log.lock().push(format!(
+            "{} {phase} {}{}{} {:?} new={} old={}{}",
+            self.name,
+            request.operation.as_str(),
+            if request.subresource.is_empty() { "" } else { "/" },
+            request.subresource,
+            request.place.name,
+            shown(object),
+            shown(request.old),
+            if request.context.dry_run == DryRun::All { " dry" } else { "" },
+        ));
+    }
+}
+
+impl Plugin for Recorder {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn handles(&self, _: &Request<'_>) -> bool {
+        true
+    }
+
+    fn mutate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p mut Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(async move {
+            self.note("mutates", request, object.as_deref());
+            let Some(object) = object else { return Ok(()) };
+            let mut new = object.clone();
+            match object.meta.name.as_str() {
+                "spoilt" => new.meta.managed_fields = vec![Value::Map(Map::new())],
+                "twins" => {
+                    let owner =
+                        OwnerReference { uid: "u".into(), name: "o".into(), ..OwnerReference::default() };
+                    new.meta.owner_references = vec![owner.clone(), owner];
+                }
+                _ => {}
+            }
+            request.replace(object, new);
+            Ok(())
+        })
+    }
+
+    fn validate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        Box::pin(async move {
+            self.note("validates", request, object);
+            match object.or(request.old).filter(|it| it.meta.name == "refused") {
+                Some(_) => Err(request.forbidden(object, "no")),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+/// Has nothing to say.
+struct Silent;
+
+impl Plugin for Silent {
+    fn name(&self) -> &'static str {
+        "Silent"
+    }
+
+    fn handles(&self, _: &Request<'_>) -> bool {
+        true
+    }
+}
+
+/// Remembers who took how long.
+#[derive(Default)]
+struct Times(Mutex<Vec<(Option<usize>, Took)>>);
+
+impl Measure for Times {
+    fn plugin(&self, position: usize, took: &Took) {
+        self.0.lock().push((Some(position), *took));
+    }
+
+    fn step(&self, took: &Took) {
+        self.0.lock().push((None, *took));
+    }
+}
+
+struct Stage {
+    live: Arc<Live>,
+    log: Log,
+    times: Arc<Times>,
+    context: Context,
+    _hand: ManualClock,
+}
+
+impl Stage {
+    async fn new() -> Stage {
+        let (clock, hand) = Clock::manual();
+        let at = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
+        let resource = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
+        let resource = Resource { group: "example.com".into(), scale: Some(at), ..resource };
+        let ground = Ground::new(Arc::new(MemoryStore::new(clock.clone())), Layout::default(), clock.clone());
+        let live = Live::start(resource, &ground).await.expect("an empty store loads");
+        let (log, times) = (Log::default(), Arc::<Times>::default());
+        let plugin =
+            |name| Box::new(Recorder { name, log: log.clone(), hand: hand.clone() }) as Box<dyn Plugin>;
+        let chain = Chain::new(vec![plugin("A"), Box::new(Silent), plugin("B")]).measured(times.clone());
+        let mut context = Context::new(User::new("gardener", &[]), clock);
+        context.admission = Some(Arc::new(chain));
+        Stage { live, log, times, context, _hand: hand }
+    }
+
+    async fn create(&self, name: &str) -> Result<Object> {
+        let mut object = Object { kind: "Flower".into(), api_version: "v1".into(), ..Object::default() };
+        object.meta.name = name.into();
+        object.fields.map_mut("spec").set("replicas", 1);
+        let frozen = operation::create(&self.live, &self.context, "default", object).await?;
+        self.live.thaw(&frozen)
+    }
+
+    fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut *self.log.lock())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.context.take_warnings()
+    }
+}
+
+#[tokio::test]
+async fn everybody_changes_before_anybody_judges() {
+    let stage = Stage::new().await;
+    stage.create("a").await.expect("nobody is against it");
+    let expected = [
+        "A mutates CREATE \"a\" new=Flower old=-",
+        "B mutates CREATE \"a\" new=Flower old=-",
+        "A validates CREATE \"a\" new=Flower old=-",
+        "B validates CREATE \"a\" new=Flower old=-",
+    ];
+    assert_eq!(stage.heard(), expected);
+}
+
+#[tokio::test]
+async fn times_are_those_of_plugins_that_have_something_to_say() {
+    let stage = Stage::new().await;
+    stage.create("a").await.expect("nobody is against it");
+    stage.create("refused").await.expect_err("they say no");
+    let took = |it: &(Option<usize>, Took)| {
+        assert_eq!(it.1.operation, Operation::Create);
+        (it.0, it.1.phase, it.1.elapsed.as_secs(), it.1.is_rejected)
+    };
+    let found: Vec<_> = stage.times.0.lock().iter().map(took).collect();
+    let (mutate, validate) = (Phase::Mutate, Phase::Validate);
+    let both = |phase| [(Some(0), phase, 1, false), (Some(2), phase, 1, false), (None, phase, 2, false)];
+    let refused = [(Some(0), validate, 1, true), (None, validate, 1, true)];
+    assert_eq!(found, [&both(mutate)[..], &both(validate), &both(mutate), &refused].concat());
+}
+
+#[tokio::test]
+async fn a_delete_is_judged_with_what_is_there() {
+    let stage = Stage::new().await;
+    for name in ["a", "b", "c"] {
+        stage.create(name).await.expect("nobody is against it");
+    }
+    stage.heard();
+    let (place, options) = (Place::new("default", "a"), DeleteOptions::default());
+    operation::delete(&stage.live, &stage.context, &place, &options).await.expect("it goes");
+    let told = |name: &str| {
+        ["A mutates", "B mutates", "A validates", "B validates"]
+            .map(|who| format!("{who} DELETE {name:?} new=- old=Flower"))
+    };
+    assert_eq!(stage.heard(), told("a"));
+    // Of many, each is judged by itself; the request names none.
+    let all = ListOptions::default();
+    operation::delete_collection(&stage.live, &stage.context, "default", &all, &options)
+        .await
+        .expect("they go");
+    assert_eq!(stage.heard(), [told(""), told("")].concat());
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_an_object() {
+    let mut stage = Stage::new().await;
+    let chain = stage.context.admission.take();
+    stage.create("refused").await.expect("nobody is asked");
+    stage.context.admission = chain;
+    let place = Place::new("default", "refused");
+    let gone = operation::delete(&stage.live, &stage.context, &place, &DeleteOptions::default()).await;
+    assert!(matches!(gone, Err(Error::Forbidden { .. })));
+    assert_eq!(stage.live.cache().expect("stored").fresh().await.expect("fresh").len(), 1);
+}
+
+#[tokio::test]
+async fn a_dry_run_is_judged_and_told() {
+    let mut stage = Stage::new().await;
+    stage.context.dry_run = DryRun::All;
+    stage.create("a").await.expect("nobody is against it");
+    assert!(stage.heard().iter().all(|it| it.ends_with(" dry")));
+}
+
+#[tokio::test]
+async fn of_a_scale_plugins_see_the_scale() {
+    let stage = Stage::new().await;
+    stage.create("a").await.expect("nobody is against it");
+    stage.heard();
+    let place = Place::new("default", "a");
+    let edit = |old: &Object| {
+        let mut new = old.clone();
+        new.fields.map_mut("spec").set("replicas", 3);
+        Ok(new)
+    };
+    let updated =
+        operation::patch(&stage.live, &stage.context, &place, Part::Scale, edit).await.expect("scaled");
+    let told = ["A mutates", "B mutates", "A validates", "B validates"]
+        .map(|who| format!("{who} UPDATE/scale \"a\" new=Scale old=Scale"));
+    assert_eq!(stage.heard(), told);
+    let object = stage.live.thaw(&updated.object).expect("it can be read");
+    assert_eq!(object.fields.at("spec.replicas").and_then(Value::as_int), Some(3));
+}
+
+#[tokio::test]
+async fn spoilt_managers_are_those_from_before() {
+    let mut stage = Stage::new().await;
+    stage.context.field_manager = "m".into();
+    let object = stage.create("spoilt").await.expect("it is mended");
+    let managers: Vec<_> =
+        object.meta.managed_fields.iter().map(|it| it.as_map().unwrap().str("manager")).collect();
+    assert_eq!(managers, [Some("m")]);
+    assert_eq!(
+        stage.warnings(),
+        [
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated \
+          mutating admission controller; please fix your requests: operation must be `Apply` or `Update`"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn owners_that_stand_twice_are_kept_once() {
+    let stage = Stage::new().await;
+    let object = stage.create("twins").await.expect("it is mended");
+    assert_eq!(object.meta.owner_references.len(), 1);
+    let warnings = stage.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("duplicate entries after mutating admission happens"), "{warnings:?}");
+}
