@@ -186,7 +186,8 @@ fn normalized(mut value: Value) -> Value {
         Value::Object(map) => {
             map.remove("managedFields");
             for (key, value) in map.iter_mut() {
-                let own = ["uid", "resourceVersion", "creationTimestamp", "time", "clusterIP"];
+                let own =
+                    ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time", "clusterIP"];
                 let is_own = own.contains(&key.as_str()) || key.ends_with("controller-uid");
                 let is_own = is_own && value.is_string();
                 let is_list = key == "clusterIPs";
@@ -621,7 +622,7 @@ fn denied() -> Vec<Step> {
         patch("/api/v1/namespaces/default/status", json!({"status": {"phase": "Active"}})),
         step("DELETE", "/api/v1/namespaces/kube-public", Value::Null),
         step("DELETE", format!("{maps}/absent"), Value::Null),
-        step("DELETE", maps, Value::Null),
+        step("DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses", Value::Null),
         step("GET", "/api/v1/namespaces/default", Value::Null),
     ]
 }

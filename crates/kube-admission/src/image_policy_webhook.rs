@@ -30,6 +30,9 @@ const PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, NewImagePolicyWebhook (v1.36.4).
 const CAPACITY: usize = 1024;
 
+/// How long we wait, which whom we ask is told.
+const TIMEOUT: &str = "?timeout=30s";
+
 /// Whose question is longer is asked each time: the author of a pod decides how long it is.
 const MAX_REMEMBERED: usize = 16 * 1024;
 
@@ -109,7 +112,7 @@ impl ImagePolicyWebhook {
     async fn ask(&self, clock: &Clock, body: Bytes) -> std::result::Result<Reply, String> {
         let refused = Mutex::new(None);
         let call = || async {
-            let reply = self.client.post_json("", body.clone(), None).await?;
+            let reply = self.client.post_json(TIMEOUT, body.clone(), None).await?;
             *refused.lock() = Some(reply.clone());
             reply.ok()
         };
