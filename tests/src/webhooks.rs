@@ -135,10 +135,24 @@ impl Side {
         self.client.post(&format!("{CONFIGURATIONS}/{plural}"), &body).await
     }
 
-    /// A configuration with that webhook.
+    /// A configuration with that webhook, which counts when this is done.
     pub async fn configure(&self, kind: &str, path: &str, more: &Value) {
-        self.post(kind, path, more).await.expect(201);
+        let made = self.post(kind, path, more).await.expect(201);
+        let name = made["metadata"]["name"].as_str().unwrap_or_default();
+        self.cached(&format!("{}s/{name}", kind.to_lowercase()), |it| it.status == 200).await;
         self.settle().await;
+    }
+
+    /// Waits until the server's own cache has configurations as expected.
+    pub async fn cached(&self, path: &str, is_expected: impl Fn(&Answer) -> bool) {
+        let (clock, path) = (Clock::real(), format!("{CONFIGURATIONS}/{path}?resourceVersion=0"));
+        for _ in 0..500 {
+            if is_expected(&self.client.get(&path).await) {
+                return;
+            }
+            clock.sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the cache of the server does not follow");
     }
 
     /// A configuration of one that may change objects.
@@ -155,6 +169,7 @@ impl Side {
     pub async fn forget(&self) {
         for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
             self.client.delete(&format!("{CONFIGURATIONS}/{plural}")).await.expect(200);
+            self.cached(plural, |it| it.json()["items"] == json!([])).await;
         }
         self.settle().await;
     }

@@ -167,6 +167,7 @@ async fn twenty_validating_webhooks_are_asked_at_once() {
         (0..20).map(|it| side.hook("/see", &json!({"name": format!("w{it}.example.com")}))).collect();
     let body = json!({"metadata": {"name": "many"}, "webhooks": hooks});
     side.client.post(&format!("{CONFIGURATIONS}/validatingwebhookconfigurations"), &body).await.expect(201);
+    side.cached("validatingwebhookconfigurations/many", |it| it.status == 200).await;
     let clock = Clock::real();
     let started = clock.monotonic();
     side.client.post(MAPS, &fixture::config_map("seen")).await.expect(201);
