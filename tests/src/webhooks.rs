@@ -189,7 +189,7 @@ impl Side {
 }
 
 /// The labels of a line by name: each server has its own order.
-fn sorted_labels(line: &str) -> String {
+pub fn sorted_labels(line: &str) -> String {
     let Some((name, rest)) = line.split_once('{') else { return line.to_owned() };
     let Some((labels, value)) = rest.split_once('}') else { return line.to_owned() };
     let mut labels: Vec<&str> = labels.split(',').collect();
@@ -216,7 +216,8 @@ fn without_uuids(text: &str) -> String {
     words.join("\"")
 }
 
-fn normalized(mut value: Value) -> Value {
+/// A tree without what differs from server to server.
+pub fn normalized(mut value: Value) -> Value {
     const OWN: [&str; 9] = [
         "uid",
         "resourceVersion",
