@@ -110,6 +110,7 @@ fn options() -> Options {
     let options = Options::default().with_service_accounts();
     options
         .argument("--empty-namespaces=false")
+        .argument("--count-quota-usage=false")
         .argument("--default-service-accounts=false")
         .argument("--sign-certificates=false")
 }

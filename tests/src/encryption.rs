@@ -21,6 +21,11 @@ pub fn service(name: &str, endpoint: &str) -> String {
     format!("kms: {{apiVersion: v2, name: {name}, endpoint: '{endpoint}', timeout: 3s}}")
 }
 
+/// A key management service of the first version.
+pub fn old_service(name: &str, endpoint: &str) -> String {
+    format!("kms: {{apiVersion: v1, name: {name}, endpoint: '{endpoint}', timeout: 3s, cachesize: 100}}")
+}
+
 /// A configuration of some rules: resources and their providers.
 pub fn configuration(rules: &[(&str, &[&str])]) -> String {
     let mut text =

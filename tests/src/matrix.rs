@@ -149,7 +149,7 @@ impl Matrix {
                 let mut cell = question::ask(client, &body).await?;
                 if asked == Asked::Often && cell.may_have_others() {
                     for _ in 1..OFTEN {
-                        cell.add(question::ask(client, &body).await?);
+                        cell.add(&question::ask(client, &body).await?);
                     }
                 }
                 row.push(stage.plain(cell));
@@ -159,11 +159,19 @@ impl Matrix {
         Ok(rows)
     }
 
-    /// Writes down what was answered.
-    pub fn record(&self, answers: &[Vec<Cell>]) -> Result<()> {
+    /// Writes down what was answered. A binding that allows a request to somebody allows it to all whom it names, whether
+    /// upstream happened to name it or another.
+    pub fn record(&self, mut answers: Vec<Vec<Cell>>) -> Result<()> {
+        for column in 0..self.requests.len() {
+            let mut heard = Cell::default();
+            answers.iter().filter_map(|row| row.get(column)).for_each(|it| heard.add(it));
+            for (row, who) in answers.iter_mut().zip(&self.subjects) {
+                row[column].complete(&heard, |subject| who.is(subject));
+            }
+        }
         let (head, _) = self.text.split_once("\nanswers:").unwrap_or((self.text.trim_end(), ""));
         let names: Vec<String> = self.subjects.iter().map(Who::to_string).collect();
-        fs::write(&self.path, format!("{head}\n{}", cells::written(answers, &names))).context("the matrix")
+        fs::write(&self.path, format!("{head}\n{}", cells::written(&answers, &names))).context("the matrix")
     }
 
     /// Where answers are not those of the file, in words.

@@ -43,7 +43,7 @@ pub async fn exchange(
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// The status codes in what was said.
+/// The status codes in what was said. A body need not end with a line.
 pub fn codes(said: &str) -> Vec<&str> {
-    said.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)).collect()
+    said.split("HTTP/1.1 ").skip(1).filter_map(|rest| rest.get(..3)).collect()
 }

@@ -95,6 +95,15 @@ impl Upstream {
         self.processes.first()
     }
 
+    /// The flags with which the server cannot start without an etcd, and what becomes of that.
+    pub async fn without_etcd(endpoint: &str, test: &str) -> Option<String> {
+        let server = Tool::KubeApiserver.path_for(test)?;
+        match Upstream::try_start(&server, endpoint, &[]).await {
+            Ok(_) => panic!("upstream's server starts without an etcd"),
+            Err(error) => Some(format!("{error:#}")),
+        }
+    }
+
     /// Its administrator.
     pub fn client(&self) -> &Client {
         &self.client

@@ -1,9 +1,11 @@
 //! Attacks by and against those whom the server asks. The numbers are those under which upstream's were published.
 
 use std::fs;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use keelson_stdx::clock::Clock;
 use keelson_testkit::{Callee, Client, Options, Protocol, RunningServer, fixture};
 use serde_json::{Value, json};
 
@@ -32,7 +34,8 @@ async fn asking(callee: &Callee, folder: &std::path::Path) -> RunningServer {
         .argument("-v=10")
         .argument("--authorization-mode=Webhook,RBAC")
         .argument("--authentication-token-webhook-version=v1")
-        .argument("--audit-webhook-mode=blocking");
+        .argument("--audit-webhook-batch-max-wait=50ms")
+        .argument("--audit-webhook-initial-backoff=10ms");
     for (flag, path) in [
         ("authentication-token-webhook-config-file", "/authenticate"),
         ("authorization-webhook-config-file", "/authorize"),
@@ -77,10 +80,15 @@ async fn webhooks_lead_nowhere_else() {
         admin.post(VALIDATING, &validating(&callee, "/admit", "configmaps")).await.expect(201);
         let told = refused_by_webhook(&admin, &callee).await;
         assert!(!told.contains(CANARY) && !refusal.to_string().contains(CANARY), "{told} {refusal}");
-        let asked = callee.asked();
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + Duration::from_secs(10);
         for path in ["/authenticate", "/authorize", "/audit", "/admit"] {
-            assert!(asked.iter().any(|it| it.path == path), "{path} was not asked");
+            while !callee.asked().iter().any(|it| it.path == path) {
+                assert!(clock.monotonic() < deadline, "{path} was not asked");
+                clock.sleep(Duration::from_millis(20)).await;
+            }
         }
+        let asked = callee.asked();
         let shown = format!("Bearer {CANARY}");
         assert!(asked.iter().any(|it| it.path == "/authorize" && it.authorization == shown));
         assert!(asked.iter().all(|it| it.path != "/admit" || it.authorization.is_empty()));

@@ -12,7 +12,7 @@ use keelson_stdx::clock::Clock;
 use keelson_store::{Key, Transforms as _};
 use keelson_testkit::kms::KmsPlugin;
 use keelson_testkit::{Etcd, Options, RunningServer};
-use keelson_tests::encryption::{IDENTITY, ONE, TWO, configuration, keys, service};
+use keelson_tests::encryption::{IDENTITY, ONE, TWO, configuration, keys, old_service, service};
 use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 use serde_json::{Value, json};
 
@@ -98,7 +98,18 @@ async fn each_server_reads_what_the_other_encrypted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_share_one_encrypted_etcd() {
-    const TEST: &str = "two_servers_share_one_encrypted_etcd";
+    check_shared("two_servers_share_one_encrypted_etcd", service, ("k8s:enc:kms:v2:test:", &[])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_share_an_old_key_management_service() {
+    const TEST: &str = "two_servers_share_an_old_key_management_service";
+    check_shared(TEST, old_service, ("k8s:enc:kms:v1:test:", &["--feature-gates=KMSv1=true"])).await;
+}
+
+/// Secrets go through a key management service, the rest through a key: both servers read and change what the other
+/// wrote.
+async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, flags): (&str, &[&str])) {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
     let folder = tempfile::tempdir().expect("a folder");
     let plugin = KmsPlugin::start(&folder.path().join("kms.sock")).expect("a plugin");
@@ -107,10 +118,11 @@ async fn two_servers_share_one_encrypted_etcd() {
     std::fs::write(&file, configuration(&[("secrets", &[&kms]), ("'*.'", &[&cipher, IDENTITY])]))
         .expect("a file");
     let flag = format!("--encryption-provider-config={}", file.display());
-    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
-    let Some(upstream) = Upstream::on(&etcd, &[&flag], TEST).await else { return };
-    let options = EVERYTHING.iter().fold(Options::default(), |options, it| options.argument(*it));
-    let options = options.argument(format!("--etcd-servers={}", etcd.endpoint())).argument(&flag);
+    let Some(etcd) = Etcd::with_arguments(test, &["--unsafe-no-fsync"]).await else { return };
+    let all: Vec<&str> = flags.iter().copied().chain([flag.as_str()]).collect();
+    let Some(upstream) = Upstream::on(&etcd, &all, test).await else { return };
+    let options = EVERYTHING.iter().chain(&all).fold(Options::default(), |options, it| options.argument(*it));
+    let options = options.argument(format!("--etcd-servers={}", etcd.endpoint()));
     let keelson = RunningServer::start(options.argument("--empty-namespaces=false")).await;
     let (ours, theirs) = (keelson.client(), upstream.client());
     for (name, writer, reader) in [("by-us", &ours, theirs), ("by-them", theirs, &ours)] {
@@ -124,7 +136,7 @@ async fn two_servers_share_one_encrypted_etcd() {
         let changed = reader.patch(&path, "application/merge-patch+json", &patch).await.expect(200);
         assert_eq!(writer.get(&path).await.expect(200), changed, "{name}");
         let value = stored(&upstream, &format!("/registry/secrets/default/{name}")).await;
-        assert!(value.starts_with(b"k8s:enc:kms:v2:test:"), "{name}");
+        assert!(value.starts_with(prefix.as_bytes()), "{name}");
         let map =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}});
         let path = "/api/v1/namespaces/default/configmaps";
@@ -132,5 +144,43 @@ async fn two_servers_share_one_encrypted_etcd() {
         assert_eq!(reader.get(&format!("{path}/{name}")).await.expect(200), created, "{name}");
         let value = stored(&upstream, &format!("/registry/configmaps/default/{name}")).await;
         assert!(value.starts_with(b"k8s:enc:aesgcm:v1:one:"), "{name}");
+    }
+}
+
+/// What nobody can read is named in upstream's words, stays until somebody insists, and is then gone for both servers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_goes_when_somebody_insists() {
+    const TEST: &str = "what_cannot_be_read_goes_when_somebody_insists";
+    const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("encryption.yaml");
+    let cipher = keys("aesgcm", &[("one", ONE)]);
+    std::fs::write(&file, configuration(&[("secrets", &[&cipher])])).expect("a file");
+    let flag = format!("--encryption-provider-config={}", file.display());
+    let gate = "--feature-gates=AllowUnsafeMalformedObjectDeletion=true";
+    let Some(etcd) = Etcd::with_arguments(TEST, &["--unsafe-no-fsync"]).await else { return };
+    let Some(upstream) = Upstream::on(&etcd, &[&flag, gate], TEST).await else { return };
+    let options = Options::default().argument(format!("--etcd-servers={}", etcd.endpoint()));
+    let keelson = RunningServer::start(options.argument(&flag).argument(gate)).await;
+    let (ours, theirs) = (keelson.client(), upstream.client());
+    let insisting = json!({
+        "apiVersion": "v1", "kind": "DeleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential": true,
+    });
+    for (name, insister) in [("one", &ours), ("two", theirs)] {
+        let at = format!("{SECRETS}/{name}");
+        let key = format!("/registry/secrets/default/{name}");
+        etcd.put(&key, "k8s:enc:aesgcm:v1:lost:nobody has this key").await;
+        let said = |answer: keelson_testkit::Answer| {
+            let status = answer.json();
+            (answer.status.as_u16(), status["reason"].clone(), status["message"].clone())
+        };
+        assert_eq!(said(ours.get(&at).await), said(theirs.get(&at).await), "{name}");
+        assert_eq!(said(ours.delete(&at).await), said(theirs.delete(&at).await), "{name}");
+        assert!(etcd.value(&key).is_some(), "{name}");
+        insister.delete_with(&at, &insisting).await.expect(200);
+        assert!(etcd.value(&key).is_none(), "{name}");
+        for client in [&ours, theirs] {
+            client.get(&at).await.refused(404, "NotFound");
+        }
     }
 }

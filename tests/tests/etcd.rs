@@ -42,8 +42,40 @@ async fn write_all(client: &Client, namespace: &str) -> Vec<String> {
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
-    assert!(places.len() > 60, "{} kinds are stored", places.len());
+    let written: BTreeSet<String> = places.iter().map(|at| collection(at)).collect();
+    let missing: Vec<String> = stored(client).await.difference(&written).cloned().collect();
+    assert!(missing.is_empty(), "nobody wrote {missing:?}");
     places
+}
+
+/// `/apis/apps/v1/namespaces/a/deployments/web` → `/apis/apps deployments`: whatever version it was written in.
+fn collection(at: &str) -> String {
+    let parts: Vec<&str> = at.trim_start_matches('/').split('/').collect();
+    let group = if parts[0] == "api" { String::from("/api") } else { format!("/apis/{}", parts[1]) };
+    format!("{group} {}", parts[parts.len() - 2])
+}
+
+/// All resources that can be created and listed, from discovery.
+async fn stored(client: &Client) -> BTreeSet<String> {
+    let texts = |value: &Value, path: &str| -> Vec<String> {
+        let items = value.as_array().into_iter().flatten();
+        items.filter_map(|it| it.pointer(path)?.as_str()).map(String::from).collect()
+    };
+    let groups = client.get("/apis").await.expect(200);
+    let preferred = texts(&groups["groups"], "/preferredVersion/groupVersion");
+    let mut found = BTreeSet::new();
+    for place in preferred.iter().map(|it| format!("/apis/{it}")).chain([String::from("/api/v1")]) {
+        let list = client.get(&place).await.expect(200);
+        for resource in list["resources"].as_array().into_iter().flatten() {
+            let can = |verb: &str| resource["verbs"].as_array().is_some_and(|it| it.contains(&verb.into()));
+            let name = resource["name"].as_str().unwrap_or_default();
+            if can("create") && can("list") {
+                let group = place.rsplit_once('/').map_or("", |it| it.0);
+                found.insert(format!("{group} {name}"));
+            }
+        }
+    }
+    found
 }
 
 /// What the servers disagree about: before and after a change through the one that has not written it.

@@ -66,7 +66,7 @@ async fn upstream_decides_as_it_is_written() {
         let answers = matrix.answered_by(upstream.client(), &stage, asked).await.expect("upstream answers");
         cells += matrix.cells();
         if is_recording {
-            matrix.record(&answers).expect("it can be written");
+            matrix.record(answers).expect("it can be written");
         } else {
             differences.extend(matrix.differences(&answers));
         }

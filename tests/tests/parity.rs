@@ -9,11 +9,13 @@ use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 /// The scenarios in this folder want that pods need accounts, and make them.
 const WITH_ACCOUNTS: &str = "admission-service-account/";
 
-/// Upstream has no controller manager beside it, so nobody empties namespaces or gathers rules here either. Both serve
-/// everything.
+/// Upstream has no controller manager beside it, so nobody empties namespaces, gathers rules or counts for quotas here
+/// either. Both serve everything.
 fn alone(accounts: Accounts) -> Options {
-    let own =
-        Options::default().argument("--empty-namespaces=false").argument("--aggregate-cluster-roles=false");
+    let own = Options::default()
+        .argument("--empty-namespaces=false")
+        .argument("--aggregate-cluster-roles=false")
+        .argument("--count-quota-usage=false");
     let own = match accounts {
         Accounts::Free => own,
         Accounts::Needed => own.with_service_accounts().argument("--default-service-accounts=false"),

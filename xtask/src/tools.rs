@@ -5,6 +5,7 @@
 
 pub mod debian;
 pub mod go;
+pub mod python;
 pub mod yardstick;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub const KUBERNETES: &str = "v1.36.4";
 pub const STAGING: &str = "v0.36.4";
 /// The etcd that this Kubernetes is built with.
 pub const ETCD: &str = "v3.6.8";
+/// The framework with which a webhook of others is written.
+pub const KOPF: &str = "1.45.2";
 
 /// Something of others that tests use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub enum Tool {
     Etcd,
     KubeControllerManager,
     KubeScheduler,
+    /// Runs operators written in Python.
+    Kopf,
     /// The published API as data: discovery, OpenAPI, one sample object per kind and version.
     Yardstick,
 }
@@ -64,6 +69,7 @@ pub fn needed(tier: Tier) -> &'static [Tool] {
             Tool::Etcd,
             Tool::KubeControllerManager,
             Tool::KubeScheduler,
+            Tool::Kopf,
             Tool::Yardstick,
         ],
     }
@@ -77,6 +83,7 @@ impl Tool {
             Tool::Etcd => "etcd",
             Tool::KubeControllerManager => "kube-controller-manager",
             Tool::KubeScheduler => "kube-scheduler",
+            Tool::Kopf => "kopf",
             Tool::Yardstick => "yardstick",
         }
     }
@@ -89,6 +96,7 @@ impl Tool {
             Tool::Etcd => "KEELSON_ETCD",
             Tool::KubeControllerManager => "KEELSON_KUBE_CONTROLLER_MANAGER",
             Tool::KubeScheduler => "KEELSON_KUBE_SCHEDULER",
+            Tool::Kopf => "KEELSON_KOPF",
             Tool::Yardstick => "KEELSON_YARDSTICKS",
         }
     }
@@ -109,6 +117,12 @@ impl Tool {
         if let Some(path) = on_search_path(self.name()).filter(|path| self.is_right(path)) {
             return Ok(Provision::At(path));
         }
+        if self == Tool::Kopf {
+            return Ok(match python::install(&kept) {
+                Ok(()) => self.checked(kept),
+                Err(error) => Provision::Missing(format!("{error:#}")),
+            });
+        }
         let Err(no_go) = go::build(repo, self, &kept) else {
             return Ok(self.checked(kept));
         };
@@ -122,6 +136,7 @@ impl Tool {
     fn version(self) -> &'static str {
         match self {
             Tool::Etcd => ETCD,
+            Tool::Kopf => KOPF,
             _ => KUBERNETES,
         }
     }

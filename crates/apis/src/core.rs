@@ -147,6 +147,7 @@ fn storage(group: Group, settings: &Settings) -> Group {
                 .version(Version::stored("v1"))
                 .columns(default_columns())
                 .creates_on_update()
+                .seen_at_once()
                 .strategy(limit_range::LimitRange),
         )
         .serve(
@@ -156,7 +157,6 @@ fn storage(group: Group, settings: &Settings) -> Group {
                 .columns(resource_quota::columns())
                 .with_status()
                 .returns_deleted()
-                .without_effect("quotas are not enforced yet")
                 .strategy(resource_quota::ResourceQuota),
         )
 }

@@ -16,6 +16,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
                 .short_name("pc")
                 .version(Version::stored("v1"))
                 .columns(priority_class::columns())
+                .seen_at_once()
                 .strategy(priority_class::PriorityClass),
         )
         .serve(

@@ -24,6 +24,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use keelson_object::meta::StringMap;
 use keelson_object::{Frozen, Index, Object, ObjectMeta, SelectableField, ShapeError, SmolStr, Value};
+use memchr::memmem;
 
 pub use encode::encode;
 use scanner::Scanner;
@@ -122,13 +123,33 @@ pub fn head(bytes: &Bytes) -> Result<(SmolStr, SmolStr), StoredError> {
 
 /// The editable object of a frozen one, resource version included.
 pub fn thaw(frozen: &Frozen, api_version: &str, kind: &str) -> Result<Object, StoredError> {
-    let document = json::read_members(frozen.json())?;
+    thaw_json(frozen.json(), api_version, kind)
+}
+
+fn thaw_json(json: &[u8], api_version: &str, kind: &str) -> Result<Object, StoredError> {
+    let document = json::read_members(json)?;
     let Value::Map(mut fields) = document.value else { unreachable!("members make a map") };
     let meta = match fields.remove("metadata") {
         Some(Value::Map(map)) => ObjectMeta::from_map(map)?,
         _ => return Err(StoredError::NoMetadata),
     };
     Ok(Object { api_version: api_version.into(), kind: kind.into(), meta, fields })
+}
+
+/// The same without its managers, which are a third of many objects: for those who only look.
+pub fn thaw_without_managers(frozen: &Frozen, api_version: &str, kind: &str) -> Result<Object, StoredError> {
+    /// No text can hold this, because quotes within are escaped, and nothing else in metadata has such a list.
+    const MANAGERS: &[u8] = b",\"managedFields\":[";
+    let (json, metadata) = (frozen.json(), frozen.metadata_range());
+    let found = memmem::find(&json[metadata.clone()], MANAGERS).map(|it| metadata.start + it);
+    let end = found.and_then(|at| json::scan::container_end(json, at + MANAGERS.len() - 1));
+    let (Some(at), Some(end)) = (found, end) else {
+        let mut object = thaw(frozen, api_version, kind)?;
+        object.meta.managed_fields.clear();
+        return Ok(object);
+    };
+    let short = [&json[..at], &json[end..]].concat();
+    thaw_json(&short, api_version, kind)
 }
 
 /// What is found in `metadata`, and where.

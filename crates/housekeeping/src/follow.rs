@@ -40,7 +40,7 @@ async fn follow(live: &Live, follower: &dyn Follower) -> Result<()> {
     while let Some(change) = watch.next().await {
         if let Some((kind, frozen)) = event(&change?) {
             match kind {
-                EventKind::Added | EventKind::Modified => follower.put(live.thaw(frozen)?),
+                EventKind::Added | EventKind::Modified => follower.put(live.look_at(frozen)?),
                 EventKind::Deleted => follower.remove(frozen),
             }
         }
@@ -57,7 +57,7 @@ async fn state(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
             return Ok(Some(all));
         }
         if let Some((_, frozen)) = event(&change) {
-            all.push(live.thaw(frozen)?);
+            all.push(live.look_at(frozen)?);
         }
     }
     Ok(None)

@@ -10,6 +10,7 @@
 //! Upstream: pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers (v1.36.4).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_object::{Map, Object, Value};
@@ -17,12 +18,15 @@ use keelson_registry::live::Ground;
 use keelson_registry::options::{DeleteOptions, Part};
 use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, form, operation};
 use keelson_stdx::clock::Clock;
-use keelson_store::{At, Expect, Form, Write};
+use keelson_store::{At, Expect, Form, StoreError, Write};
+use tokio::sync::Mutex;
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";
 const SERVICE_PORT: i64 = 443;
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How long a server that ends tries to say so: it must not wait for a store that is away for ever.
+pub const LEAVES_WITHIN: Duration = Duration::from_secs(20);
 /// How long a server counts as running after it last said so.
 const LEASE: Duration = Duration::from_secs(15);
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
@@ -54,7 +58,16 @@ pub struct KubernetesService {
     pub reconciler: Reconciler,
     /// Where servers leave word.
     pub ground: Ground,
+    /// Whether this server counts.
+    pub presence: Presence,
 }
+
+/// Whether a server still wants to be among the endpoints, and who is writing them. Clones speak of the same server.
+#[derive(Clone, Default)]
+pub struct Presence(Arc<Mutex<Left>>);
+
+#[derive(Default)]
+struct Left(bool);
 
 impl KubernetesService {
     /// Keeps service and endpoints for as long as it is polled.
@@ -71,7 +84,38 @@ impl KubernetesService {
     pub async fn ensure(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         let context = crate::context(catalog, clock);
         self.ensure_service(&context).await?;
+        let left = self.presence.0.lock().await;
+        if left.0 {
+            return Ok(());
+        }
         let Some(addresses) = self.addresses(&context).await? else { return Ok(()) };
+        self.ensure_endpoints(&context, &addresses).await?;
+        self.ensure_slice(&context, &addresses).await
+    }
+
+    /// Takes this server out of the endpoints for good, so that nobody waits until its lease is over.
+    ///
+    /// Upstream: pkg/controlplane/controller/kubernetesservice/controller.go, Stop (v1.36.4).
+    pub async fn leave(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
+        let mut left = self.presence.0.lock().await;
+        left.0 = true;
+        let context = crate::context(catalog, clock);
+        let live = context.reach("", "endpoints")?;
+        let own = self.advertised.to_string();
+        let there = live.cache()?.fresh().await?.get(NAMESPACE, NAME).map(|it| live.thaw(it)).transpose()?;
+        let addresses = match self.reconciler {
+            Reconciler::None => return Ok(()),
+            Reconciler::Lease => {
+                self.remove_lease(&own).await?;
+                self.leases().await?
+            }
+            Reconciler::MasterCount(_) => {
+                listed(&there.clone().unwrap_or_default()).into_iter().filter(|it| *it != own).collect()
+            }
+        };
+        if there.is_none() {
+            return Ok(());
+        }
         self.ensure_endpoints(&context, &addresses).await?;
         self.ensure_slice(&context, &addresses).await
     }
@@ -127,6 +171,22 @@ impl KubernetesService {
         let expect = there.map_or(Expect::Absent, |it| Expect::Unchanged(it.modified));
         let write = Write::put_for(lease(own, self.ground.layout.form())?, LEASE);
         self.ground.store.commit(&key, expect, write).await?;
+        self.leases().await
+    }
+
+    async fn remove_lease(&self, own: &str) -> Result<()> {
+        let key = self.ground.layout.resource("masterleases").cluster(own);
+        let Some(there) = self.ground.store.get(&key).await? else { return Ok(()) };
+        match self.ground.store.commit(&key, Expect::Unchanged(there.modified), Write::Delete).await {
+            // It has gone by itself.
+            Ok(_) | Err(StoreError::Changed { current: None, .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The addresses of the servers that have left word, in order.
+    async fn leases(&self) -> Result<Vec<String>> {
+        let keys = self.ground.layout.resource("masterleases");
         let page = self.ground.store.list(keys.all(), None, usize::MAX, At::Latest).await?;
         let name = |key: &str| key.strip_prefix(keys.all().as_str()).map(String::from);
         let mut addresses: Vec<String> = page.entries.iter().filter_map(|it| name(it.key.as_str())).collect();
@@ -144,15 +204,18 @@ impl KubernetesService {
 
     async fn ensure_endpoints(&self, context: &Context, addresses: &[String]) -> Result<()> {
         let live = context.reach("", "endpoints")?;
-        let mut subset = Map::new();
         let address = |ip: &String| {
             let mut address = Map::new();
             address.set("ip", ip.as_str());
             Value::Map(address)
         };
-        subset.set("addresses", addresses.iter().map(address).collect::<Vec<_>>());
-        subset.set("ports", self.port_of());
-        let subsets = vec![Value::Map(subset)];
+        let mut subsets = Vec::new();
+        if !addresses.is_empty() {
+            let mut subset = Map::new();
+            subset.set("addresses", addresses.iter().map(address).collect::<Vec<_>>());
+            subset.set("ports", self.port_of());
+            subsets.push(Value::Map(subset));
+        }
         write(live, context, |object| {
             object.meta.labels.set(SKIP_MIRROR, "true");
             object.fields.set("subsets", subsets.clone());
@@ -163,7 +226,8 @@ impl KubernetesService {
     async fn ensure_slice(&self, context: &Context, addresses: &[String]) -> Result<()> {
         let live = context.reach("discovery.k8s.io", "endpointslices")?;
         let is_v6 = |it: &&String| it.contains(':');
-        let kind = if addresses.iter().all(|it| is_v6(&it)) { "IPv6" } else { "IPv4" };
+        let only_v6 = !addresses.is_empty() && addresses.iter().all(|it| is_v6(&it));
+        let kind = if only_v6 { "IPv6" } else { "IPv4" };
         let endpoint = |ip: &String| {
             let mut endpoint = Map::new();
             endpoint.set("addresses", vec![Value::from(ip.as_str())]);
@@ -183,7 +247,10 @@ impl KubernetesService {
             object.meta.labels.set(SERVICE_NAME, NAME);
             object.fields.set("addressType", kind);
             object.fields.set("endpoints", endpoints.clone());
-            object.fields.set("ports", self.port_of());
+            match addresses.is_empty() {
+                true => drop(object.fields.remove("ports")),
+                false => object.fields.set("ports", self.port_of()),
+            }
         })
         .await
     }

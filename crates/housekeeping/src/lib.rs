@@ -14,6 +14,7 @@ pub mod namespace_emptier;
 pub mod priority_classes;
 pub mod repair_addresses;
 pub mod repair_node_ports;
+pub mod resource_quota;
 pub mod role_aggregation;
 pub mod service_accounts;
 pub mod services;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use keelson_apis::services::{ClusterAddresses, NodePorts, Owner, PortRange, PortSet};
 use keelson_apis::{Settings, groups};
 use keelson_authn::User;
-use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
+use keelson_housekeeping::kubernetes_service::{KubernetesService, Presence, Reconciler};
 use keelson_housekeeping::repair_node_ports::NodePortRepair;
 use keelson_housekeeping::{default_service_cidr, repair_addresses};
 use keelson_object::Object;
@@ -62,6 +62,7 @@ impl Cluster {
             port: 6443,
             reconciler: Reconciler::Lease,
             ground: self.ground.clone(),
+            presence: Presence::default(),
         }
     }
 
@@ -92,12 +93,18 @@ impl Cluster {
     /// The addresses behind the service `kubernetes`, once this server has said that it is there.
     async fn behind(&self, advertised: &str) -> Vec<String> {
         self.kubernetes(advertised).ensure(&self.catalog, &self.clock).await.expect("endpoints");
+        self.addresses().await
+    }
+
+    /// The addresses behind the service `kubernetes`.
+    async fn addresses(&self) -> Vec<String> {
         let endpoints = self.find(("", "endpoints"), "default", "kubernetes").await.expect("endpoints");
         let slice = self.find(("discovery.k8s.io", "endpointslices"), "default", "kubernetes").await;
-        let subset = endpoints.fields.maps("subsets").next().expect("a subset");
-        let found: Vec<String> =
-            subset.maps("addresses").filter_map(|it| it.str("ip")).map(String::from).collect();
-        assert_eq!(slice.expect("a slice").fields.list("endpoints").len(), found.len());
+        let addresses = endpoints.fields.maps("subsets").flat_map(|it| it.maps("addresses"));
+        let found: Vec<String> = addresses.filter_map(|it| it.str("ip")).map(String::from).collect();
+        let slice = slice.expect("a slice").fields;
+        assert_eq!(slice.list("endpoints").len(), found.len());
+        assert_eq!(slice.list("ports").is_empty(), found.is_empty());
         found
     }
 }
@@ -215,4 +222,32 @@ async fn the_service_is_made_again_when_somebody_deletes_it() {
     cluster.behind("192.0.2.1").await;
     let service = cluster.find(("", "services"), "default", "kubernetes").await.expect("a service");
     assert_eq!(service.text_at("spec.clusterIP"), Some(KUBERNETES));
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_is_no_endpoint_any_more() {
+    for reconciler in [Reconciler::Lease, Reconciler::MasterCount(3)] {
+        let cluster = Cluster::start().await;
+        let server = |address: &str| KubernetesService { reconciler, ..cluster.kubernetes(address) };
+        let (one, two) = (server("192.0.2.1"), server("192.0.2.2"));
+        for server in [&one, &two] {
+            server.ensure(&cluster.catalog, &cluster.clock).await.expect("endpoints");
+        }
+        assert_eq!(cluster.addresses().await, ["192.0.2.1", "192.0.2.2"]);
+        two.leave(&cluster.catalog, &cluster.clock).await.expect("no endpoint");
+        assert_eq!(cluster.addresses().await, ["192.0.2.1"]);
+        // A loop that is still at work does not bring it back.
+        two.ensure(&cluster.catalog, &cluster.clock).await.expect("nothing to do");
+        assert_eq!(cluster.addresses().await, ["192.0.2.1"]);
+        one.leave(&cluster.catalog, &cluster.clock).await.expect("no endpoint");
+        assert!(cluster.addresses().await.is_empty(), "the last one leaves as well");
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_keep_endpoints_does_not_remove_any() {
+    let cluster = Cluster::start().await;
+    let server = KubernetesService { reconciler: Reconciler::None, ..cluster.kubernetes("192.0.2.1") };
+    server.leave(&cluster.catalog, &cluster.clock).await.expect("nothing to do");
+    assert_eq!(cluster.addresses().await, ["192.0.2.1"]);
 }

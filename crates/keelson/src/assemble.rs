@@ -68,10 +68,10 @@ impl Assembly {
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let audit = auditing::audit(config, clock)?.map(Arc::new);
-        let storage = Storage::open(config, clock).await?;
         // Empty until everything is loaded: who reads live objects must be there before.
         let catalog = CatalogHandle::default();
         let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
+        let storage = Storage::open(config, clock, Some(&measures)).await?;
         let encryption = Encryption::load(config, clock).await?;
         let ground = ground(config, &storage, &measures, encryption.as_ref(), clock);
         let external = settings::external_address(config, address.port());
@@ -82,7 +82,7 @@ impl Assembly {
         let loops = Loops { config, catalog: &catalog, clock, tasks, booted: Booted::default() };
         storage.start_loops(config, &measures, &loops.tasks);
         loops.start_housekeeping();
-        loops.start_services(&ground, address.port());
+        let leave_services = loops.start_services(&ground, address.port());
         let trust_changed = security.start(&loops, prepared)?;
         let identity = start_identity(&storage, &loops);
         let openapi =
@@ -95,8 +95,10 @@ impl Assembly {
         let webhook_metrics = Arc::new(WebhookMetrics::new());
         let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
         admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
+        loops.start_quotas(&plugins);
         let builder = builder
             .clock(clock.clone())
+            .pre_shutdown_hook(leave_services)
             .catalog(catalog.clone())
             .authenticator(security.authn.authenticator.clone())
             .authorizer(security.authz.authorizer.clone())

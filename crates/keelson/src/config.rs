@@ -84,6 +84,8 @@ pub struct Config {
     pub sign_certificates: bool,
     /// Whether cluster roles that are made of others get their rules from us.
     pub aggregate_cluster_roles: bool,
+    /// Whether the server counts what quotas limit.
+    pub count_quota_usage: bool,
     /// Whether the server makes what every namespace needs for its pods.
     pub default_service_accounts: bool,
     /// Which admission plugins are on.
@@ -302,6 +304,7 @@ impl Config {
             empty_namespaces: flags.is_on("empty-namespaces"),
             sign_certificates: flags.is_on("sign-certificates"),
             aggregate_cluster_roles: flags.is_on("aggregate-cluster-roles"),
+            count_quota_usage: flags.is_on("count-quota-usage"),
             default_service_accounts: flags.is_on("default-service-accounts"),
             allow_privileged: allow_privileged(flags),
             admission: admission::selection(flags),

@@ -14,6 +14,10 @@ use keelson_stdx::clock::Clock;
 /// Trees may be nested as deeply as upstream allows; walking one takes stack, but only when it is walked.
 const WORKER_STACK: usize = 16 << 20;
 
+/// A write makes and drops thousands of small nodes on several threads: see docs/decisions/0012-allocator.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

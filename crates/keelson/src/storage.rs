@@ -11,8 +11,9 @@ use keelson_server::Check;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_store::{Form, Key, Layout, MemoryStore, RoutedStore, Store, StoreError};
-use keelson_store_etcd::{EtcdStore, Tls, keep_compacting};
+use keelson_store_etcd::{EtcdStore, Filled, Tls, keep_compacting};
 use keelson_store_mvcc::MvccStore;
+use keelson_webhook_client::system_authorities;
 
 use crate::config::{Config, Etcd, StoreChoice};
 use crate::error::Error;
@@ -41,7 +42,12 @@ pub(crate) struct Clusters {
 }
 
 impl Storage {
-    pub(crate) async fn open(config: &Config, clock: &Clock) -> Result<Storage, Error> {
+    /// Opens it; waits for an etcd that is away. What is counted about it goes to `measures`.
+    pub(crate) async fn open(
+        config: &Config,
+        clock: &Clock,
+        measures: Option<&Arc<Measures>>,
+    ) -> Result<Storage, Error> {
         match config.store {
             StoreChoice::Memory => Ok(Storage::Memory(Arc::new(MemoryStore::new(clock.clone())))),
             StoreChoice::Embedded => {
@@ -51,7 +57,7 @@ impl Storage {
                 };
                 Ok(Storage::Embedded(Arc::new(MvccStore::open(options).await?)))
             }
-            StoreChoice::Etcd => Clusters::open(&config.etcd, clock).await.map(Storage::Etcd),
+            StoreChoice::Etcd => Clusters::open(&config.etcd, clock, measures).await.map(Storage::Etcd),
         }
     }
 
@@ -105,12 +111,19 @@ impl Storage {
 }
 
 impl Clusters {
-    async fn open(config: &Etcd, clock: &Clock) -> Result<Clusters, Error> {
+    async fn open(config: &Etcd, clock: &Clock, measures: Option<&Arc<Measures>>) -> Result<Clusters, Error> {
         let tls = tls(config)?;
+        let measures = measures.cloned();
+        let lease_filled: Filled = Arc::new(move |entries| {
+            if let Some(measures) = &measures {
+                measures.lease_filled(entries);
+            }
+        });
         let cluster = |servers: &[String]| {
             EtcdStore::new(keelson_store_etcd::Options {
-                tls: tls.clone(),
+                tls: Some(tls.clone()),
                 lease_reuse: config.lease_reuse,
+                lease_filled: lease_filled.clone(),
                 ..keelson_store_etcd::Options::new(servers.to_vec(), clock.clone())
             })
         };
@@ -160,15 +173,19 @@ async fn ask(store: &dyn Store, clock: &Clock, time: Duration) -> Result<(), Sto
     clock.timeout(time, store.health()).await.unwrap_or_else(|| Err(late()))
 }
 
-fn tls(config: &Etcd) -> Result<Option<Tls>, Error> {
+/// Without a file of authorities those of the system vouch for etcd.
+fn tls(config: &Etcd) -> Result<Tls, Error> {
     let read =
         |path: &Path| std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source });
-    let authorities = config.ca_file.as_deref().map(read).transpose()?;
-    let identity = match (&config.cert_file, &config.key_file) {
-        (Some(cert), Some(key)) => Some((read(cert)?, read(key)?)),
-        _ => None,
+    let authorities = match &config.ca_file {
+        Some(path) => read(path)?,
+        None => system_authorities(),
     };
-    Ok((authorities.is_some() || identity.is_some()).then_some(Tls { authorities, identity }))
+    let identity = config.cert_file.clone().zip(config.key_file.clone()).map(|(certificate, key)| {
+        let read = move || Ok((std::fs::read(&certificate)?, std::fs::read(&key)?));
+        Arc::new(read) as keelson_store_etcd::Identity
+    });
+    Ok(Tls { authorities, identity })
 }
 
 /// Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes (v1.36.4).

@@ -50,8 +50,9 @@ impl Plugin for EventRateLimit {
         let now = request.context.clock.monotonic();
         let refusals = self.0.iter().filter_map(|it| it.refusal(&key(it.limit.of, request, object), now));
         let answer = aggregate(refusals.collect()).map_or(Ok(()), |reason| {
+            // When to come back is not said.
             let status = Status::too_many_requests(&format!("Too many requests: {reason}"), 0);
-            Err(Error::Rejected(Box::new(status)))
+            Err(Error::Rejected(Box::new(Status { details: None, ..status })))
         });
         Box::pin(ready(answer))
     }

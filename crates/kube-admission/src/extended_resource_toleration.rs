@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::future::ready;
 
 use futures_util::future::BoxFuture;
-use keelson_object::selector::name_rules;
 use keelson_object::{Map, Object, SmolStr};
 use keelson_registry::Result;
 use keelson_registry::admission::{Plugin, Request};
 
-use crate::pods::{Toleration, tolerations};
+use crate::pods::{Toleration, is_extended, tolerations};
 
 /// The plugin.
 pub(crate) struct ExtendedResourceToleration;
@@ -56,16 +55,6 @@ fn tolerate(spec: &mut Map) {
             list.push(own.to_value());
         }
     }
-}
-
-/// Whether a resource is something that others brought.
-///
-/// Upstream: pkg/apis/core/helper/helpers.go, IsExtendedResourceName (v1.36.4).
-fn is_extended(name: &str) -> bool {
-    name.contains('/')
-        && !name.contains("kubernetes.io/")
-        && !name.starts_with("requests.")
-        && name_rules::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use keelson_codec::json;
 use keelson_object::Object;
-use keelson_registry::Result;
 use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::{Error, Result};
+use keelson_status::{Outcome, Reason, Status as Refusal};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::lru::Lru;
 use keelson_webhook_client::{Client, Error as NoReply, Reply, Retry};
@@ -64,7 +66,7 @@ impl Plugin for ImagePolicyWebhook {
             let Some(pod) = object else { return Ok(()) };
             let status = match self.status(request, pod).await {
                 Ok(status) => status,
-                Err(problem) => return self.on_failure(request, pod, problem),
+                Err(silence) => return self.on_failure(request, pod, silence),
             };
             for (key, value) in &status.annotations {
                 request.context.annotate(&format!("{PREFIX}{key}"), value.as_str());
@@ -84,14 +86,15 @@ impl Plugin for ImagePolicyWebhook {
 }
 
 impl ImagePolicyWebhook {
-    async fn status(&self, request: &Request<'_>, pod: &Object) -> std::result::Result<Arc<Status>, String> {
+    async fn status(&self, request: &Request<'_>, pod: &Object) -> std::result::Result<Arc<Status>, Silence> {
         let clock = &request.context.clock;
         let spec = review::spec(request, pod);
         if let Some(known) = self.remembered(&spec, clock.monotonic()) {
             return Ok(known);
         }
         let reply = self.ask(clock, review::body(&spec)).await?;
-        let status = Arc::new(review::read(&read_reply(&reply).map_err(|(_, why)| why)?)?);
+        let review = read_reply(&reply).map_err(|(code, why)| Silence::of(&reply, code, why))?;
+        let status = Arc::new(review::read(&review)?);
         let time = if status.allowed { self.configuration.allow_ttl } else { self.configuration.deny_ttl };
         if !time.is_zero() {
             self.answers.lock().put(spec, (status.clone(), clock.monotonic() + time));
@@ -125,12 +128,46 @@ impl ImagePolicyWebhook {
     }
 
     /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, webhookError (v1.36.4).
-    fn on_failure(&self, request: &Request<'_>, pod: &Object, problem: String) -> Result<()> {
-        tracing::info!(error = problem, "error contacting webhook backend");
-        if !self.configuration.default_allow {
-            return Err(request.forbidden(Some(pod), problem));
+    fn on_failure(&self, request: &Request<'_>, pod: &Object, silence: Silence) -> Result<()> {
+        tracing::info!(error = silence.why, "error contacting webhook backend");
+        if self.configuration.default_allow {
+            request.context.annotate(&format!("{PREFIX}failed-open"), "true");
+            return Ok(());
         }
-        request.context.annotate(&format!("{PREFIX}failed-open"), "true");
-        Ok(())
+        Err(match silence.refusal {
+            Some(status) => Error::Rejected(status),
+            None => request.forbidden(Some(pod), silence.why),
+        })
+    }
+}
+
+/// Why there is no answer.
+struct Silence {
+    why: String,
+    /// Who is forbidden to ask passes that on word for word, as if it had been about the images.
+    refusal: Option<Box<Refusal>>,
+}
+
+impl From<String> for Silence {
+    fn from(why: String) -> Silence {
+        Silence { why, refusal: None }
+    }
+}
+
+impl Silence {
+    fn of(reply: &Reply, code: u16, why: String) -> Silence {
+        if code != 403 {
+            return Silence::from(why);
+        }
+        let said = json::read(&reply.body).ok().and_then(|it| it.value.as_map().map(Refusal::from_map));
+        let said = said.filter(|it| it.message == why);
+        let refusal = said.unwrap_or_else(|| Refusal {
+            outcome: Outcome::Failure,
+            reason: Reason::Forbidden,
+            code,
+            message: why.clone(),
+            ..Refusal::default()
+        });
+        Silence { why, refusal: Some(Box::new(refusal)) }
     }
 }

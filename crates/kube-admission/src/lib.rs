@@ -4,6 +4,7 @@
 mod aggregate;
 mod always;
 mod always_pull_images;
+mod amounts;
 mod certificate_approval;
 mod certificate_request;
 mod certificate_signing;
@@ -41,6 +42,7 @@ mod pod_topology_labels;
 mod pods;
 mod priority;
 mod protection;
+mod resource_quota;
 mod runtime_class;
 mod service_account;
 mod signers;
@@ -49,6 +51,7 @@ mod taint_nodes_by_condition;
 mod testing;
 pub mod webhook;
 
-pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known};
+pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known, names};
 pub use pod_security::{Counts as PodSecurityCounts, Sample as PodSecuritySample};
+pub use resource_quota::{Census, Ledger};
 pub use webhook::{Proxies, Route, Services};

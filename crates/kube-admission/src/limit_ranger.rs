@@ -1,6 +1,5 @@
 //! LimitRanger: what pods and claims of a namespace may ask for, and what containers get that ask for nothing.
 
-pub(crate) mod amounts;
 mod constraint;
 mod defaults;
 
@@ -10,8 +9,8 @@ use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
 use crate::aggregate::aggregate;
+use crate::amounts::{self, Amounts, PodLevel};
 use crate::plugins::Settings;
-use amounts::{Amounts, PodLevel};
 
 /// The plugin.
 pub(crate) struct LimitRanger {
@@ -88,7 +87,7 @@ async fn ranges(request: &Request<'_>) -> Result<Vec<Object>> {
         return Ok(Vec::new());
     }
     let live = request.context.reach("", "limitranges")?;
-    let snapshot = live.cache()?.fresh().await?;
+    let snapshot = live.cache()?.at_hand().await;
     if snapshot.is_empty() {
         return Ok(Vec::new());
     }
@@ -134,8 +133,8 @@ fn claim_problems(spec: &Map, limits: &Map) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::amounts::PodLevel;
     use super::{claim_problems, pod_problems};
+    use crate::amounts::PodLevel;
     use crate::testing::map;
 
     #[track_caller]

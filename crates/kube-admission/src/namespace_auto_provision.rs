@@ -6,6 +6,7 @@ use keelson_object::{Object, ObjectMeta};
 use keelson_registry::admission::{Operation, Plugin, Request};
 use keelson_registry::context::DryRun;
 use keelson_registry::{Context, Error, Result, operation};
+use keelson_status::Status;
 
 /// The plugin.
 pub(crate) struct NamespaceAutoProvision;
@@ -31,7 +32,7 @@ impl Plugin for NamespaceAutoProvision {
         Box::pin(async move {
             let name = &request.place.namespace;
             let namespaces = request.context.reach("", "namespaces")?;
-            if namespaces.cache()?.fresh().await?.get("", name).is_some() {
+            if namespaces.cache()?.find("", name).await?.is_some() {
                 return Ok(());
             }
             let namespace = Object {
@@ -44,6 +45,10 @@ impl Plugin for NamespaceAutoProvision {
                 Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
                 Err(Error::Forbidden { resource, name, reason }) => {
                     Err(Error::Forbidden { resource, name, reason })
+                }
+                Err(Error::Invalid { kind, name, errors }) => {
+                    let status = Status::invalid(&kind.group, &kind.kind, &name, &errors);
+                    Err(request.forbidden(object.as_deref(), status.message))
                 }
                 Err(error) => Err(request.forbidden(object.as_deref(), error.to_string())),
             }

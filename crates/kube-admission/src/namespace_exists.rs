@@ -28,8 +28,8 @@ impl Plugin for NamespaceExists {
         Box::pin(async move {
             let name = &request.place.namespace;
             let namespaces = request.context.reach("", "namespaces")?;
-            let snapshot = namespaces.cache()?.fresh().await?;
-            if snapshot.get("", name).is_some() { Ok(()) } else { Err(namespaces.not_found(name)) }
+            let found = namespaces.cache()?.find("", name).await?;
+            if found.is_some() { Ok(()) } else { Err(namespaces.not_found(name)) }
         })
     }
 }

@@ -46,9 +46,10 @@ impl Plugin for NamespaceLifecycle {
             }
             let name = &request.place.namespace;
             let namespaces = request.context.reach("", "namespaces")?;
-            let snapshot = namespaces.cache()?.fresh().await?;
-            let Some(namespace) = snapshot.get("", name) else { return Err(namespaces.not_found(name)) };
-            let phase = namespaces.selected(namespace, "status.phase");
+            let Some(namespace) = namespaces.cache()?.find("", name).await? else {
+                return Err(namespaces.not_found(name));
+            };
+            let phase = namespaces.selected(&namespace, "status.phase");
             if request.operation == Operation::Create && phase == Some("Terminating") {
                 return Err(terminating(request, object.as_deref()));
             }

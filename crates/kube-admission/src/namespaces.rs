@@ -7,6 +7,6 @@ use keelson_registry::admission::Request;
 /// The namespace in which something happens, if it is there.
 pub(crate) async fn of(request: &Request<'_>) -> Result<Option<Object>> {
     let namespaces = request.context.reach("", "namespaces")?;
-    let snapshot = namespaces.cache()?.fresh().await?;
-    snapshot.get("", &request.place.namespace).map(|it| namespaces.thaw(it)).transpose()
+    let found = namespaces.cache()?.find("", &request.place.namespace).await?;
+    found.map(|it| namespaces.thaw(&it)).transpose()
 }

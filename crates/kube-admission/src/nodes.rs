@@ -14,9 +14,8 @@ pub(crate) fn is_changed_on_node(request: &Request<'_>, pod: &Object) -> bool {
 pub(crate) async fn of_pod(request: &Request<'_>, pod: &Object) -> Result<Object> {
     let name = node_name(pod).unwrap_or_default();
     let nodes = request.context.reach("", "nodes")?;
-    let snapshot = nodes.cache()?.fresh().await?;
-    match snapshot.get("", name) {
-        Some(node) => nodes.thaw(node),
+    match nodes.cache()?.find("", name).await? {
+        Some(node) => nodes.thaw(&node),
         None => Err(request.forbidden(Some(pod), format!("node {} not found", quote(name)))),
     }
 }

@@ -39,15 +39,17 @@ use crate::pod_toleration_restriction::{self, PodTolerationRestriction};
 use crate::pod_topology_labels::PodTopologyLabels;
 use crate::priority::Priority;
 use crate::protection::Protection;
+use crate::resource_quota::{self, Ledger, ResourceQuota};
 use crate::runtime_class::RuntimeClass;
 use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
 /// Features that plugins ask for.
-pub const FEATURES: [&str; 11] = [
+pub const FEATURES: [&str; 12] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
+    "DRAExtendedResource",
     "GenericWorkload",
     "InPlacePodVerticalScaling",
     "NodeDeclaredFeatures",
@@ -74,6 +76,8 @@ pub struct Settings {
     pub services: Services,
     /// What PodSecurity counts.
     pub pod_security: Arc<pod_security::Counts>,
+    /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
+    pub ledger: Option<Ledger>,
     /// How webhooks are asked.
     pub webhooks: Webhooks,
 }
@@ -87,6 +91,7 @@ impl std::default::Default for Settings {
             configurations: Configurations::default(),
             services: Services::default(),
             pod_security: Arc::default(),
+            ledger: None,
             webhooks: Webhooks::default(),
         }
     }
@@ -111,6 +116,7 @@ pub struct Configurations {
     pod_toleration_restriction: pod_toleration_restriction::Configuration,
     pub(crate) mutating_webhooks: webhook::Configuration,
     pub(crate) validating_webhooks: webhook::Configuration,
+    pub(crate) resource_quota: resource_quota::Configuration,
 }
 
 impl Configurations {
@@ -136,6 +142,7 @@ impl Configurations {
                 let read = pod_toleration_restriction::Configuration::read(configuration);
                 self.pod_toleration_restriction = read.map_err(one)?;
             }
+            "ResourceQuota" => self.resource_quota = resource_quota::Configuration::read(configuration)?,
             MUTATING => self.mutating_webhooks = webhook::Configuration::read(configuration)?,
             VALIDATING => self.validating_webhooks = webhook::Configuration::read(configuration)?,
             _ => {}
@@ -263,12 +270,17 @@ const PLUGINS: &[Entry] = &[
     on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),
     on(VALIDATING).by(|it| Box::new(ValidatingWebhooks::new(it))),
-    on("ResourceQuota"),
+    on("ResourceQuota").by(|it| Box::new(ResourceQuota::new(it))),
     off("AlwaysDeny").by(|_| Box::new(AlwaysDeny)),
 ];
 
 fn pod_security(settings: &Settings) -> PodSecurity {
     PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
+}
+
+/// The plugins of v1.36, in the order in which they are asked.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|it| it.name)
 }
 
 /// Whether there is a plugin of this name in v1.36.
@@ -279,8 +291,8 @@ pub fn is_known(name: &str) -> bool {
 /// What an operator wants.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The whole list, where it is given: then the other two are empty.
-    pub only: Vec<String>,
+    /// The whole list, where it is given, even if it is empty: then the other two are.
+    pub only: Option<Vec<String>>,
     /// Beside those that are on by themselves.
     pub enabled: Vec<String>,
     /// Of those that are on by themselves.
@@ -300,16 +312,16 @@ impl Selection {
 
     /// The plugins that the operator names and that are not there yet.
     pub fn missing(&self) -> impl Iterator<Item = &'static str> {
-        let is_named = |name: &str| self.only.iter().chain(&self.enabled).any(|it| it == name);
+        let is_named = |name: &str| self.only.iter().flatten().chain(&self.enabled).any(|it| it == name);
         PLUGINS.iter().filter(move |it| it.make.is_none() && is_named(it.name)).map(|it| it.name)
     }
 
     fn wanted(&self) -> impl Iterator<Item = &'static Entry> {
         let has = |list: &[String], name: &str| list.iter().any(|it| it == name);
-        PLUGINS.iter().filter(move |it| match self.only.as_slice() {
-            [] if it.default == Default::On => !has(&self.disabled, it.name),
-            [] => has(&self.enabled, it.name),
-            only => has(only, it.name),
+        PLUGINS.iter().filter(move |it| match &self.only {
+            Some(only) => has(only, it.name),
+            None if it.default == Default::On => !has(&self.disabled, it.name),
+            None => has(&self.enabled, it.name),
         })
     }
 }
@@ -338,9 +350,11 @@ mod tests {
         };
         check(&other, "NamespaceLifecycle", false);
         check(&other, "AlwaysDeny", true);
-        let only = Selection { only: list(&["AlwaysDeny"]), ..Selection::default() };
+        let only = Selection { only: Some(list(&["AlwaysDeny"])), ..Selection::default() };
         check(&only, "NamespaceLifecycle", false);
         check(&only, "AlwaysDeny", true);
+        let nobody = Selection { only: Some(Vec::new()), ..Selection::default() };
+        assert_eq!(nobody.names().count(), 0);
     }
 
     #[test]

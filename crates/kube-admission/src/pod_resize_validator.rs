@@ -7,7 +7,7 @@ use keelson_registry::admission::{Operation, Plugin, Request};
 use keelson_registry::{Error, Result};
 use keelson_status::{Cause, Status};
 
-use crate::limit_ranger::amounts::{self, PodLevel};
+use crate::amounts::{self, PodLevel};
 use crate::nodes;
 use crate::plugins::Settings;
 

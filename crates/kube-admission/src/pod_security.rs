@@ -177,8 +177,7 @@ impl PodSecurity {
     async fn policy(&self, request: &Request<'_>) -> Result<Option<(Policy, Option<String>)>> {
         let name = request.place.namespace.as_str();
         let namespaces = request.context.reach("", "namespaces")?;
-        let snapshot = namespaces.cache()?.fresh().await?;
-        let Some(namespace) = snapshot.get("", name) else {
+        let Some(namespace) = namespaces.cache()?.find("", name).await? else {
             self.counts.failed(request, Fatal::Yes);
             return match request.is_of("", "pods") {
                 true => Err(Error::Bug(format!("failed to lookup namespace \"{name}\""))),

@@ -48,8 +48,7 @@ impl Plugin for PodTopologyLabels {
             };
             let Some(name) = name.filter(|it| !it.is_empty()) else { return Ok(()) };
             let nodes = request.context.reach("", "nodes")?;
-            let snapshot = nodes.cache()?.fresh().await?;
-            if let Some(node) = snapshot.get("", name) {
+            if let Some(node) = nodes.cache()?.find("", name).await? {
                 copy(&node.index().labels, &mut object.meta.labels);
             }
             Ok(())

@@ -1,6 +1,7 @@
 //! What several plugins do with pods.
 
 use keelson_object::scalar::Quantity;
+use keelson_object::selector::name_rules;
 use keelson_object::{Map, Object, Value};
 
 /// The lists of containers, in upstream's order.
@@ -80,6 +81,16 @@ pub(crate) fn tolerations(spec: &mut Map) -> &mut Vec<Value> {
         spec.set("tolerations", Vec::new());
     }
     spec.get_mut("tolerations").and_then(Value::as_list_mut).expect("it was made a list above")
+}
+
+/// Whether a resource is something that others brought.
+///
+/// Upstream: pkg/apis/core/helper/helpers.go, IsExtendedResourceName (v1.36.4).
+pub(crate) fn is_extended(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains("kubernetes.io/")
+        && !name.starts_with("requests.")
+        && name_rules::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 /// All tolerations but those that others cover; of equal ones the first.

@@ -173,12 +173,11 @@ async fn rank(request: &Request<'_>, object: &Object) -> Result<Rank> {
         ));
     };
     let classes = request.context.reach(GROUP, "priorityclasses")?;
-    let snapshot = classes.cache()?.fresh().await?;
-    let Some(class) = snapshot.get("", name) else {
+    let Some(class) = classes.cache()?.find("", name).await? else {
         let reason = format!("no PriorityClass with name {name} was found");
         return Err(request.forbidden(Some(object), reason));
     };
-    Ok(rank_of(&classes.thaw(class)?))
+    Ok(rank_of(&classes.thaw(&class)?))
 }
 
 fn rank_of(class: &Object) -> Rank {
@@ -192,7 +191,7 @@ fn rank_of(class: &Object) -> Rank {
 /// The class of pods that name none: the least of those that are marked.
 async fn default_class(request: &Request<'_>) -> Result<Option<Object>> {
     let classes = request.context.reach(GROUP, "priorityclasses")?;
-    let snapshot = classes.cache()?.fresh().await?;
+    let snapshot = classes.cache()?.at_hand().await;
     let mut best: Option<Object> = None;
     for (_, frozen) in snapshot.iter() {
         if memmem::find(frozen.json(), b"\"globalDefault\"").is_none() {

@@ -63,9 +63,8 @@ const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass'
 async fn class_of(request: &Request<'_>, pod: &Object) -> Result<Option<Object>> {
     let Some(name) = pod.text_at("spec.runtimeClassName") else { return Ok(None) };
     let classes = request.context.reach("node.k8s.io", "runtimeclasses")?;
-    let snapshot = classes.cache()?.fresh().await?;
-    match snapshot.get("", name) {
-        Some(class) => Ok(Some(classes.thaw(class)?)),
+    match classes.cache()?.find("", name).await? {
+        Some(class) => Ok(Some(classes.thaw(&class)?)),
         None => {
             let reason = format!("pod rejected: RuntimeClass {} not found", quote(name));
             Err(request.forbidden(Some(pod), reason))

@@ -122,9 +122,8 @@ async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object> {
         if attempt > 0 {
             request.context.clock.sleep(PAUSE).await;
         }
-        let snapshot = accounts.cache()?.fresh().await?;
-        if let Some(found) = snapshot.get(namespace, name) {
-            return accounts.thaw(found);
+        if let Some(found) = accounts.cache()?.find(namespace, name).await? {
+            return accounts.thaw(&found);
         }
     }
     let reason = format!(

@@ -67,7 +67,12 @@ impl Frozen {
 
     /// The value of `metadata` alone.
     pub fn metadata_json(&self) -> &[u8] {
-        &self.json[self.metadata.start as usize..self.metadata.end as usize]
+        &self.json[self.metadata_range()]
+    }
+
+    /// Where the value of `metadata` lies in [`Frozen::json`].
+    pub fn metadata_range(&self) -> Range<usize> {
+        self.metadata.start as usize..self.metadata.end as usize
     }
 
     /// The table cells, made by the first reader who asks.

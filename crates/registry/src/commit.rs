@@ -45,38 +45,47 @@ pub(crate) struct Current {
     pub(crate) object: Object,
 }
 
-/// Applies `decide` to the object at `place` until nobody interferes.
-pub(crate) async fn apply<'s>(
-    live: &Live,
-    context: &Context,
-    place: &Place,
-    mut decide: impl FnMut(Option<&Current>) -> Result<Step<'s>>,
-) -> Result<Outcome> {
-    let mut race = Race::begin(live, place).await?;
-    loop {
-        let step = match decide(race.current()) {
-            Err(Error::NotFound { .. }) if race.current().is_none() => return Err(live.missing(place).await),
-            step => step?,
-        };
-        if let Some(outcome) = race.write(context, step).await? {
-            return Ok(outcome);
-        }
-    }
-}
-
 /// The race for one place: look at what is there, try to write, and look again if somebody was faster.
+///
+/// Where the store is far away, the first look is at the cache, and mostly that is what is there. An old state does no
+/// harm: a write on top of it fails, and whoever would act on it otherwise looks again before.
+///
+/// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, with its cached existing object (v1.36.4).
 pub(crate) struct Race<'l> {
     live: &'l Live,
     place: &'l Place,
     key: Key,
     current: Option<Current>,
+    sight: Sight,
     attempts: usize,
+}
+
+/// How what is known of a place is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// The store said so after we began.
+    Certain,
+    /// The cache has it, or it is what we hope for.
+    Assumed,
 }
 
 impl<'l> Race<'l> {
     /// Looks at `place` for the first time.
     pub(crate) async fn begin(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
-        Ok(Race { live, place, key: live.key(place)?, current: read(live, place).await?, attempts: 0 })
+        let objects = live.objects()?;
+        let (snapshot, sight) = match objects.store.is_near() {
+            true => (objects.cache.fresh().await?, Sight::Certain),
+            false => (objects.cache.snapshot(), Sight::Assumed),
+        };
+        let found = snapshot.get(&place.namespace, &place.name);
+        let current = found.map(|frozen| thawed(live, frozen.clone())).transpose()?;
+        Ok(Race { live, place, key: live.key(place)?, current, sight, attempts: 0 })
+    }
+
+    /// Hopes that there is nothing: who makes something new need not look.
+    pub(crate) fn for_new(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
+        let key = live.key(place)?;
+        Ok(Race { live, place, key, current: None, sight: Sight::Assumed, attempts: 0 })
     }
 
     /// The resource.
@@ -92,6 +101,19 @@ impl<'l> Race<'l> {
     /// Takes the step if nobody was faster; `None` says that somebody was, and that it is worth another try.
     pub(crate) async fn write(&mut self, context: &Context, step: Step<'_>) -> Result<Option<Outcome>> {
         let live = self.live;
+        let step = match (step, &self.current) {
+            // What does not change is written nevertheless if it is stored in a form of the past.
+            (Step::Put(object), Some(current))
+                if *object == current.object && !live.is_stale(&self.key).await? =>
+            {
+                Step::Keep
+            }
+            (step, _) => step,
+        };
+        let is_blind = matches!(step, Step::Keep) || context.dry_run == DryRun::All;
+        if is_blind && self.look_again().await? {
+            return self.again();
+        }
         match write(live, context, &self.key, self.current.as_ref(), step).await {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
                 self.current = match entry {
@@ -106,6 +128,42 @@ impl<'l> Race<'l> {
             Err(Error::Store(StoreError::Exists(_))) => self.current = read_store(live, &self.key).await?,
             done => return done.map(Some),
         }
+        self.sight = Sight::Certain;
+        self.again()
+    }
+
+    /// Whether `error` may come of an old state: then it is forgotten, and the present one is worth another try.
+    pub(crate) async fn excuse(&mut self, error: Error) -> Result<()> {
+        // What these say has nothing to do with what is there, or comes too late.
+        let is_final = matches!(error, Error::Store(_) | Error::Timeout | Error::Bug(_));
+        if is_final || !self.look_again().await? {
+            return Err(error);
+        }
+        self.again().map(|_: Option<()>| ())
+    }
+
+    /// Looks at the store where that has not happened; says whether there is something else than we knew.
+    async fn look_again(&mut self) -> Result<bool> {
+        if self.sight == Sight::Certain {
+            return Ok(false);
+        }
+        self.sight = Sight::Certain;
+        let live = self.live;
+        let entry = match live.objects()?.store.get(&self.key).await {
+            Err(StoreError::Unreadable { .. }) => None,
+            entry => entry?,
+        };
+        let known = self.current.as_ref().map(|it| it.frozen.revision());
+        if entry.as_ref().map(|it| it.modified.get()) == known {
+            return Ok(false);
+        }
+        // What cannot be read is not there for anybody.
+        let frozen = entry.and_then(|it| live.freeze(&it.value, it.modified.get()).ok());
+        self.current = frozen.map(|it| thawed(live, it)).transpose()?;
+        Ok(known.is_some() || self.current.is_some())
+    }
+
+    fn again<T>(&mut self) -> Result<Option<T>> {
         self.attempts += 1;
         if self.attempts == ATTEMPTS { Err(Error::Timeout) } else { Ok(None) }
     }
@@ -121,10 +179,6 @@ async fn write(
     let (object, removed) = match (step, current) {
         (Step::Keep, Some(current)) => return Ok(unchanged(current)),
         (Step::Keep, None) => return Err(Error::Bug("nothing to keep".to_owned())),
-        // What does not change is written nevertheless if it is stored in a form of the past.
-        (Step::Put(object), Some(current)) if *object == current.object && !live.is_stale(key).await? => {
-            return Ok(unchanged(current));
-        }
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };
@@ -133,7 +187,8 @@ async fn write(
         current.map_or(0, |it| it.frozen.revision())
     } else {
         let expect = expectation(current)?;
-        let write = if removed { Write::Delete } else { put(live, &object, live.value(&object, &json)?) };
+        let write =
+            if removed { Write::Delete } else { put(live, &object, live.value(key, &object, &json)?) };
         let revision = live.objects()?.store.commit(key, expect, write).await?;
         if live.resource.seen_at_once {
             // It is written, whether the cache has seen it or not.
@@ -156,11 +211,6 @@ fn expectation(current: Option<&Current>) -> Result<Expect> {
 
 fn unchanged(current: &Current) -> Outcome {
     Outcome { object: current.frozen.clone(), removed: false, created: false }
-}
-
-async fn read(live: &Live, place: &Place) -> Result<Option<Current>> {
-    let snapshot = live.cache()?.fresh().await?;
-    snapshot.get(&place.namespace, &place.name).map(|frozen| thawed(live, frozen.clone())).transpose()
 }
 
 async fn read_store(live: &Live, key: &Key) -> Result<Option<Current>> {

@@ -31,6 +31,7 @@ pub mod subresource;
 
 mod commit;
 pub mod form;
+mod offers;
 mod reader;
 
 pub use answer::Answer;

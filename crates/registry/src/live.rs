@@ -15,6 +15,7 @@ use keelson_watch_cache::{Cache, CacheOptions};
 use crate::convert;
 use crate::error::{Error, Result};
 use crate::form;
+use crate::offers::Offers;
 use crate::resource::{Resource, Scope, Version};
 
 /// Where an object is: a namespace (empty for cluster-scoped resources) and a name.
@@ -72,6 +73,7 @@ pub(crate) struct Objects {
     pub(crate) keys: ResourceKeys,
     pub(crate) form: Form,
     pub(crate) cache: Arc<Cache>,
+    offers: Arc<Offers>,
     /// The same store, if it has values in another form.
     transformed: Option<Arc<Transformed>>,
     /// Whether errors name the key of what cannot be read.
@@ -82,8 +84,12 @@ impl Live {
     /// Loads the objects of `resource` and follows their changes.
     pub async fn start(resource: Resource, ground: &Ground) -> Result<Arc<Live>> {
         let keys = ground.layout.resource(&resource.storage_path);
-        let reading = resource.clone();
-        let decode = move |entry: &Entry| Ok(form::frozen(&reading, &entry.value, entry.modified.get())?);
+        let (reading, offers) = (resource.clone(), Arc::new(Offers::default()));
+        let offered = offers.clone();
+        let decode = move |entry: &Entry| {
+            let json = offered.take(&entry.key, &entry.value);
+            Ok(form::frozen(&reading, json.as_ref().unwrap_or(&entry.value), entry.modified.get())?)
+        };
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
         let transformed = ground.transformed(&resource.group, &resource.plural);
@@ -97,7 +103,7 @@ impl Live {
         let cache = Cache::start(options).await?;
         let form = if resource.json_in_store { Form::Json } else { ground.layout.form() };
         let names_unreadable = ground.transforms.as_ref().is_none_or(|it| it.names_unreadable());
-        let objects = Objects { store, keys, form, cache, transformed, names_unreadable };
+        let objects = Objects { store, keys, form, cache, offers, transformed, names_unreadable };
         Ok(Arc::new(Live { resource, objects: Some(objects) }))
     }
 
@@ -150,6 +156,13 @@ impl Live {
             .map_err(|error| Error::Bug(error.to_string()))
     }
 
+    /// The same without its managers, for those who only look.
+    pub fn look_at(&self, frozen: &Frozen) -> Result<Object> {
+        let version = self.resource.stored_version();
+        stored::thaw_without_managers(frozen, &version.api_version, &self.resource.kind)
+            .map_err(|error| Error::Bug(error.to_string()))
+    }
+
     /// An object of which nothing is known but a revision and annotations: what stands in a bookmark.
     pub fn blank(&self, revision: u64, annotations: StringMap) -> Result<Arc<Frozen>> {
         let mut object = Object {
@@ -161,12 +174,15 @@ impl Live {
         self.freeze(&stored::encode(&object), revision)
     }
 
-    /// What is put into the store for an object whose JSON is known.
-    pub(crate) fn value(&self, object: &Object, json: &Bytes) -> Result<Bytes> {
-        match self.objects()?.form {
-            Form::Json => Ok(json.clone()),
-            Form::Protobuf => form::message(&self.resource, object, json),
+    /// What is put into the store under `key` for an object whose JSON is known.
+    pub(crate) fn value(&self, key: &Key, object: &Object, json: &Bytes) -> Result<Bytes> {
+        let objects = self.objects()?;
+        if objects.form == Form::Json {
+            return Ok(json.clone());
         }
+        let message = form::message(&self.resource, object, json)?;
+        objects.offers.put(key, &message, json);
+        Ok(message)
     }
 
     /// The object of a stored value as of `revision`.

@@ -23,6 +23,7 @@ use crate::listen::certificates::CertificateError;
 use crate::listen::connection::{Handler, Peer};
 use crate::listen::tls::{Reload, Tls, TlsSettings};
 use crate::metrics::{self, Computed, Kind, Metrics, Registry, Sample};
+use crate::openapi::Offered;
 use crate::plain::Mounted;
 use crate::response::Response;
 use crate::run::Hook;
@@ -233,7 +234,9 @@ impl Builder {
         let clock = self.clock.unwrap_or_else(Clock::real);
         let catalog = self.catalog.ok_or(BuildError::Missing("a catalog"))?;
         let metrics = Metrics::new(&self.settings.version);
-        add_object_counts(&metrics.registry, &catalog);
+        if self.settings.object_counts == Offered::Yes {
+            add_object_counts(&metrics.registry, &catalog);
+        }
         metrics::audit::add_to(&metrics.registry, self.audit.as_ref());
         let mut checks = vec![NamedCheck::ping()];
         checks.extend(self.checks);

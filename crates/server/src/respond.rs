@@ -279,9 +279,13 @@ fn store_error(error: &StoreError) -> Status {
             error!(%error, %cause, "the store is full");
             Status::unclassified(500, &cause.to_string())
         }
+        StoreError::Unavailable(cause) if cause.kind() == std::io::ErrorKind::NotConnected => {
+            error!(%error, %cause, "the store was lost while it was asked");
+            Status::unclassified(500, &cause.to_string())
+        }
         StoreError::Unavailable(cause) => {
             error!(%error, %cause, "the store is unavailable");
-            Status::service_unavailable(&error.to_string())
+            Status::service_unavailable(&format!("{error}: {cause}"))
         }
         StoreError::Closed => Status::service_unavailable(&error.to_string()),
     }

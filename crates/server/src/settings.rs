@@ -22,6 +22,8 @@ pub struct Settings {
     pub unreadable_deletion: Offered,
     /// Whether there are narrow ways to act as somebody else: the gate `ConstrainedImpersonation`.
     pub constrained_impersonation: Offered,
+    /// Whether the metrics tell how many objects there are.
+    pub object_counts: Offered,
     /// The largest body of a request.
     pub max_body: usize,
     /// How long a request may take that is not long-running; clients may ask for less.
@@ -74,6 +76,7 @@ impl Default for Settings {
             shards: Offered::default(),
             unreadable_deletion: Offered::default(),
             constrained_impersonation: Offered::Yes,
+            object_counts: Offered::Yes,
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),

@@ -3,29 +3,24 @@
 //! One member is asked until it fails; then the next one is. Requests and watches have connections of their own, so
 //! that a watcher who does not read cannot hold up the others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use http::uri::PathAndQuery;
 use keelson_stdx::backoff::Backoff;
 use keelson_stdx::clock::Clock;
 use prost::Message;
 use tonic::client::Grpc;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use crate::error::{Error, is_passing, is_unsent};
-
-/// The certificates with which the two sides know each other. All of it is PEM.
-#[derive(Clone, Default)]
-pub struct Tls {
-    /// Authorities that vouch for the members of the cluster.
-    pub authorities: Option<Vec<u8>>,
-    /// What is shown to them: a certificate and its key.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
-}
+use crate::messages::{RangeRequest, RangeResponse, path};
+use crate::tls::Tls;
 
 /// Upstream: apiserver/pkg/storage/storagebackend/factory/etcd3.go, keepaliveTime (v1.36.4).
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
@@ -40,6 +35,10 @@ const WRITE_WITHIN: Duration = Duration::from_secs(34);
 /// Upstream: etcd client/v3/options.go, defaultBackoffWaitBetween (v3.6.8).
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(25);
 const LONGEST_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
+/// How long one of several members may be silent before the next one is asked; twice as long each time.
+///
+/// Upstream spreads its requests over all members instead, and waits for each of them.
+const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// What may be on its way to one stream before it is read.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 26;
@@ -55,6 +54,8 @@ pub(crate) struct Client {
 
 struct Member {
     endpoint: String,
+    /// The last request failed on its way: what must not be sent twice waits until something else got through.
+    doubtful: AtomicBool,
     requests: Channel,
     watches: Channel,
 }
@@ -106,12 +107,27 @@ impl Client {
         let give_up = self.clock.monotonic() + repeat.for_how_long();
         let mut backoff = Backoff::new(BETWEEN_ATTEMPTS, LONGEST_BETWEEN_ATTEMPTS);
         let mut untried = self.members.len();
+        let mut patience = FIRST_PATIENCE;
         loop {
             let position = self.current.load(Ordering::Relaxed);
-            let status = match ask(&self.members[position].requests, path, question.clone()).await {
-                Ok(answer) => return Ok(answer),
+            if repeat == Repeat::IfUnsent && self.members[position].doubtful.load(Ordering::Relaxed) {
+                let left = give_up.saturating_sub(self.clock.monotonic());
+                self.clock.timeout(left, self.knock()).await.unwrap_or_else(|| Err(late()))?;
+                continue;
+            }
+            let asked = ask(&self.members[position].requests, path, question.clone());
+            let doubtful = &self.members[position].doubtful;
+            let status = match self.answer(position, asked, repeat, patience).await {
+                Ok(answer) => {
+                    if doubtful.load(Ordering::Relaxed) {
+                        doubtful.store(false, Ordering::Relaxed);
+                    }
+                    return Ok(answer);
+                }
                 Err(status) => status,
             };
+            doubtful.store(is_passing(&status), Ordering::Relaxed);
+            patience = (patience * 2).min(READ_WITHIN);
             let again = is_passing(&status) && (repeat == Repeat::Freely || is_unsent(&status));
             if !again {
                 return Err(status);
@@ -125,6 +141,42 @@ impl Client {
                 self.clock.sleep(backoff.delay()).await;
             }
         }
+    }
+
+    /// Waits until somebody answers.
+    fn knock(&self) -> BoxFuture<'_, Result<(), Status>> {
+        let question = RangeRequest { key: "/".into(), count_only: true, ..RangeRequest::default() };
+        let asked = self.call::<_, RangeResponse>(path::RANGE, question, Repeat::Freely);
+        Box::pin(async { asked.await.map(drop) })
+    }
+
+    /// Waits for an answer. Who is silent is left, if there are others: what may be repeated is asked of the next one,
+    /// what may not waits on.
+    async fn answer<A>(
+        &self,
+        position: usize,
+        asked: impl Future<Output = Result<A, Status>>,
+        repeat: Repeat,
+        patience: Duration,
+    ) -> Result<A, Status> {
+        if !self.has_others() {
+            return asked.await;
+        }
+        let mut asked = std::pin::pin!(asked);
+        if let Some(answer) = self.clock.timeout(patience, asked.as_mut()).await {
+            return answer;
+        }
+        self.members[position].doubtful.store(true, Ordering::Relaxed);
+        self.leave(position);
+        match repeat {
+            Repeat::Freely => Err(silent()),
+            Repeat::IfUnsent => asked.await,
+        }
+    }
+
+    /// Whether there is somebody else to ask.
+    pub(crate) fn has_others(&self) -> bool {
+        self.members.len() > 1
     }
 
     /// Asks one member, whoever it is that is asked now.
@@ -141,12 +193,12 @@ impl Client {
         ask(&self.members[position].requests, path, question).await
     }
 
-    /// Begins a conversation with the member that is asked now.
+    /// Begins a conversation with the member that is asked now; says who that is.
     pub(crate) async fn converse<Q, A>(
         &self,
         path: &'static str,
         questions: impl Stream<Item = Q> + Send + 'static,
-    ) -> Result<Streaming<A>, Status>
+    ) -> Result<(usize, Streaming<A>), Status>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
@@ -161,8 +213,8 @@ impl Client {
             let path = PathAndQuery::from_static(path);
             grpc.streaming(request, path, ProstCodec::<Q, A>::default()).await
         };
-        match outcome.await {
-            Ok(answers) => Ok(answers.into_inner()),
+        match self.answer(position, outcome, Repeat::Freely, 4 * FIRST_PATIENCE).await {
+            Ok(answers) => Ok((position, answers.into_inner())),
             Err(status) => {
                 if is_passing(&status) {
                     self.leave(position);
@@ -172,19 +224,28 @@ impl Client {
         }
     }
 
-    /// Somebody else is asked from now on, unless that was decided already.
-    pub(crate) fn leave_current(&self) {
-        self.leave(self.current.load(Ordering::Relaxed));
-    }
-
-    fn leave(&self, position: usize) {
-        let next = (position + 1) % self.members.len();
+    /// Somebody else is asked from now on, unless that was decided already: the next one who has not failed lately.
+    pub(crate) fn leave(&self, position: usize) {
+        let count = self.members.len();
+        let mut others = (1..count).map(|step| (position + step) % count);
+        let trusted = others.find(|other| !self.members[*other].doubtful.load(Ordering::Relaxed));
+        let next = trusted.unwrap_or((position + 1) % count);
         let moved = self.current.compare_exchange(position, next, Ordering::Relaxed, Ordering::Relaxed);
         if moved.is_ok() && next != position {
             let (from, to) = (&self.members[position].endpoint, &self.members[next].endpoint);
             tracing::warn!(%from, %to, "etcd member does not answer, the next one is asked");
         }
     }
+}
+
+/// What a request is told that has waited for too long.
+fn late() -> Status {
+    Status::deadline_exceeded("context deadline exceeded")
+}
+
+/// What we say for somebody who says nothing.
+pub(crate) fn silent() -> Status {
+    Status::unavailable("no answer in time")
 }
 
 async fn ask<Q, A>(channel: &Channel, path: &'static str, question: Q) -> Result<A, Status>
@@ -210,11 +271,13 @@ async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
 fn member(endpoint: &str, tls: Option<&Tls>) -> Result<Member, Error> {
     let not_an_address = |source| Error::Endpoint { endpoint: endpoint.to_owned(), source };
     // Upstream takes addresses without a scheme, too.
-    let address = match endpoint.contains("://") {
-        true => endpoint.to_owned(),
-        false => format!("http://{endpoint}"),
+    let (is_tls, address) = match endpoint.split_once("://") {
+        Some(("https", rest)) => (true, rest),
+        Some((_, rest)) => (false, rest),
+        None => (false, endpoint),
     };
-    let mut target = Endpoint::from_shared(address.clone())
+    // The connector speaks TLS, which the library need not know.
+    let target = Endpoint::from_shared(format!("http://{address}"))
         .map_err(not_an_address)?
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
@@ -223,22 +286,23 @@ fn member(endpoint: &str, tls: Option<&Tls>) -> Result<Member, Error> {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .tcp_nodelay(true);
-    if address.starts_with("https://") {
-        let mut config = ClientTlsConfig::new();
-        let tls = tls.cloned().unwrap_or_default();
-        if let Some(authorities) = tls.authorities {
-            config = config.ca_certificate(Certificate::from_pem(authorities));
-        }
-        if let Some((certificate, key)) = tls.identity {
-            config = config.identity(Identity::from_pem(certificate, key));
-        }
-        target = target
-            .tls_config(config)
-            .map_err(|source| Error::Tls { endpoint: endpoint.to_owned(), source })?;
+    let endpoint = endpoint.to_owned();
+    if !is_tls {
+        return Ok(Member::new(endpoint, || target.connect_lazy()));
     }
-    Ok(Member {
-        endpoint: endpoint.to_owned(),
-        requests: target.connect_lazy(),
-        watches: target.connect_lazy(),
-    })
+    let host = target.uri().host().unwrap_or_default();
+    let connector = tls.cloned().unwrap_or_default().connector(host);
+    let connector = connector.map_err(|source| Error::Tls { endpoint: endpoint.clone(), source })?;
+    let origin = http::Uri::try_from(format!("https://{address}"));
+    let target = match origin {
+        Ok(origin) => target.origin(origin),
+        Err(_) => target,
+    };
+    Ok(Member::new(endpoint, || target.connect_with_connector_lazy(connector.clone())))
+}
+
+impl Member {
+    fn new(endpoint: String, connect: impl Fn() -> Channel) -> Member {
+        Member { endpoint, doubtful: AtomicBool::new(false), requests: connect(), watches: connect() }
+    }
 }

@@ -27,7 +27,7 @@ pub enum Error {
         endpoint: String,
         /// Why not.
         #[source]
-        source: tonic::transport::Error,
+        source: rustls::Error,
     },
     /// etcd refused a request.
     #[error("{}", in_words(*code, message))]
@@ -66,10 +66,32 @@ fn in_words(code: Code, message: &str) -> String {
     format!("rpc error: code = {code:?} desc = {message}")
 }
 
+impl From<&Status> for Error {
+    /// What the transport says is told as upstream's transport tells it.
+    fn from(status: &Status) -> Error {
+        if !is_passing(status) || status.code() == Code::Unavailable && is_told(status) {
+            return Error::Refused { code: status.code(), message: status.message().to_owned() };
+        }
+        let mut cause = String::from(status.message());
+        let mut source = std::error::Error::source(status);
+        while let Some(error) = source {
+            cause = error.to_string();
+            source = error.source();
+        }
+        let message = format!("error reading from server: {cause}");
+        Error::Refused { code: Code::Unavailable, message }
+    }
+}
+
 impl From<Status> for Error {
     fn from(status: Status) -> Error {
-        Error::Refused { code: status.code(), message: status.message().to_owned() }
+        Error::from(&status)
     }
+}
+
+/// Whether somebody said it, and it did not happen on the way.
+fn is_told(status: &Status) -> bool {
+    std::error::Error::source(status).is_none()
 }
 
 impl From<Error> for StoreError {

@@ -169,7 +169,7 @@ impl Shared {
             (Told::TooLarge, Write::Put { value, .. }) => {
                 StoreError::TooLarge { size: value.len(), limit: self.value_limit }
             }
-            _ => Error::Refused { code: status.code(), message: status.message().to_owned() }.into(),
+            _ => Error::from(status).into(),
         }
     }
 
@@ -191,9 +191,7 @@ impl Shared {
             Told::Future => {
                 self.latest(&Key::from("/")).await.map(|latest| StoreError::Future { asked, latest })
             }
-            Told::TooLarge | Told::Other => {
-                Err(Error::Refused { code: status.code(), message: status.message().to_owned() }.into())
-            }
+            Told::TooLarge | Told::Other => Err(Error::from(status).into()),
         };
         error.unwrap_or_else(|error| error)
     }

@@ -8,6 +8,7 @@
 //!
 //! Upstream: apiserver/pkg/storage/etcd3/lease_manager.go (v1.36.4).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
@@ -27,8 +28,13 @@ pub(crate) struct Leases {
     clock: Clock,
     /// For how long a lease is given to new entries at most.
     reuse: Duration,
+    /// Hears how many entries a lease had that is given no more.
+    filled: Filled,
     latest: Mutex<Option<Lease>>,
 }
+
+/// Hears how many entries share a lease, when no more of them will.
+pub type Filled = Arc<dyn Fn(u64) + Send + Sync>;
 
 struct Lease {
     id: i64,
@@ -38,8 +44,8 @@ struct Lease {
 }
 
 impl Leases {
-    pub(crate) fn new(clock: Clock, reuse: Duration) -> Leases {
-        Leases { clock, reuse, latest: Mutex::new(None) }
+    pub(crate) fn new(clock: Clock, reuse: Duration, filled: Filled) -> Leases {
+        Leases { clock, reuse, filled, latest: Mutex::new(None) }
     }
 
     /// A lease that ends when `lives` is over, or a little later.
@@ -58,7 +64,8 @@ impl Leases {
         // A lease that nobody hears of ends by itself.
         let granted: LeaseGrantResponse =
             client.call(path::LEASE_GRANT, LeaseGrantRequest { ttl: seconds }, Repeat::Freely).await?;
-        *latest = Some(Lease { id: granted.id, ends: now + ttl, entries: 1 });
+        let before = latest.replace(Lease { id: granted.id, ends: now + ttl, entries: 1 });
+        (self.filled)(before.map_or(0, |lease| lease.entries));
         Ok(granted.id)
     }
 
@@ -86,6 +93,7 @@ impl Lease {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use keelson_stdx::clock::Clock;
@@ -94,7 +102,7 @@ mod tests {
 
     #[track_caller]
     fn check(lives: u64, reuse: u64, expected: u64) {
-        let leases = Leases::new(Clock::manual().0, Duration::from_secs(reuse));
+        let leases = Leases::new(Clock::manual().0, Duration::from_secs(reuse), Arc::new(|_| ()));
         assert_eq!(leases.extra(Duration::from_secs(lives)).as_secs(), expected);
     }
 

@@ -4,7 +4,8 @@
 //! kv.rs     get, list, commit      one Range or one Txn each
 //! watch.rs  watch                  one Watch stream each, opened again where it broke
 //! lease.rs  how long entries live  one lease for many of them
-//! client.rs endpoints, failover, TLS
+//! client.rs endpoints, failover
+//! tls.rs    certificates, which may change
 //! ```
 
 #![warn(missing_docs)]
@@ -18,9 +19,11 @@ mod messages;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod watch;
 
-pub use client::Tls;
 pub use compact::keep_compacting;
 pub use error::Error;
+pub use lease::Filled;
 pub use store::{EtcdStore, Options};
+pub use tls::{Identity, Tls};

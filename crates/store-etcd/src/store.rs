@@ -10,10 +10,11 @@ use keelson_store::{
     At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Key, Page, Result, Revision, Store, Tip, Write,
 };
 
-use crate::client::{Client, Tls};
+use crate::client::Client;
 use crate::error::Error;
-use crate::lease::Leases;
+use crate::lease::{Filled, Leases};
 use crate::messages::{StatusRequest, StatusResponse, path};
+use crate::tls::Tls;
 use crate::watch::{self, Pokes, Watching};
 
 /// How to reach a cluster, and what to keep to.
@@ -29,6 +30,8 @@ pub struct Options {
     pub value_limit: usize,
     /// For how long new entries share a lease at most.
     pub lease_reuse: Duration,
+    /// Hears how many entries shared a lease.
+    pub lease_filled: Filled,
     /// How long a watch is silent before it asks etcd how far it is.
     pub progress_interval: Duration,
 }
@@ -43,6 +46,7 @@ impl Options {
             clock,
             value_limit: DEFAULT_VALUE_LIMIT,
             lease_reuse: Duration::from_secs(60),
+            lease_filled: Arc::new(|_| ()),
             progress_interval: Duration::from_secs(10),
         }
     }
@@ -67,9 +71,10 @@ pub(crate) struct Shared {
 impl EtcdStore {
     /// Connects when it is first asked for something. Must be called within a runtime.
     pub fn new(options: Options) -> std::result::Result<EtcdStore, Error> {
-        let Options { endpoints, tls, clock, value_limit, lease_reuse, progress_interval } = options;
+        let Options { endpoints, tls, clock, value_limit, lease_reuse, lease_filled, progress_interval } =
+            options;
         let client = Client::new(&endpoints, tls.as_ref())?;
-        let leases = Leases::new(clock.clone(), lease_reuse);
+        let leases = Leases::new(clock.clone(), lease_reuse, lease_filled);
         let pokes = Pokes::default();
         let shared = Shared { client, leases, value_limit, clock, progress_interval, pokes };
         Ok(EtcdStore { shared: Arc::new(shared) })

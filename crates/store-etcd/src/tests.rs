@@ -1,6 +1,7 @@
 //! The suite that every store must pass, against a real etcd.
 
 mod faults;
+mod tls;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

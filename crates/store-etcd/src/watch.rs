@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tonic::{Status, Streaming};
 
+use crate::client::silent;
 use crate::error::{Error, is_passing};
 use crate::kv::{bytes, end_of, entry, number, revision, revision_of};
 use crate::messages::{
@@ -32,6 +33,8 @@ use crate::store::Shared;
 ///
 /// Upstream: apiserver/pkg/storage/cacher/progress/watch_progress.go, progressRequestPeriod (v1.36.4).
 const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// How long one of several members may owe an answer before the watch is opened at another one.
+const SILENT_FOR: Duration = Duration::from_secs(3);
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
@@ -104,8 +107,12 @@ struct Session {
     answers: Streaming<WatchResponse>,
     /// The pieces of an answer that is not complete.
     pieces: Vec<WatchEvent>,
+    /// Who it is that answers.
+    member: usize,
     /// When etcd was last asked how far it is, and has not said.
     asked: Option<Duration>,
+    /// Since when it owes us any answer at all.
+    owes: Option<Duration>,
 }
 
 /// What a watch waits for.
@@ -147,16 +154,23 @@ impl Watching {
                 self.open().await?;
                 continue;
             };
+            let now = self.shared.client.clock.monotonic();
+            if self.shared.client.has_others() && session.is_silent(now) {
+                self.broken(&silent()).await?;
+                continue;
+            }
             let wants_more =
                 self.goal.is_some() || self.position.get() < self.poke.wanted.load(Ordering::Relaxed);
             if wants_more {
-                session.ask_how_far(self.shared.client.clock.monotonic());
+                session.ask_how_far(now);
             }
+            let owes = session.owes.is_some();
             let news = tokio::select! {
                 biased;
                 answer = session.answers.message() => News::Answer(Box::new(answer)),
                 () = self.poke.news.notified() => News::Poked,
                 () = self.shared.client.clock.sleep(ASK_AGAIN), if wants_more => News::Poked,
+                () = self.shared.client.clock.sleep(SILENT_FOR), if owes => News::Poked,
                 () = self.shared.clock.sleep_until(deadline) => News::Silence,
             };
             match news {
@@ -185,6 +199,7 @@ impl Watching {
 
     fn take(&mut self, answer: WatchResponse) -> Result<()> {
         let Some(session) = &mut self.session else { return Ok(()) };
+        session.owes = None;
         if answer.canceled {
             if let Some(oldest) = revision_of(answer.compact_revision) {
                 return Err(StoreError::Compacted { asked: self.position, oldest });
@@ -254,13 +269,15 @@ impl Watching {
 
     /// A stream that worked is opened again; who never had one is told why.
     async fn broken(&mut self, status: &Status) -> Result<()> {
-        self.session = None;
+        let member = self.session.take().map(|session| session.member);
         let message = status.message();
         if !is_passing(status) {
-            return Err(Error::Refused { code: status.code(), message: message.to_owned() }.into());
+            return Err(Error::from(status).into());
         }
         tracing::warn!(prefix = self.prefix.as_str(), message, "watch of etcd broke and is opened again");
-        self.shared.client.leave_current();
+        if let Some(member) = member {
+            self.shared.client.leave(member);
+        }
         self.wait_a_little().await;
         Ok(())
     }
@@ -272,12 +289,17 @@ impl Watching {
 }
 
 impl Session {
+    fn is_silent(&self, now: Duration) -> bool {
+        self.owes.is_some_and(|since| now >= since + SILENT_FOR)
+    }
+
     /// Asks etcd to tell how far it is, unless it was asked a moment ago.
     fn ask_how_far(&mut self, now: Duration) {
         if self.asked.is_some_and(|asked| now < asked + ASK_AGAIN) {
             return;
         }
         self.asked = Some(now);
+        self.owes.get_or_insert(now);
         let step = Some(WatchStep::Progress(WatchProgressRequest {}));
         // If nobody listens any more, the answers tell.
         self.questions.send(WatchRequest { step }).ok();
@@ -291,8 +313,8 @@ impl Shared {
         questions.send(WatchRequest { step: Some(WatchStep::Create(create)) }).ok();
         let receiver =
             stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|it| (it, receiver)) });
-        let answers = self.client.converse(path::WATCH, receiver).await?;
-        Ok(Session { questions, answers, pieces: Vec::new(), asked: None })
+        let (member, answers) = self.client.converse(path::WATCH, receiver).await?;
+        Ok(Session { questions, answers, member, pieces: Vec::new(), asked: None, owes: None })
     }
 
     /// The revision up to which everything is forgotten: etcd tells it only to watches that start before it.

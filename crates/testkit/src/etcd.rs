@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_stdx::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::free_port;
@@ -83,15 +84,53 @@ impl Etcd {
 
     /// Puts a value there, past every server.
     pub async fn put(&self, key: &str, value: &str) {
-        let text = |text: &str| STANDARD.encode(text);
-        let body = format!(r#"{{"key":"{}","value":"{}"}}"#, text(key), text(value));
+        self.gateway("kv/put", &json!({"key": STANDARD.encode(key), "value": STANDARD.encode(value)}));
+    }
+
+    /// What is under a key, past every server.
+    pub fn value(&self, key: &str) -> Option<Vec<u8>> {
+        let answer = self.gateway("kv/range", &json!({"key": STANDARD.encode(key)}));
+        let value = answer["kvs"][0]["value"].as_str()?;
+        Some(STANDARD.decode(value).expect("base64"))
+    }
+
+    /// How many keys begin with a prefix that ends with a slash.
+    pub fn count(&self, prefix: &str) -> u64 {
+        let end = format!("{}0", prefix.trim_end_matches('/'));
+        let range =
+            json!({"key": STANDARD.encode(prefix), "range_end": STANDARD.encode(end), "count_only": true});
+        let count = self.gateway("kv/range", &range);
+        count["count"].as_str().and_then(|it| it.parse().ok()).unwrap_or_default()
+    }
+
+    /// Forgets what is older than the present.
+    pub fn compact(&self) {
+        let now = self.gateway("kv/range", &json!({"key": STANDARD.encode("/"), "count_only": true}));
+        self.gateway("kv/compaction", &json!({"revision": now["header"]["revision"], "physical": true}));
+    }
+
+    /// Gives space back that was freed, and takes the alarm away that there was none.
+    pub fn make_space(&self) {
+        self.compact();
+        self.gateway("maintenance/defragment", &json!({}));
+        self.gateway("maintenance/alarm", &json!({"action": "DEACTIVATE", "alarm": "NOSPACE"}));
+    }
+
+    /// Whether the others follow it.
+    pub fn is_leader(&self) -> bool {
+        let status = self.gateway("maintenance/status", &json!({}));
+        status["leader"] == status["header"]["member_id"]
+    }
+
+    /// Asks etcd in JSON.
+    fn gateway(&self, method: &str, body: &Value) -> Value {
         let address = SocketAddr::from(([127, 0, 0, 1], self.ports.clients));
-        match ask(
-            address,
-            &format!("POST /v3/kv/put HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
-        ) {
-            Ok(answer) if answer.contains(" 200 ") => {}
-            other => panic!("etcd does not take {key}: {other:?}"),
+        let body = body.to_string();
+        let question = format!("POST /v3/{method} HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let answer = ask(address, &question);
+        match answer.as_deref().ok().and_then(|it| it.split_once("\r\n\r\n")) {
+            Some((head, body)) if head.contains(" 200 ") => serde_json::from_str(body).expect("JSON"),
+            _ => panic!("etcd does not do {method}: {answer:?}"),
         }
     }
 

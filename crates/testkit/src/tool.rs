@@ -17,6 +17,8 @@ pub enum Tool {
     KubeControllerManager,
     /// Upstream's scheduler.
     KubeScheduler,
+    /// Runs operators written in Python.
+    Kopf,
 }
 
 impl Tool {
@@ -47,6 +49,7 @@ impl Tool {
             Tool::Etcd => "etcd",
             Tool::KubeControllerManager => "kube-controller-manager",
             Tool::KubeScheduler => "kube-scheduler",
+            Tool::Kopf => "kopf",
         }
     }
 
@@ -57,6 +60,7 @@ impl Tool {
             Tool::Etcd => "KEELSON_ETCD",
             Tool::KubeControllerManager => "KEELSON_KUBE_CONTROLLER_MANAGER",
             Tool::KubeScheduler => "KEELSON_KUBE_SCHEDULER",
+            Tool::Kopf => "KEELSON_KOPF",
         }
     }
 }

@@ -1,7 +1,9 @@
 //! How readers wait until the cache has seen a revision: without polling, all woken by one message.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_object::Frozen;
 use keelson_store::Revision;
 use tokio::sync::watch;
 
@@ -70,6 +72,16 @@ impl Cache {
     /// The store is asked where it is, and the cache waits until it has seen the last change of its own objects.
     /// What happened to others since then makes the state only the more recent.
     pub async fn fresh(&self) -> Result<Snapshot> {
+        let counters = &self.shared.counters;
+        let read = self.read_fresh().await;
+        match &read {
+            Ok(_) => counters.consistent_reads.add(1),
+            Err(_) => counters.failed_consistent_reads.add(1),
+        }
+        read
+    }
+
+    async fn read_fresh(&self) -> Result<Snapshot> {
         let tip = self.source.store.tip(&self.source.prefix).await?;
         self.shared
             .clock
@@ -87,6 +99,17 @@ impl Cache {
             return snapshot;
         }
         self.snapshot()
+    }
+
+    /// One object for a policy, which may be as old as a cache is; only what does not seem to be there is looked for
+    /// in the present.
+    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Arc<Frozen>>> {
+        if !self.source.store.is_near()
+            && let Some(found) = self.snapshot().get(namespace, name)
+        {
+            return Ok(Some(found.clone()));
+        }
+        Ok(self.fresh().await?.get(namespace, name).cloned())
     }
 
     /// A read of a state at least as recent as a revision. Waits for it, but not longer than `deadline`.

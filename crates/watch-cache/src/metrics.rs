@@ -39,6 +39,10 @@ pub struct Stats {
     pub reconnects: u64,
     /// How often everything was listed again because the store had forgotten where we were.
     pub relists: u64,
+    /// Consistent reads that were answered.
+    pub consistent_reads: u64,
+    /// Consistent reads that failed: the store was away, or the cache did not catch up.
+    pub failed_consistent_reads: u64,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +56,8 @@ pub(crate) struct Counters {
     pub(crate) decode_failures: Counter,
     pub(crate) reconnects: Counter,
     pub(crate) relists: Counter,
+    pub(crate) consistent_reads: Counter,
+    pub(crate) failed_consistent_reads: Counter,
 }
 
 #[derive(Debug, Default)]

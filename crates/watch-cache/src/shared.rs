@@ -236,6 +236,8 @@ impl Shared {
             decode_failures: counters.decode_failures.get(),
             reconnects: counters.reconnects.get(),
             relists: counters.relists.get(),
+            consistent_reads: counters.consistent_reads.get(),
+            failed_consistent_reads: counters.failed_consistent_reads.get(),
         }
     }
 }

@@ -29,4 +29,4 @@ pub use identity::Identity;
 pub use retry::Retry;
 pub use review::ReviewVersion;
 pub use target::{Protocols, Target};
-pub use trust::Trust;
+pub use trust::{Trust, system_authorities};

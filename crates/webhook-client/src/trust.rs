@@ -69,12 +69,17 @@ fn anchors(pem: &[u8]) -> Result<RootCertStore, Error> {
 /// What the system has; odd certificates between good ones are left out, as by everybody.
 fn system_anchors() -> RootCertStore {
     let mut store = RootCertStore::empty();
-    let chosen = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
-    let files = chosen.into_iter().chain(SYSTEM_FILES.iter().map(PathBuf::from));
-    if let Some(pem) = files.filter_map(|path| std::fs::read(path).ok()).next() {
-        store.add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
-    }
+    let pem = system_authorities();
+    store.add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
     store
+}
+
+/// The authorities of the system in PEM; nothing where it has none.
+#[must_use]
+pub fn system_authorities() -> Vec<u8> {
+    let chosen = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+    let mut files = chosen.into_iter().chain(SYSTEM_FILES.iter().map(PathBuf::from));
+    files.find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
 }
 
 fn bad(reason: String) -> Error {

@@ -6,6 +6,9 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+/// How a reason begins that names a binding.
+const BY_ROLE: &str = "RBAC: allowed by ";
+
 /// One answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
@@ -27,12 +30,21 @@ impl Cell {
 
     /// Whether another binding could have been named.
     pub fn may_have_others(&self) -> bool {
-        self.is_yes() && self.reasons.iter().any(|it| it.starts_with("RBAC: "))
+        self.is_yes() && self.reasons.iter().any(|it| it.starts_with(BY_ROLE))
     }
 
     /// The same answer again, perhaps for another reason.
-    pub fn add(&mut self, other: Cell) {
-        self.reasons.extend(other.reasons);
+    pub fn add(&mut self, other: &Cell) {
+        self.reasons.extend(other.reasons.iter().cloned());
+    }
+
+    /// Adds the bindings that others heard of, if they are `for_whom`, which is asked with `Group "system:nodes"`.
+    pub fn complete(&mut self, heard: &Cell, for_whom: impl Fn(&str) -> bool) {
+        if self.may_have_others() {
+            let is_theirs =
+                |it: &&String| it.starts_with(BY_ROLE) && it.rsplit(" to ").next().is_some_and(&for_whom);
+            self.reasons.extend(heard.reasons.iter().filter(is_theirs).cloned());
+        }
     }
 
     /// Whether what was seen is what was expected.
@@ -137,7 +149,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut several = Cell::new('y', "RBAC: b", "");
-        several.add(Cell::new('y', "RBAC: a", ""));
+        several.add(&Cell::new('y', "RBAC: a", ""));
         let none = Cell::new('-', "", "");
         let rows =
             [vec![several, none.clone(), none.clone()], vec![none.clone(), none, Cell::new('n', "x", "bad")]];
@@ -159,5 +171,22 @@ mod tests {
         assert!(table.cell(0, 0).covers(&Cell::new('y', "RBAC: a", "")));
         assert!(!table.cell(0, 0).covers(&Cell::new('y', "RBAC: c", "")));
         assert!(!table.cell(2, 0).covers(&Cell::new('-', "", "")));
+    }
+    #[test]
+    fn bindings_are_completed_with_those_that_others_heard_of() {
+        let by = |name: &str, subject: &str| {
+            Cell::new('y', &format!("RBAC: allowed by ClusterRoleBinding \"{name}\" to {subject}"), "")
+        };
+        let mut heard = by("a", "Group \"g\"");
+        heard.add(&by("b", "User \"u\""));
+        heard.add(&Cell::new('y', "somebody else", ""));
+        let mut seen = by("a", "Group \"g\"");
+        seen.complete(&heard, |it| it == "Group \"g\"");
+        assert_eq!(seen, by("a", "Group \"g\""));
+        seen.complete(&heard, |it| it == "User \"u\"");
+        assert!(seen.covers(&by("b", "User \"u\"")));
+        let mut other = Cell::new('y', "because", "");
+        other.complete(&heard, |_| true);
+        assert_eq!(other, Cell::new('y', "because", ""));
     }
 }

@@ -44,6 +44,19 @@ impl Who {
             extra: BTreeMap::new(),
         }
     }
+
+    /// Whether this is the subject of a binding as reasons write it, `Group "dev"`.
+    pub(super) fn is(&self, subject: &str) -> bool {
+        let Some((kind, name)) = subject.split_once(' ') else { return false };
+        let name = name.trim_matches('"');
+        match (kind, name.split_once('/')) {
+            ("ServiceAccount", Some((account, namespace))) => {
+                self.user == format!("system:serviceaccount:{namespace}:{account}")
+            }
+            ("Group", _) => self.groups.iter().any(|it| it == name),
+            _ => self.user == name,
+        }
+    }
 }
 
 impl fmt::Display for Who {

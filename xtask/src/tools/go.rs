@@ -148,7 +148,7 @@ fn package(tool: Tool) -> Result<&'static str> {
         Tool::Kubectl => Ok(PACKAGES[2]),
         Tool::KubeControllerManager => Ok(PACKAGES[3]),
         Tool::KubeScheduler => Ok(PACKAGES[4]),
-        Tool::Yardstick => bail!("data is not built"),
+        Tool::Kopf | Tool::Yardstick => bail!("{} is not built with Go", tool.name()),
     }
 }
 

@@ -129,17 +129,7 @@ impl Reader<'_> {
 
     fn rule(&self, words: &[&str]) -> Rule {
         let list = |word: &str| word.split(',').filter_map(|it| self.item(it)).collect();
-        match *words {
-            [verbs, paths] => Rule { verbs: list(verbs), paths: list(paths), ..Rule::default() },
-            [verbs, groups, resources, ref names @ ..] => Rule {
-                verbs: list(verbs),
-                api_groups: list(groups),
-                resources: list(resources),
-                resource_names: names.first().map(|it| list(it)).unwrap_or_default(),
-                ..Rule::default()
-            },
-            _ => Rule::default(),
-        }
+        Rule::from_words(words, list).unwrap_or_default()
     }
 
     fn item(&self, text: &str) -> Option<SmolStr> {

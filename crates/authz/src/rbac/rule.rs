@@ -39,6 +39,21 @@ impl Rule {
         }
     }
 
+    /// From `verbs groups resources [names]` or `verbs paths`; `list` reads each of the lists. Other words are no rule.
+    pub(super) fn from_words(words: &[&str], list: impl Fn(&str) -> Vec<SmolStr>) -> Option<Rule> {
+        match *words {
+            [verbs, paths] => Some(Rule { verbs: list(verbs), paths: list(paths), ..Rule::default() }),
+            [verbs, groups, resources, ref names @ ..] => Some(Rule {
+                verbs: list(verbs),
+                api_groups: list(groups),
+                resources: list(resources),
+                resource_names: names.first().map(|it| list(it)).unwrap_or_default(),
+                ..Rule::default()
+            }),
+            _ => None,
+        }
+    }
+
     /// Writes the rule into a role.
     #[must_use]
     pub fn to_map(&self) -> Map {
@@ -134,20 +149,9 @@ pub(super) mod tests {
 
     /// `verbs groups resources [names]`, or `verbs /paths`; lists by commas, `core` is the core group.
     pub(crate) fn rule(text: &str) -> Rule {
-        let list =
-            |it: &str| it.split(',').map(|it| if it == "core" { "".into() } else { it.into() }).collect();
+        let item = |it: &str| if it == "core" { "".into() } else { it.into() };
         let words: Vec<&str> = text.split_whitespace().collect();
-        match words[..] {
-            [verbs, paths] => Rule { verbs: list(verbs), paths: list(paths), ..Rule::default() },
-            [verbs, groups, resources, ref names @ ..] => Rule {
-                verbs: list(verbs),
-                api_groups: list(groups),
-                resources: list(resources),
-                resource_names: names.first().map(|it| list(it)).unwrap_or_default(),
-                ..Rule::default()
-            },
-            _ => panic!("{text}"),
-        }
+        Rule::from_words(&words, |it| it.split(',').map(item).collect()).expect("a rule")
     }
 
     /// `verb group resource[/subresource] [name]`, or `verb /path`.

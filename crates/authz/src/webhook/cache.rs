@@ -14,7 +14,10 @@ use super::review::Status;
 const CAPACITY: usize = 8192;
 
 /// Answers by question, and until when they hold.
-pub(super) struct Cache(Mutex<Lru<Arc<[u8]>, (Status, Duration)>>);
+pub(super) struct Cache(Mutex<Lru<Question, (Status, Duration)>>);
+
+/// What was asked, as it was sent.
+type Question = Arc<[u8]>;
 
 impl Default for Cache {
     fn default() -> Cache {

@@ -6,7 +6,7 @@ use keelson_object::scalar::Time;
 use keelson_object::{Frozen, Map, Object, ObjectMeta, OwnerReference, SelectableField, Value};
 use proptest::prelude::*;
 
-use super::{StoredError, decode, encode, head, thaw};
+use super::{StoredError, decode, encode, head, thaw, thaw_without_managers};
 use crate::json;
 use crate::json::properties::{any_map, any_text, any_value};
 
@@ -30,6 +30,23 @@ fn the_head_goes_and_the_resource_version_comes() {
         r#""metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"7","labels":{"x":"y"}},"spec":{"n":1}}"#,
         r#"{"name":"a","namespace":"b","uid":"c","resourceVersion":"7","labels":{"x":"y"}}"#,
     );
+}
+
+#[test]
+fn managers_can_be_left_out() {
+    let check = |metadata: &str| {
+        let stored =
+            format!("{{\"kind\":\"K\",\"apiVersion\":\"v1\",\"metadata\":{metadata},\"spec\":{{\"a\":1}}}}");
+        let frozen = frozen(&stored, &[]);
+        let mut expected = thaw(&frozen, "v1", "K").unwrap();
+        expected.meta.managed_fields.clear();
+        assert_eq!(thaw_without_managers(&frozen, "v1", "K"), Ok(expected), "{metadata}");
+    };
+    check(r#"{"name":"a"}"#);
+    check(r#"{"name":"a","managedFields":[{"manager":"m]}","fieldsV1":{"f:x":{"k:{\"b\":1}":{}}}}]}"#);
+    check(r#"{"name":"a","managedFields":[{"manager":"m"}],"finalizers":["f"]}"#);
+    check(r#"{"managedFields":[{"manager":"m"}],"name":"a"}"#);
+    check(r#"{"name":"a","annotations":{"x":",\"managedFields\":[","managedFields":"y"}}"#);
 }
 
 #[test]

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keelson_apis::services::NodePorts;
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
-use keelson_housekeeping::kubernetes_service::{KubernetesService, Reconciler};
+use keelson_housekeeping::kubernetes_service::{KubernetesService, LEAVES_WITHIN, Presence, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
-    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, role_aggregation,
-    system_namespaces,
+    bootstrap_roles, follow, legacy_tokens, namespace_emptier, priority_classes, resource_quota,
+    role_aggregation, system_namespaces,
 };
+use keelson_kube_admission::{Census, Settings};
 use keelson_object::Follower;
 use keelson_registry::CatalogHandle;
 use keelson_registry::live::Ground;
-use keelson_server::{Builder, NamedCheck};
+use keelson_server::{Builder, Hook, NamedCheck};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 
@@ -53,6 +54,14 @@ impl Loops<'_> {
             .spawn("legacy tokens", legacy_tokens::track(self.catalog.clone(), self.clock.clone(), done));
     }
 
+    /// Counts what quotas limit, as the plugin does that charges them.
+    pub(super) fn start_quotas(&self, plugins: &Settings) {
+        if self.config.count_quota_usage {
+            let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+            self.tasks.spawn("resource quotas", resource_quota::run(catalog, clock, Census::new(plugins)));
+        }
+    }
+
     /// Roles and bindings: who follows them, and what exists in every cluster.
     pub(super) fn start_roles(&self, rbac: &Arc<Rbac>) {
         const GROUP: &str = "rbac.authorization.k8s.io";
@@ -79,23 +88,26 @@ impl Loops<'_> {
         self.tasks.spawn(plural, follow::run(catalog, group, plural, index, clock));
     }
 
-    /// Addresses, ports, and the service `kubernetes`, behind which this server stands at `port`.
-    pub(super) fn start_services(&self, ground: &Ground, port: u16) {
+    /// Addresses, ports, and the service `kubernetes`, behind which this server stands at `port`. What is given back is
+    /// to be done before it stops.
+    pub(super) fn start_services(&self, ground: &Ground, port: u16) -> Hook {
         let config = self.config;
         let advertised = config.advertise_address;
         let can_be_endpoint = !advertised.is_loopback() && !advertised.is_unspecified();
         let ranges = &config.service_ranges;
+        let kubernetes = KubernetesService {
+            address: ranges.kubernetes_service(),
+            node_port: config.kubernetes_node_port,
+            advertised,
+            port,
+            reconciler: if can_be_endpoint { config.endpoint_reconciler } else { Reconciler::None },
+            ground: ground.clone(),
+            presence: Presence::default(),
+        };
         let services = Services {
+            kubernetes: kubernetes.clone(),
             cidrs: std::iter::once(ranges.primary).chain(ranges.secondary).map(|it| it.to_string()).collect(),
             node_ports: NodePorts::new(ground, config.node_ports),
-            kubernetes: KubernetesService {
-                address: ranges.kubernetes_service(),
-                node_port: config.kubernetes_node_port,
-                advertised,
-                port,
-                reconciler: if can_be_endpoint { config.endpoint_reconciler } else { Reconciler::None },
-                ground: ground.clone(),
-            },
         };
         let booted = self.booted.clone();
         let done = move |stage| {
@@ -107,6 +119,14 @@ impl Loops<'_> {
             flag.store(true, Ordering::Release);
         };
         self.tasks.spawn("services", services.run(self.catalog.clone(), ground.clock.clone(), done));
+        let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+        let leave = async move {
+            match clock.timeout(LEAVES_WITHIN, kubernetes.leave(&catalog, &clock)).await {
+                Some(left) => left.map_err(|error| error.to_string()),
+                None => Err(String::from("RemoveEndpoints() timed out")),
+            }
+        };
+        Hook { name: "stop-kubernetes-service-controller", work: Box::pin(leave) }
     }
 
     /// Says that something has been done.

@@ -72,6 +72,7 @@ pub(super) fn admission_settings(
             services: config.egress.cluster.clone(),
             urls: config.egress.controlplane.clone(),
         }),
+        ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
         webhooks: Webhooks { observer: Some(observer), ..config.plugins.webhooks.clone() },
         ..config.plugins.clone()
     }
@@ -166,6 +167,7 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
         shards: offered(config, "ShardedListAndWatch"),
         constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
+        object_counts: if config.etcd.counts_objects { Offered::Yes } else { Offered::No },
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },
         max_body: requests.max_body_bytes,
         request_timeout: requests.timeout,

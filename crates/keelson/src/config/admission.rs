@@ -24,7 +24,8 @@ const NODE_RESTRICTION: &str = "NodeRestriction";
 pub(super) fn selection(flags: &Flags) -> Selection {
     let list = |name| flags.list(name).to_vec();
     let mut selection = Selection {
-        only: list("admission-control"),
+        // An empty list is one, too: there are programs that want no admission at all.
+        only: flags.was_set("admission-control").then(|| list("admission-control")),
         enabled: list("enable-admission-plugins"),
         disabled: list("disable-admission-plugins"),
     };

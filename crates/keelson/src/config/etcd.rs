@@ -31,6 +31,8 @@ pub struct Etcd {
     pub ready_timeout: Duration,
     /// How often the size of the database is asked for; `None` is never.
     pub size_interval: Option<Duration>,
+    /// Whether objects are counted.
+    pub counts_objects: bool,
     /// For how long new objects share a lease at most.
     pub lease_reuse: Duration,
 }
@@ -68,6 +70,7 @@ impl Etcd {
             health_timeout: time("etcd-healthcheck-timeout"),
             ready_timeout: time("etcd-readycheck-timeout"),
             size_interval: Some(time("etcd-db-metric-poll-interval")).filter(|it| !it.is_zero()),
+            counts_objects: !time("etcd-count-metric-poll-period").is_zero(),
             lease_reuse: Duration::from_secs(seconds),
         }
     }

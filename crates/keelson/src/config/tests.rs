@@ -159,6 +159,16 @@ fn unusable_values_are_refused_in_upstreams_words() {
     check_refused("--logging-format=xml", "format: Invalid value: \"xml\": Unsupported log format");
     check_refused("--feature-gates=Foo=true", "unrecognized feature gate: Foo");
     check_refused("--enable-admission-plugins=Foo", "enable-admission-plugins plugin \"Foo\" is unknown");
+    check_refused("--disable-admission-plugins=Foo", "disable-admission-plugins plugin \"Foo\" is unknown");
+    check_refused("--admission-control=Foo", "admission-control plugin \"Foo\" is unknown");
+    check_refused(
+        "--enable-admission-plugins=Priority,AlwaysDeny --disable-admission-plugins=AlwaysDeny,Priority",
+        "[AlwaysDeny Priority] in enable-admission-plugins and disable-admission-plugins overlapped",
+    );
+    check_refused(
+        "--admission-control= --enable-admission-plugins=AlwaysDeny",
+        "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive",
+    );
     check_refused(
         "--cors-allowed-origins=a",
         "--cors-allowed-origins has an invalid regular expression: \
@@ -167,6 +177,18 @@ fn unusable_values_are_refused_in_upstreams_words() {
     check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
     check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory, etcd");
     check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
+}
+
+#[test]
+fn plugins_are_chosen_by_flags() {
+    let names = |line: &str| upstream(line).admission.names().collect::<Vec<_>>();
+    assert_eq!(names("--admission-control=AlwaysDeny,AlwaysAdmit"), ["AlwaysAdmit", "AlwaysDeny"]);
+    assert_eq!(names("--admission-control="), [""; 0]);
+    assert!(names("--enable-admission-plugins=AlwaysDeny").contains(&"AlwaysDeny"));
+    assert!(!names("--disable-admission-plugins=Priority").contains(&"Priority"));
+    let warnings = upstream("--enable-admission-plugins=ValidatingAdmissionPolicy").warnings;
+    let told = "the admission plugin ValidatingAdmissionPolicy does nothing: policies are not evaluated yet";
+    assert!(warnings.iter().any(|it| it == told), "{warnings:?}");
 }
 
 #[test]

@@ -372,11 +372,13 @@ fn audit_log(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
+/// Upstream: pkg/kubeapiserver/options/admission.go, Validate (v1.36.4).
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
     let (all, enabled) = (flags.list("admission-control"), flags.list("enable-admission-plugins"));
     let disabled = flags.list("disable-admission-plugins");
-    let has_changes = !enabled.is_empty() || !disabled.is_empty();
-    if !all.is_empty() && has_changes {
+    let has_changes =
+        ["enable-admission-plugins", "disable-admission-plugins"].iter().any(|it| flags.was_set(it));
+    if flags.was_set("admission-control") && has_changes {
         errors.push(
             "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive"
                 .to_owned(),

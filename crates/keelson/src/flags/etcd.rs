@@ -44,11 +44,11 @@ pub(super) const SECTION: Section = Section {
             "5m0s",
             "time between two compactions; 0 for none",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "etcd-count-metric-poll-period",
             Kind::Duration,
             "1m0s",
-            "time between two counts of objects per resource; 0 for none",
+            "0 for no counts of objects per resource; counts are always those of the moment",
         ),
         Flag::acts(
             "etcd-db-metric-poll-interval",

@@ -14,6 +14,12 @@ pub(super) const SECTION: Section = Section {
         ),
         Flag::acts("bind-address", Kind::Ip, "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all"),
         Flag::acts(
+            "count-quota-usage",
+            Kind::Bool,
+            "true",
+            "count what resource quotas limit; turn it off beside a controller manager",
+        ),
+        Flag::acts(
             "data-dir",
             Kind::Text,
             "",
@@ -77,6 +83,7 @@ pub(super) const HIDDEN: Section = Section {
     title: "",
     flags: &[
         Flag::acts("aggregate-cluster-roles", Kind::Bool, "", "gather the rules of cluster roles").hidden(),
+        Flag::acts("count-quota-usage", Kind::Bool, "", "count what resource quotas limit").hidden(),
         Flag::acts("data-dir", Kind::Text, "", "folder of the store").hidden(),
         Flag::acts(
             "default-service-accounts",

@@ -32,14 +32,19 @@ pub(crate) struct Measures {
     errors: Arc<Family<Counter>>,
     events: Arc<Family<Counter>>,
     bookmarks: Arc<Family<Counter>>,
+    lists: Arc<Family<Counter>>,
+    fetched: Arc<Family<Counter>>,
+    evaluated: Arc<Family<Counter>>,
+    returned: Arc<Family<Counter>>,
+    lease_entries: Arc<Family<Histogram>>,
     sizes: Arc<Family<Gauge>>,
-    sizes_by_endpoint: Arc<Family<Gauge>>,
 }
 
 const BUCKETS: &[f64] = &[
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
     20.0, 30.0, 45.0, 60.0,
 ];
+const LEASE_BUCKETS: &[f64] = &[10.0, 50.0, 100.0, 500.0, 1000.0, 2500.0, 5000.0];
 const BY_OPERATION: &[&str] = &["operation", "group", "resource"];
 const BY_RESOURCE: &[&str] = &["group", "resource"];
 
@@ -65,7 +70,7 @@ impl Measures {
             ),
             events: counter(
                 "apiserver_storage_events_received_total",
-                "[ALPHA] Events that the store told of.",
+                "[BETA] Events that the store told of.",
                 BY_RESOURCE,
             ),
             bookmarks: counter(
@@ -73,15 +78,32 @@ impl Measures {
                 "[ALPHA] How often the store said how far it is.",
                 BY_RESOURCE,
             ),
+            lists: counter("apiserver_storage_list_total", "[ALPHA] Lists out of the store.", BY_RESOURCE),
+            fetched: counter(
+                "apiserver_storage_list_fetched_objects_total",
+                "[ALPHA] Objects that were read for lists out of the store.",
+                BY_RESOURCE,
+            ),
+            evaluated: counter(
+                "apiserver_storage_list_evaluated_objects_total",
+                "[ALPHA] Objects that were looked at for lists out of the store.",
+                BY_RESOURCE,
+            ),
+            returned: counter(
+                "apiserver_storage_list_returned_objects_total",
+                "[ALPHA] Objects that lists out of the store gave.",
+                BY_RESOURCE,
+            ),
+            lease_entries: Arc::new(Family::with_buckets(
+                "etcd_lease_object_counts",
+                "[ALPHA] Objects that share a lease of etcd.",
+                &[],
+                LEASE_BUCKETS,
+            )),
             sizes: Arc::new(Family::new(
                 "apiserver_storage_size_bytes",
                 "[STABLE] Bytes that the database of a cluster takes on disk.",
                 &["storage_cluster_id"],
-            )),
-            sizes_by_endpoint: Arc::new(Family::new(
-                "apiserver_storage_db_total_size_in_bytes",
-                "[ALPHA] Bytes that the database of a member takes on disk.",
-                &["endpoint"],
             )),
         })
     }
@@ -98,26 +120,54 @@ impl Measures {
         registry.add(self.errors.clone());
         registry.add(self.events.clone());
         registry.add(self.bookmarks.clone());
-        registry.add(self.sizes.clone());
-        registry.add(self.sizes_by_endpoint.clone());
-        for (name, help, kind, number) in CACHES {
-            registry.add(Arc::new(of_caches((name, help), *kind, &self.catalog, *number)));
+        for lists in [&self.lists, &self.fetched, &self.evaluated, &self.returned] {
+            registry.add(lists.clone());
         }
+        registry.add(self.lease_entries.clone());
+        registry.add(self.sizes.clone());
+        for (name, help, kind, number) in CACHES {
+            let samples = of_caches(&self.catalog, move |stats| vec![(Vec::new(), number(stats))]);
+            registry.add(Arc::new(Computed::new(name, help, *kind, samples).labels(BY_RESOURCE)));
+        }
+        let samples = of_caches(&self.catalog, |stats| {
+            let outcome = |success: &str, count| (vec![success.to_owned(), String::from("false")], count);
+            let all =
+                [outcome("true", stats.consistent_reads), outcome("false", stats.failed_consistent_reads)];
+            all.into_iter().filter(|(_, count)| *count > 0).collect()
+        });
+        let name = "apiserver_watch_cache_consistent_read_total";
+        let reads = Computed::new(name, "[ALPHA] Consistent reads of caches.", Kind::Counter, samples);
+        registry.add(Arc::new(reads.labels(&["group", "resource", "success", "fallback"])));
     }
 
     /// Asks the members how large their databases are, again and again.
     pub(crate) async fn keep_sizes(self: Arc<Measures>, clusters: Vec<EtcdStore>, interval: Duration) {
         loop {
             for (number, cluster) in clusters.iter().enumerate() {
-                for (member, endpoint) in cluster.endpoints().iter().enumerate() {
+                for member in 0..cluster.endpoints().len() {
                     let Ok(size) = cluster.size(member).await else { continue };
                     let size = i64::try_from(size).unwrap_or(i64::MAX);
-                    self.sizes_by_endpoint.with(&[endpoint]).set(size);
                     self.sizes.with(&[&format!("etcd-{number}")]).set(size);
                 }
             }
             self.clock.sleep(interval).await;
         }
+    }
+
+    /// A lease has as many objects as it will get.
+    pub(crate) fn lease_filled(&self, entries: u64) {
+        self.lease_entries.with(&[]).observe(entries as f64);
+    }
+
+    fn count_list(&self, prefix: &Key, page: &Page) {
+        let objects = page.entries.len() as u64;
+        self.resource(prefix, |group, resource| {
+            let labels = [group, resource];
+            self.lists.with(&labels).inc();
+            for family in [&self.fetched, &self.evaluated, &self.returned] {
+                family.with(&labels).add(objects);
+            }
+        });
     }
 
     /// Tells the group and the resource of a key; what belongs to none is called by its folder. Before anything is
@@ -186,7 +236,7 @@ const CACHES: &[OfCache] = &[
         Kind::Counter,
         |stats| stats.lagged,
     ),
-    ("apiserver_watch_cache_capacity", "[ALPHA] How many events caches keep.", Kind::Gauge, |stats| {
+    ("watch_cache_capacity", "[ALPHA] How many events caches keep.", Kind::Gauge, |stats| {
         stats.history_capacity as u64
     }),
     ("apiserver_watch_cache_resource_version", "[ALPHA] Where caches are.", Kind::Gauge, |stats| {
@@ -199,6 +249,12 @@ const CACHES: &[OfCache] = &[
         |stats| stats.relists + 1,
     ),
     (
+        "apiserver_resource_size_estimate_bytes",
+        "[ALPHA] Bytes that the stored objects have, roughly.",
+        Kind::Gauge,
+        |stats| stats.bytes,
+    ),
+    (
         "apiserver_storage_decode_errors_total",
         "[ALPHA] Values in the store that were not objects.",
         Kind::Counter,
@@ -206,26 +262,27 @@ const CACHES: &[OfCache] = &[
     ),
 ];
 
-fn of_caches(
-    (name, help): (&'static str, &'static str),
-    kind: Kind,
-    catalog: &CatalogHandle,
-    number: fn(&Stats) -> u64,
-) -> Computed {
+/// The numbers of each cache: group, resource and what else tells them apart.
+fn of_caches<F>(catalog: &CatalogHandle, numbers: F) -> impl Fn() -> Vec<Sample> + use<F>
+where
+    F: Fn(&Stats) -> Vec<(Vec<String>, u64)>,
+{
     let catalog = catalog.clone();
-    let samples = move || {
+    move || {
         let catalog = catalog.load();
         let all = catalog.groups().iter().flat_map(|group| &group.resources);
-        let sample = |live: &Arc<keelson_registry::Live>| {
-            let resource = &live.resource;
-            // Who stands for another has its cache: it is counted once.
-            let own = live.cache().ok().filter(|_| resource.stands_for.is_none())?;
-            let labels = vec![resource.group.to_string(), resource.plural.to_string()];
-            Some(Sample { labels, value: number(&own.stats()) as f64 })
-        };
-        all.filter_map(sample).collect()
-    };
-    Computed::new(name, help, kind, samples).labels(BY_RESOURCE)
+        let mut samples = Vec::new();
+        // Who stands for another has its cache: it is counted once.
+        for live in all.filter(|live| live.resource.stands_for.is_none()) {
+            let Ok(cache) = live.cache() else { continue };
+            for (others, value) in numbers(&cache.stats()) {
+                let mut labels = vec![live.resource.group.to_string(), live.resource.plural.to_string()];
+                labels.extend(others);
+                samples.push(Sample { labels, value: value as f64 });
+            }
+        }
+        samples
+    }
 }
 
 impl Store for Measured {
@@ -247,7 +304,12 @@ impl Store for Measured {
         limit: usize,
         at: At,
     ) -> BoxFuture<'s, Result<Page>> {
-        Box::pin(self.measures.measure("list", prefix, self.store.list(prefix, after, limit, at)))
+        Box::pin(async move {
+            let list = self.store.list(prefix, after, limit, at);
+            let page = self.measures.measure("list", prefix, list).await?;
+            self.measures.count_list(prefix, &page);
+            Ok(page)
+        })
     }
 
     fn commit<'s>(&'s self, key: &'s Key, expect: Expect, write: Write) -> BoxFuture<'s, Result<Revision>> {

@@ -41,7 +41,7 @@ impl Opened {
             StoreChoice::Embedded => Some(DataFolder::open(&config.data_dir)?),
             _ => None,
         };
-        let storage = Storage::open(config, clock).await?;
+        let storage = Storage::open(config, clock, None).await?;
         Ok(Opened { store: storage.store(), root: Key::from(root(config)), storage, _folder: folder })
     }
 

@@ -1,8 +1,8 @@
 //! The ImageReview that goes out, and the one that comes back.
 
 use bytes::Bytes;
+use keelson_codec::config_file::Error;
 use keelson_codec::json;
-use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::Request;
 
@@ -69,7 +69,8 @@ pub(super) fn body(spec: &[u8]) -> Bytes {
 pub(super) fn read(map: &Map) -> Result<Status, String> {
     let (version, kind) = (map.str("apiVersion").unwrap_or(""), map.str("kind").unwrap_or(""));
     if ![API_VERSION, ""].contains(&version) || ![KIND, ""].contains(&kind) {
-        return Err(format!("no kind {} is registered for version {}", quote(kind), quote(version)));
+        let (kind, api_version) = (kind.to_owned(), version.to_owned());
+        return Err(Error::OtherKind { kind, api_version }.to_string());
     }
     let empty = Map::new();
     let status = map.map("status").unwrap_or(&empty);
@@ -121,6 +122,7 @@ mod tests {
         assert_eq!(read(&map(answer)), Ok(Status { allowed: true, annotations, ..Status::default() }));
         assert_eq!(read(&map("{}")), Ok(Status::default()));
         let other = r#"{"apiVersion":"v1","kind":"Pod"}"#;
-        assert_eq!(read(&map(other)), Err(String::from(r#"no kind "Pod" is registered for version "v1""#)));
+        let refusal = r#"no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#;
+        assert_eq!(read(&map(other)), Err(refusal.to_owned()));
     }
 }

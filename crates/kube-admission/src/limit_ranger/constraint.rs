@@ -3,7 +3,7 @@
 use keelson_object::Map;
 use keelson_object::scalar::Quantity;
 
-use super::amounts::{self, Amounts};
+use crate::amounts::{self, Amounts};
 
 /// Above this thousandths do not fit.
 ///

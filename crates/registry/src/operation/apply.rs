@@ -21,29 +21,41 @@ pub async fn apply(
 ) -> Result<Updated> {
     let mut race = Race::begin(live, place).await?;
     loop {
-        let current = race.current();
-        if current.is_none() && part != Part::Main {
-            return Err(live.missing(place).await);
-        }
-        let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
-        field_managers::complain(context, apply)?;
-        let owners = Owners::Known(field_managers::managed_fields(&mut value));
-        let draft = decode::Draft { value, origin: Origin::Patch, ..decode::Draft::default() };
-        let object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;
-        check_address(place, &object)?;
-        match current {
-            Some(current) => check_version(live, place, current, &object)?,
-            None if !object.meta.uid.is_empty() => {
-                let uid = &object.meta.uid;
-                let reason = format!(
-                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                );
-                return Err(live.conflict(&place.name, reason));
-            }
-            None => {}
-        }
-        if let Some(updated) = attempt(context, &mut race, (place, part), Draft { object, owners }).await? {
-            return Ok(updated);
+        match apply_once(context, &mut race, version, (place, part), apply).await {
+            Ok(Some(updated)) => return Ok(updated),
+            Ok(None) => {}
+            Err(error) => race.excuse(error).await?,
         }
     }
+}
+
+async fn apply_once(
+    context: &Context,
+    race: &mut Race<'_>,
+    version: &Version,
+    (place, part): (&Place, Part),
+    apply: &Apply<'_>,
+) -> Result<Option<Updated>> {
+    let (live, current) = (race.live(), race.current());
+    if current.is_none() && part != Part::Main {
+        return Err(live.missing(place).await);
+    }
+    let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
+    field_managers::complain(context, apply)?;
+    let owners = Owners::Known(field_managers::managed_fields(&mut value));
+    let draft = decode::Draft { value, origin: Origin::Patch, ..decode::Draft::default() };
+    let object = decode::object(context, &live.resource, version, draft, FieldValidation::Ignore)?;
+    check_address(place, &object)?;
+    match current {
+        Some(current) => check_version(live, place, current, &object)?,
+        None if !object.meta.uid.is_empty() => {
+            let uid = &object.meta.uid;
+            let reason = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(live.conflict(&place.name, reason));
+        }
+        None => {}
+    }
+    attempt(context, race, (place, part), Draft { object, owners }).await
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use keelson_object::{FieldErrors, Frozen, Object, Value};
 
 use crate::admission::{self, Operation, Request};
-use crate::commit::{self, Step};
+use crate::commit::{Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::guard::{self, Write};
@@ -69,16 +69,19 @@ async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc
     ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&*object)).await?;
-    let outcome = commit::apply(live, context, &place, |current| match current {
-        Some(current) => Err(Error::AlreadyExists {
-            resource: live.resource.group_resource(),
-            name: place.name.to_string(),
-            being_deleted: current.object.meta.is_being_deleted(),
-        }),
-        None => Ok(Step::Put(Cow::Borrowed(&*object))),
-    })
-    .await?;
-    Ok(outcome.object)
+    let mut race = Race::for_new(live, &place)?;
+    loop {
+        if let Some(current) = race.current() {
+            return Err(Error::AlreadyExists {
+                resource: live.resource.group_resource(),
+                name: place.name.to_string(),
+                being_deleted: current.object.meta.is_being_deleted(),
+            });
+        }
+        if let Some(outcome) = race.write(context, Step::Put(Cow::Borrowed(&*object))).await? {
+            return Ok(outcome.object);
+        }
+    }
 }
 
 /// Where the owners of fields come from.

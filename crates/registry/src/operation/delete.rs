@@ -8,7 +8,7 @@ use keelson_object::{FieldErrors, Frozen, GroupKind, GroupResource, Object, Path
 use keelson_store::{Expect, Write};
 
 use crate::admission::{self, Operation, Request};
-use crate::commit::{Current, Race, Step};
+use crate::commit::{Current, Outcome, Race, Step};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
@@ -47,21 +47,35 @@ pub(super) async fn remove(
     }
     let mut race = Race::begin(live, place).await?;
     loop {
-        let Some(current) = race.current() else { return Err(live.missing(place).await) };
-        check_preconditions(live, place, current, options)?;
-        let step = decide(live, context, &current.object, options);
-        // Who asks again for what is under way changes nothing.
-        if !matches!(step, Step::Keep) {
-            let old = Some(&current.object);
-            let request = Request { old, ..Request::new(Operation::Delete, live, context, told) };
-            admission::mutate(&request, None).await?;
-            admission::validate(&request, None).await?;
-        }
-        if let Some(outcome) = race.write(context, step).await? {
-            reserve::let_go(live, context, &outcome).await;
-            return Ok(Deleted { object: outcome.object, gone: outcome.removed });
+        match delete_once(context, &mut race, (place, told), options).await {
+            Ok(Some(outcome)) => {
+                reserve::let_go(live, context, &outcome).await;
+                return Ok(Deleted { object: outcome.object, gone: outcome.removed });
+            }
+            Ok(None) => {}
+            Err(error) => race.excuse(error).await?,
         }
     }
+}
+
+async fn delete_once(
+    context: &Context,
+    race: &mut Race<'_>,
+    (place, told): (&Place, &Place),
+    options: &DeleteOptions,
+) -> Result<Option<Outcome>> {
+    let live = race.live();
+    let Some(current) = race.current() else { return Err(live.missing(place).await) };
+    check_preconditions(live, place, current, options)?;
+    let step = decide(live, context, &current.object, options);
+    // Who asks again for what is under way changes nothing.
+    if !matches!(step, Step::Keep) {
+        let old = Some(&current.object);
+        let request = Request { old, ..Request::new(Operation::Delete, live, context, told) };
+        admission::mutate(&request, None).await?;
+        admission::validate(&request, None).await?;
+    }
+    race.write(context, step).await
 }
 
 /// The option that asks for [`delete_unreadable`].

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keelson_object::Frozen;
-use keelson_store::Revision;
+use keelson_store::{Revision, StoreError};
 use keelson_watch_cache::BLOCK_TIMEOUT;
 
 use crate::error::Result;
@@ -16,6 +16,9 @@ pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc
     if let Some(report) = &live.resource.reports {
         let mut objects = report::objects(report).await?.into_iter();
         return objects.find(|it| it.index().name == place.name).ok_or_else(|| live.not_found(&place.name));
+    }
+    if freshness == Freshness::Latest && !live.objects()?.store.is_near() {
+        return stored(live, place).await;
     }
     let cache = live.cache()?;
     let snapshot = match freshness {
@@ -30,5 +33,24 @@ pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc
         Some(found) => Ok(found.clone()),
         None if freshness == Freshness::Latest => Err(live.missing(place).await),
         None => Err(live.not_found(&place.name)),
+    }
+}
+
+/// What a store has that is far away: to ask it for the one object is quicker than to wait until the cache has seen
+/// everything. What the cache has of the same revision need not be read again.
+async fn stored(live: &Live, place: &Place) -> Result<Arc<Frozen>> {
+    let objects = live.objects()?;
+    let entry = match objects.store.get(&live.key(place)?).await {
+        Err(StoreError::Unreadable { .. }) => None,
+        entry => entry?,
+    };
+    let Some(entry) = entry else { return Err(live.missing(place).await) };
+    let revision = entry.modified.get();
+    match objects.cache.snapshot().get(&place.namespace, &place.name) {
+        Some(cached) if cached.revision() == revision => Ok(cached.clone()),
+        _ => match live.freeze(&entry.value, revision) {
+            Ok(frozen) => Ok(frozen),
+            Err(_) => Err(live.missing(place).await),
+        },
     }
 }

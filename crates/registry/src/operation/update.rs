@@ -78,24 +78,35 @@ async fn change(
 ) -> Result<Updated> {
     let mut race = Race::begin(live, place).await?;
     loop {
-        let object = match race.current() {
-            Some(current) => {
-                let object = rewrite(Some(&current.object))?;
-                check_version(live, place, current, &object)?;
-                object
-            }
-            None if live.resource.create_on_update && part == Part::Main => {
-                let mut object = rewrite(None)?;
-                object.meta.resource_version = Default::default();
-                object
-            }
-            None => return Err(live.missing(place).await),
-        };
-        let draft = Draft { object, owners: Owners::Followed };
-        if let Some(updated) = attempt(context, &mut race, (place, part), draft).await? {
-            return Ok(updated);
+        match change_once(context, &mut race, (place, part), &mut rewrite).await {
+            Ok(Some(updated)) => return Ok(updated),
+            Ok(None) => {}
+            Err(error) => race.excuse(error).await?,
         }
     }
+}
+
+async fn change_once(
+    context: &Context,
+    race: &mut Race<'_>,
+    (place, part): (&Place, Part),
+    rewrite: &mut impl FnMut(Option<&Object>) -> Result<Object>,
+) -> Result<Option<Updated>> {
+    let live = race.live();
+    let object = match race.current() {
+        Some(current) => {
+            let object = rewrite(Some(&current.object))?;
+            check_version(live, place, current, &object)?;
+            object
+        }
+        None if live.resource.create_on_update && part == Part::Main => {
+            let mut object = rewrite(None)?;
+            object.meta.resource_version = Default::default();
+            object
+        }
+        None => return Err(live.missing(place).await),
+    };
+    attempt(context, race, (place, part), Draft { object, owners: Owners::Followed }).await
 }
 
 /// What somebody wants a place to look like.

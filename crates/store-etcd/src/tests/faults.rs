@@ -1,4 +1,4 @@
-//! What happens when etcd is killed, paused, compacted under a watch, or reached over TLS.
+//! What happens when etcd is killed, paused, cut off, slow, or compacted under a watch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,11 +8,10 @@ use futures_util::StreamExt;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
 use keelson_store::{At, Event, Expect, Key, Revision, Store, StoreError, Write};
-use keelson_testkit::pki::Authority;
-use keelson_testkit::{Etcd, Identity, free_port};
+use keelson_testkit::{Etcd, Proxy, Way, free_port};
 use parking_lot::Mutex;
 
-use crate::{EtcdStore, Options, Tls};
+use crate::{EtcdStore, Options};
 
 /// How long something that must happen may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -218,37 +217,85 @@ async fn a_watch_that_broke_before_a_compaction_is_told_so() {
     assert!(matches!(&error, StoreError::Compacted { oldest, .. } if *oldest == latest), "{error:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_sides_show_certificates() {
-    let (authority, stranger) = (Authority::new("etcd").unwrap(), Authority::new("stranger").unwrap());
-    let folder = tempfile::tempdir().unwrap();
-    let Identity { certificate, key } = authority.server(&["localhost", "127.0.0.1"]).unwrap();
-    let file = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    };
-    let arguments = [
-        format!("--cert-file={}", file("server.crt", &certificate)),
-        format!("--key-file={}", file("server.key", &key)),
-        format!("--trusted-ca-file={}", file("ca.crt", authority.certificate())),
-        String::from("--client-cert-auth"),
-    ];
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let Some(etcd) = Etcd::with_tls("both_sides_show_certificates", &arguments).await else { return };
-    let store = |authorities: &Authority, identity: Option<Identity>| {
-        let identity = identity.map(|it| (it.certificate.into_bytes(), it.key.into_bytes()));
-        let authorities = Some(authorities.certificate().as_bytes().to_vec());
-        let options = Options::new(vec![etcd.endpoint()], Clock::real());
-        EtcdStore::new(Options { tls: Some(Tls { authorities, identity }), ..options }).unwrap()
-    };
-    let client = |authority: &Authority| Some(authority.client("keelson", &[]).unwrap());
-    let good = store(&authority, client(&authority));
-    good.health().await.unwrap();
-    create(&good, "/a").await.unwrap();
-    let strangers = [(&authority, None), (&stranger, client(&authority)), (&authority, client(&stranger))];
-    for (trusted, shown) in strangers {
-        let answer = tokio::time::timeout(Duration::from_secs(1), store(trusted, shown).health()).await;
-        assert!(!matches!(answer, Ok(Ok(()))), "{answer:?}");
+/// What the way to etcd does to writers and a watch: whatever it is, it is over some time.
+async fn check_way(test: &str, way: Way) {
+    let Some(etcd) = Etcd::with_arguments(test, &["--unsafe-no-fsync"]).await else { return };
+    let proxy = Proxy::to(&etcd.endpoint()).await.unwrap();
+    let store = store(&[proxy.endpoint()]);
+    let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
+    let mut confirmed = BTreeSet::new();
+    for round in 0..3 {
+        for number in 0..10 {
+            let key = format!("/x/{round}-{number}");
+            create(&store, &key).await.unwrap();
+            confirmed.insert(key);
+        }
+        proxy.set(way);
+        let late = task::spawn("late", {
+            let store = store.clone();
+            async move { create(&store, &format!("/x/{round}-late")).await.is_ok() }
+        });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        proxy.set(Way::Clear);
+        // It may have happened without an answer.
+        if late.await.unwrap() {
+            confirmed.insert(format!("/x/{round}-late"));
+        }
     }
+    create(&store, "/x/~end").await.unwrap();
+    let seen = keys_until(&mut watch, "/x/~end").await;
+    let page = store.list(&Key::from("/x/"), None, usize::MAX, At::Latest).await.unwrap();
+    let mut there = page.entries;
+    there.sort_unstable_by_key(|entry| entry.modified);
+    let there: Vec<String> = there.iter().map(|entry| entry.key.as_str().to_owned()).collect();
+    assert_eq!(seen, there, "each event once, in order");
+    assert!(confirmed.is_subset(&there.into_iter().collect()), "what was confirmed is there");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_is_cut_loses_nothing() {
+    check_way("a_network_that_is_cut_loses_nothing", Way::Cut).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_swallows_everything_loses_nothing() {
+    check_way("a_network_that_swallows_everything_loses_nothing", Way::Hole).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_network_loses_nothing() {
+    let slow = Way::Slow { latency: Duration::from_millis(40), bytes_per_second: 20_000 };
+    check_way("a_slow_network_loses_nothing", slow).await;
+}
+
+/// One of three is paused, the one that is asked: the others are asked soon, and the watch goes on at one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_member_is_left() {
+    let Some(members) = Etcd::cluster("a_paused_member_is_left").await else { return };
+    let follower = members.iter().position(|it| !it.is_leader()).expect("a follower");
+    let mut endpoints: Vec<String> = members.iter().map(Etcd::endpoint).collect();
+    endpoints.rotate_left(follower);
+    let store = store(&endpoints);
+    let mut watch = store.watch(&Key::from("/x/"), Revision::FIRST);
+    create(&store, "/x/a").await.unwrap();
+    assert_eq!(keys_until(&mut watch, "/x/a").await, ["/x/a"]);
+    members[follower].pause().unwrap();
+    let begin = Clock::real().monotonic();
+    store.health().await.unwrap();
+    // What is sent to who is silent is answered by nobody.
+    let mut number = 0;
+    let key = loop {
+        let key = format!("/x/b{number}");
+        let written = tokio::time::timeout(Duration::from_secs(2), create(&store, &key)).await;
+        if matches!(written, Ok(Ok(_))) {
+            break key;
+        }
+        number += 1;
+    };
+    // Who reads consistently asks the watch how far it is.
+    store.tip(&Key::from("/x/")).await.unwrap();
+    keys_until(&mut watch, &key).await;
+    let took = Clock::real().monotonic() - begin;
+    assert!(took < Duration::from_secs(30), "{took:?}: a silent connection is believed for 40 s");
+    members[follower].resume().unwrap();
 }

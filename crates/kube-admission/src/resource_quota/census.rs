@@ -1,0 +1,163 @@
+//! Census: counts what the objects of a namespace use, for whoever keeps the status of quotas.
+
+use std::collections::{BTreeSet, HashMap};
+
+use keelson_object::scalar::Quantity;
+use keelson_object::{Frozen, Map, Object, SmolStr};
+use keelson_registry::{Catalog, Context, Live, Result, Scope as Reach};
+
+use super::evaluator::{Evaluator, Measured, Surroundings};
+use super::ledger::{Ledger, Promise};
+use super::scope::{Scope, holding};
+use super::{Features, devices};
+use crate::amounts::{self, Amounts};
+use crate::plugins::Settings;
+
+/// Counts as the plugin does that is made with the same settings.
+#[derive(Clone, Debug)]
+pub struct Census {
+    features: Features,
+    /// What has been charged and is not stored yet.
+    pub ledger: Ledger,
+}
+
+/// What is counted, and for whom.
+struct Count<'c> {
+    scopes: Vec<Scope>,
+    namespace: &'c str,
+    promised: HashMap<SmolStr, Promise>,
+    used: Amounts,
+}
+
+impl Census {
+    /// Beside a plugin with these settings.
+    pub fn new(settings: &Settings) -> Census {
+        Census { features: Features::of(settings), ledger: settings.ledger.clone().unwrap_or_default() }
+    }
+
+    /// Whether quotas count objects of a resource.
+    pub fn counts(live: &Live) -> bool {
+        evaluator(live).is_some()
+    }
+
+    /// The status that a quota should have; `None` if it has it.
+    ///
+    /// The quota must have been read before: what is promised later is not in it.
+    ///
+    /// Upstream: pkg/controller/resourcequota/resource_quota_controller.go, syncResourceQuota, and
+    /// apiserver/pkg/quota/v1/resources.go, CalculateUsage (v1.36.4).
+    pub async fn status(&self, context: &Context, quota: &Object) -> Result<Option<Map>> {
+        let none = Map::new();
+        let part = |name: &str| quota.fields.map(name).unwrap_or(&none);
+        let (spec, status) = (part("spec"), part("status"));
+        let hard = amounts::read(spec.map("hard"));
+        let Some(catalog) = &context.catalog else { return Ok(None) };
+        let mut used = amounts::read(status.map("used"));
+        used.extend(self.usage(context, catalog, quota, &hard).await?);
+        used.retain(|name, _| hard.contains_key(name));
+        let has = |field: &str, wanted: &Amounts| {
+            status.map(field).is_some_and(|it| amounts::read(Some(it)) == *wanted)
+        };
+        // Nothing is limited: an empty list is not even stored.
+        if (has("hard", &hard) && has("used", &used)) || (hard.is_empty() && status.is_empty()) {
+            return Ok(None);
+        }
+        let mut status = Map::new();
+        status.set("hard", amounts::write(&hard));
+        status.set("used", amounts::write(&used));
+        Ok(Some(status))
+    }
+
+    /// What is used of what a quota limits, as far as anybody counts it.
+    async fn usage(
+        &self,
+        context: &Context,
+        catalog: &Catalog,
+        quota: &Object,
+        hard: &Amounts,
+    ) -> Result<Amounts> {
+        let none = Map::new();
+        let namespace = quota.meta.namespace.as_str();
+        let mut count = Count {
+            scopes: Scope::of_quota(quota.fields.map("spec").unwrap_or(&none)),
+            namespace,
+            promised: self.ledger.promised(namespace),
+            used: Amounts::new(),
+        };
+        let mut counted = BTreeSet::new();
+        for live in catalog.groups().iter().flat_map(|it| &it.resources) {
+            let Some(evaluator) = evaluator(live) else { continue };
+            if evaluator == Evaluator::DeviceClaims && !hard.keys().any(|it| devices::may_count(it)) {
+                continue;
+            }
+            let around = self.features.around(&evaluator, catalog, namespace, context).await?;
+            let names = evaluator.counted(hard.keys(), &around.devices);
+            if names.is_empty() {
+                continue;
+            }
+            for name in &names {
+                count.used.entry(name.clone()).or_insert_with(Quantity::default);
+            }
+            count.add(live, &evaluator, &around).await?;
+            counted.extend(names);
+        }
+        count.used.retain(|name, _| counted.contains(name));
+        Ok(count.used)
+    }
+
+    /// Whether an object uses something else than before, or is something else.
+    pub async fn differs(
+        &self,
+        context: &Context,
+        live: &Live,
+        (before, after): (&Frozen, &Frozen),
+    ) -> Result<bool> {
+        let (Some(evaluator), Some(catalog)) = (evaluator(live), &context.catalog) else { return Ok(false) };
+        if evaluator.is_blind() {
+            return Ok(false);
+        }
+        let namespace = &after.index().namespace;
+        let around = self.features.around(&evaluator, catalog, namespace, context).await?;
+        let measure = |frozen: &Frozen| live.thaw(frozen).map(|it| evaluator.measure(&it, &around));
+        Ok(measure(before)? != measure(after)?)
+    }
+}
+
+fn evaluator(live: &Live) -> Option<Evaluator> {
+    let resource = &live.resource;
+    let has_own = live.is_stored() && resource.stands_for.is_none() && resource.scope == Reach::Namespaced;
+    if has_own { Evaluator::of(&resource.group, &resource.plural) } else { None }
+}
+
+impl Count<'_> {
+    /// Adds the objects of a resource, and those on their way.
+    async fn add(&mut self, live: &Live, evaluator: &Evaluator, around: &Surroundings) -> Result<()> {
+        let snapshot = live.cache()?.fresh().await?;
+        let resource = live.resource.group_resource();
+        let mut seen = BTreeSet::new();
+        for (_, frozen) in snapshot.namespace(self.namespace) {
+            let uid = &frozen.index().uid;
+            seen.insert(uid.clone());
+            let promise = self.promised.get(uid).filter(|it| it.replaces == Some(frozen.revision()));
+            let measured = match promise {
+                Some(promise) => promise.measured.clone(),
+                None if evaluator.is_blind() => evaluator.measure(&Object::default(), around),
+                None => evaluator.measure(&live.thaw(frozen)?, around),
+            };
+            self.add_one(&measured);
+        }
+        let coming = self
+            .promised
+            .iter()
+            .filter(|(uid, it)| it.replaces.is_none() && it.resource == resource && !seen.contains(*uid));
+        let coming: Vec<Measured> = coming.map(|(_, it)| it.measured.clone()).collect();
+        coming.iter().for_each(|it| self.add_one(it));
+        Ok(())
+    }
+
+    fn add_one(&mut self, object: &Measured) {
+        if holding(&self.scopes, &object.traits).is_ok_and(|it| it.len() == self.scopes.len()) {
+            amounts::add(&mut self.used, &object.usage);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A quota as far as requests are checked against it.
+
+use keelson_object::{Map, Object, SmolStr};
+use keelson_registry::Result;
+use keelson_registry::{Catalog, Live};
+
+use super::scope::Scope;
+use crate::amounts::{self, Amounts};
+
+/// A quota, and what it would look like.
+#[derive(Clone, Debug)]
+pub(super) struct Quota {
+    object: Object,
+    pub(super) scopes: Vec<Scope>,
+    /// The limits that usage was counted for.
+    pub(super) hard: Amounts,
+    /// What is used, with what has been charged since it was read.
+    pub(super) used: Amounts,
+    pub(super) is_charged: bool,
+}
+
+impl Quota {
+    /// As it stands in an object.
+    pub(super) fn read(object: Object) -> Quota {
+        let none = Map::new();
+        let scopes = Scope::of_quota(object.fields.map("spec").unwrap_or(&none));
+        let status = object.fields.map("status").unwrap_or(&none);
+        let (hard, used) = (amounts::read(status.map("hard")), amounts::read(status.map("used")));
+        Quota { object, scopes, hard, used, is_charged: false }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &SmolStr {
+        &self.object.meta.name
+    }
+
+    /// The object with what is used now.
+    pub(super) fn into_object(self) -> Object {
+        let mut object = self.object;
+        object.fields.map_mut("status").set("used", amounts::write(&self.used));
+        object
+    }
+}
+
+/// Where quotas are.
+pub(super) fn live(catalog: &Catalog) -> Option<&Live> {
+    catalog.live("", "resourcequotas").map(AsRef::as_ref)
+}
+
+/// The quotas of a namespace, as they surely are.
+pub(super) async fn all(live: &Live, namespace: &str) -> Result<Vec<Quota>> {
+    let snapshot = live.cache()?.fresh().await?;
+    snapshot.namespace(namespace).map(|(_, it)| live.thaw(it).map(Quota::read)).collect()
+}

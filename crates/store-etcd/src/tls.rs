@@ -1,0 +1,141 @@
+//! TLS to the members of a cluster: who vouches for them, and what they are shown.
+//!
+//! The certificate that is shown is asked for at every handshake, so that a new one needs no restart: connections
+//! that stand stay, the next one shows the new certificate. Upstream: etcd client/pkg/transport/listener.go,
+//! baseConfig (v3.6.8).
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use rustls::client::{ResolvesClientCert, Resumption};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tower_service::Service;
+
+/// The certificates with which the two sides know each other. All of it is PEM.
+#[derive(Clone, Default)]
+pub struct Tls {
+    /// Authorities that vouch for the members of the cluster.
+    pub authorities: Vec<u8>,
+    /// What is shown to them.
+    pub identity: Option<Identity>,
+}
+
+/// Gives a certificate and its key, as they are now.
+pub type Identity = Arc<dyn Fn() -> io::Result<(Vec<u8>, Vec<u8>)> + Send + Sync>;
+
+impl Tls {
+    /// For one member.
+    pub(crate) fn connector(&self, host: &str) -> Result<Connector, rustls::Error> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut roots = RootCertStore::empty();
+        // Odd certificates between good ones are left out, as by everybody.
+        roots.add_parsable_certificates(
+            CertificateDer::pem_slice_iter(&self.authorities).filter_map(Result::ok),
+        );
+        let config = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        let mut config = match &self.identity {
+            Some(identity) => {
+                config.with_client_cert_resolver(Arc::new(Shown::new(identity.clone(), provider)?))
+            }
+            None => config.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        // A session that is resumed is known by the certificate of its beginning.
+        config.resumption = Resumption::disabled();
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
+        Ok(Connector { tls: Arc::new(config).into(), name })
+    }
+}
+
+/// Hands the certificate to handshakes.
+struct Shown {
+    identity: Identity,
+    provider: Arc<CryptoProvider>,
+    /// Half a pair, while somebody writes the other half, leaves the old one in force.
+    last: Mutex<Arc<CertifiedKey>>,
+}
+
+impl Shown {
+    fn new(identity: Identity, provider: Arc<CryptoProvider>) -> Result<Shown, rustls::Error> {
+        let last = Mutex::new(Arc::new(pair(&identity, &provider)?));
+        Ok(Shown { identity, provider, last })
+    }
+}
+
+impl ResolvesClientCert for Shown {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let mut last = self.last.lock();
+        match pair(&self.identity, &self.provider) {
+            Ok(pair) => *last = Arc::new(pair),
+            Err(error) => tracing::warn!(%error, "the certificate for etcd stays as it was"),
+        }
+        Some(last.clone())
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shown")
+    }
+}
+
+fn pair(identity: &Identity, provider: &CryptoProvider) -> Result<CertifiedKey, rustls::Error> {
+    let unusable = |error: &dyn fmt::Display| rustls::Error::General(error.to_string());
+    let (certificate, key) = identity().map_err(|error| unusable(&error))?;
+    let chain = CertificateDer::pem_slice_iter(&certificate)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| unusable(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| unusable(&error))?;
+    CertifiedKey::from_der(chain, key, provider)
+}
+
+/// Makes connections to one member.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    tls: TlsConnector,
+    name: ServerName<'static>,
+}
+
+const HTTPS: u16 = 443;
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TlsStream<TcpStream>>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let Connector { tls, name } = self.clone();
+        let connect = async move {
+            let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+            let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(HTTPS))).await?;
+            stream.set_nodelay(true)?;
+            tls.connect(name, stream).await.map(TokioIo::new)
+        };
+        connect.boxed()
+    }
+}
