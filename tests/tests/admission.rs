@@ -104,6 +104,7 @@ fn comparable(request: Value) -> Value {
     if request["subResource"] == "scale" {
         // Ours is made of the object, upstream's is what was sent.
         forgotten.extend([
+            "/object/metadata/resourceVersion",
             "/object/metadata/uid",
             "/object/metadata/creationTimestamp",
             "/object/status/selector",

@@ -62,10 +62,19 @@ impl Plugin for Recorder {
             let Some(object) = object else { return Ok(()) };
             let mut new = object.clone();
             match object.meta.name.as_str() {
-                "spoilt" => new.meta.managed_fields = vec![Value::Map(Map::new())],
+                "spoilt" => {
+                    let mut entry = Map::new();
+                    entry.set("operation", "Nope");
+                    new.meta.managed_fields = vec![Value::Map(entry)];
+                }
                 "twins" => {
-                    let owner =
-                        OwnerReference { uid: "u".into(), name: "o".into(), ..OwnerReference::default() };
+                    let owner = OwnerReference {
+                        api_version: "v1".into(),
+                        kind: "Garden".into(),
+                        name: "o".into(),
+                        uid: "u".into(),
+                        ..OwnerReference::default()
+                    };
                     new.meta.owner_references = vec![owner.clone(), owner];
                 }
                 _ => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use keelson_authn::service_account::{EXTENDED_SECONDS, ISSUED_CREDENTIAL_ID, Order, Ref, WARN_ONLY_SECONDS};
 use keelson_object::scalar::{Time, quote};
-use keelson_object::{FieldErrors, GroupKind, GroupResource, Object, Path, Value};
+use keelson_object::{FieldErrors, GroupKind, GroupResource, Map, Object, Path, Value};
 use keelson_registry::subresource::{Action, Call, Subresource};
 use keelson_registry::{Context, Error, Live, Result};
 use keelson_status::Status;
@@ -67,7 +67,10 @@ impl TokenRequests {
             body.meta.uid = account.meta.uid;
         }
         body.meta.creation_timestamp = Some(context.now());
-        body.fields.remove("status");
+        let mut status = Map::new();
+        status.push_new("token", "");
+        status.push_new("expirationTimestamp", Value::Null);
+        body.fields.set("status", status);
         let spec = body.fields.map_mut("spec");
         if spec.list("audiences").is_empty() {
             let audiences: Vec<Value> = self.audiences.iter().map(|it| Value::from(it.as_str())).collect();
