@@ -98,7 +98,7 @@ impl Upstream {
     /// Starts the server where there is no etcd, and gives what it says when it gives up.
     pub async fn without_etcd(endpoint: &str, test: &str) -> Option<String> {
         let server = Tool::KubeApiserver.path_for(test)?;
-        match Upstream::try_start(&server, endpoint, &[]).await {
+        match Upstream::try_start(&server, endpoint, &EVERYTHING.map(String::from)).await {
             Ok(_) => panic!("upstream's server starts without an etcd"),
             Err(error) => Some(format!("{error:#}")),
         }

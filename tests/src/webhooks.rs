@@ -206,7 +206,7 @@ impl Side {
 }
 
 /// The labels of a line by name: each server has its own order.
-fn sorted_labels(line: &str) -> String {
+pub fn sorted_labels(line: &str) -> String {
     let Some((name, rest)) = line.split_once('{') else { return line.to_owned() };
     let Some((labels, value)) = rest.split_once('}') else { return line.to_owned() };
     let mut labels: Vec<&str> = labels.split(',').collect();
@@ -255,7 +255,8 @@ fn comparable(review: Value) -> Value {
     review
 }
 
-fn normalized(mut value: Value) -> Value {
+/// A tree without what differs from server to server.
+pub fn normalized(mut value: Value) -> Value {
     const OWN: [&str; 10] = [
         "uid",
         "resourceVersion",

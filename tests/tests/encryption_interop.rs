@@ -123,7 +123,10 @@ async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, fl
     let Some(upstream) = Upstream::on(&etcd, &all, test).await else { return };
     let options = EVERYTHING.iter().chain(&all).fold(Options::default(), |options, it| options.argument(*it));
     let options = options.argument(format!("--etcd-servers={}", etcd.endpoint()));
-    let keelson = RunningServer::start(options.argument("--empty-namespaces=false")).await;
+    let keelson = RunningServer::start(
+        options.argument("--empty-namespaces=false").argument("--count-quota-usage=false"),
+    )
+    .await;
     let (ours, theirs) = (keelson.client(), upstream.client());
     for (name, writer, reader) in [("by-us", &ours, theirs), ("by-them", theirs, &ours)] {
         let secret = json!({

@@ -17,7 +17,8 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 async fn keelson_on(etcd: &Etcd, arguments: &[&str]) -> RunningServer {
     let own = Options::default()
         .argument(format!("--etcd-servers={}", etcd.endpoint()))
-        .argument("--empty-namespaces=false");
+        .argument("--empty-namespaces=false")
+        .argument("--count-quota-usage=false");
     let all = EVERYTHING.iter().chain(arguments).copied();
     RunningServer::start(all.fold(own, Options::argument)).await
 }

@@ -18,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 async fn keelson_on(etcd: &Etcd, arguments: &[&str]) -> RunningServer {
     let own = Options::default()
         .argument(format!("--etcd-servers={}", etcd.endpoint()))
-        .argument("--empty-namespaces=false");
+        .argument("--empty-namespaces=false")
+        .argument("--count-quota-usage=false");
     RunningServer::start(arguments.iter().copied().fold(own, Options::argument)).await
 }
 

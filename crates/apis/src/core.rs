@@ -157,6 +157,7 @@ fn storage(group: Group, settings: &Settings) -> Group {
                 .columns(resource_quota::columns())
                 .with_status()
                 .returns_deleted()
+                .seen_at_once()
                 .strategy(resource_quota::ResourceQuota),
         )
 }

@@ -47,8 +47,13 @@ pub(super) fn live(catalog: &Catalog) -> Option<&Live> {
     catalog.live("", "resourcequotas").map(AsRef::as_ref)
 }
 
-/// The quotas of a namespace, as they surely are.
+/// The quotas of a namespace, as they surely are. That there are none is what the cache says: most namespaces have
+/// none, and a store that is far away need not be asked about them with every write.
 pub(super) async fn all(live: &Live, namespace: &str) -> Result<Vec<Quota>> {
-    let snapshot = live.cache()?.fresh().await?;
+    let cache = live.cache()?;
+    if cache.at_hand().await.namespace(namespace).next().is_none() {
+        return Ok(Vec::new());
+    }
+    let snapshot = cache.fresh().await?;
     snapshot.namespace(namespace).map(|(_, it)| live.thaw(it).map(Quota::read)).collect()
 }
