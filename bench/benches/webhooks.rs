@@ -56,7 +56,7 @@ async fn context(callee: &Callee, count: usize, resource: &str) -> Context {
     let live = context.reach(group, "validatingwebhookconfigurations").expect("it is built in");
     operation::create(live, &context, "", object(&configuration)).await.expect("it is valid");
     let only = vec!["MutatingAdmissionWebhook".to_owned(), "ValidatingAdmissionWebhook".to_owned()];
-    let selection = Selection { only, ..Selection::default() };
+    let selection = Selection { only: Some(only), ..Selection::default() };
     let settings = keelson_kube_admission::Settings {
         features: BTreeSet::new(),
         ..keelson_kube_admission::Settings::default()

@@ -174,14 +174,26 @@ impl Matrix {
         fs::write(&self.path, format!("{head}\n{}", cells::written(&answers, &names))).context("the matrix")
     }
 
-    /// Where answers are not those of the file, in words.
+    /// Where our answers are not those of the file, in words.
     pub fn differences(&self, answers: &[Vec<Cell>]) -> Vec<String> {
+        self.compared(answers, Cell::covers)
+    }
+
+    /// The same of upstream's, which may name a binding that it did not name when it was listened to.
+    pub fn differences_of_upstream(&self, answers: &[Vec<Cell>]) -> Vec<String> {
+        self.compared(answers, |expected, seen| {
+            let is_other = expected.may_have_others() && seen.may_have_others();
+            is_other || expected.covers(seen)
+        })
+    }
+
+    fn compared(&self, answers: &[Vec<Cell>], is_same: impl Fn(&Cell, &Cell) -> bool) -> Vec<String> {
         let mut found = Vec::new();
         for (row, who) in self.subjects.iter().enumerate() {
             for (column, request) in self.requests.iter().enumerate() {
                 let expected = self.answers.cell(row, column);
                 let seen = answers.get(row).and_then(|it| it.get(column)).cloned().unwrap_or_default();
-                if !expected.covers(&seen) {
+                if !is_same(&expected, &seen) {
                     let about = request.review(who)["spec"].to_string();
                     found.push(format!("{}: {about}: {seen} and not {expected}", self.name()));
                 }

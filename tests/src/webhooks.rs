@@ -135,10 +135,24 @@ impl Side {
         self.client.post(&format!("{CONFIGURATIONS}/{plural}"), &body).await
     }
 
-    /// A configuration with that webhook.
+    /// A configuration with that webhook, which counts when this is done.
     pub async fn configure(&self, kind: &str, path: &str, more: &Value) {
-        self.post(kind, path, more).await.expect(201);
+        let made = self.post(kind, path, more).await.expect(201);
+        let name = made["metadata"]["name"].as_str().unwrap_or_default();
+        self.cached(&format!("{}s/{name}", kind.to_lowercase()), |it| it.status == 200).await;
         self.settle().await;
+    }
+
+    /// Waits until the server's own cache has configurations as expected.
+    pub async fn cached(&self, path: &str, is_expected: impl Fn(&Answer) -> bool) {
+        let (clock, path) = (Clock::real(), format!("{CONFIGURATIONS}/{path}?resourceVersion=0"));
+        for _ in 0..500 {
+            if is_expected(&self.client.get(&path).await) {
+                return;
+            }
+            clock.sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the cache of the server does not follow");
     }
 
     /// A configuration of one that may change objects.
@@ -155,6 +169,7 @@ impl Side {
     pub async fn forget(&self) {
         for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
             self.client.delete(&format!("{CONFIGURATIONS}/{plural}")).await.expect(200);
+            self.cached(plural, |it| it.json()["items"] == json!([])).await;
         }
         self.settle().await;
     }
@@ -172,7 +187,7 @@ impl Side {
         let asked = self.callee.asked().into_iter();
         asked
             .map(|it| {
-                let body = serde_json::from_str(&it.body).map(normalized).unwrap_or_default();
+                let body = serde_json::from_str(&it.body).map(comparable).unwrap_or_default();
                 format!("{} {} {} {} {body}", it.method, it.path, it.agent, it.authorization)
             })
             .collect()
@@ -184,12 +199,14 @@ impl Side {
         let counted = text.lines().filter(|it| {
             it.starts_with("apiserver_admission_webhook_") && !it.contains("_bucket") && !it.contains("_sum")
         });
-        counted.map(sorted_labels).collect()
+        let mut counted: Vec<String> = counted.map(sorted_labels).collect();
+        counted.sort_unstable();
+        counted
     }
 }
 
 /// The labels of a line by name: each server has its own order.
-fn sorted_labels(line: &str) -> String {
+pub fn sorted_labels(line: &str) -> String {
     let Some((name, rest)) = line.split_once('{') else { return line.to_owned() };
     let Some((labels, value)) = rest.split_once('}') else { return line.to_owned() };
     let mut labels: Vec<&str> = labels.split(',').collect();
@@ -197,27 +214,50 @@ fn sorted_labels(line: &str) -> String {
     format!("{name}{{{}}}{value}", labels.join(","))
 }
 
-/// Every question has a number of its own, and messages repeat it.
+/// Every question and every object has a number of its own, and messages repeat it.
 fn without_uuids(text: &str) -> String {
-    let is_uuid = |it: &str| {
-        it.len() == 36
-            && it.bytes().enumerate().all(|(at, byte)| match at {
-                8 | 13 | 18 | 23 => byte == b'-',
-                _ => byte.is_ascii_hexdigit(),
-            })
+    let is_uuid = |it: &[u8]| {
+        it.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
     };
-    let mut words: Vec<&str> = text.split('"').collect();
-    for word in &mut words {
-        let bare = word.trim_end_matches('\\');
-        if is_uuid(bare) {
-            *word = "*";
-        }
+    let (mut shown, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let bytes = rest.as_bytes();
+        let cut = if bytes.len() >= 36 && is_uuid(&bytes[..36]) { 36 } else { first.len_utf8() };
+        shown.push_str(if cut == 36 { "*" } else { &rest[..cut] });
+        rest = &rest[cut..];
     }
-    words.join("\"")
+    shown
 }
 
-fn normalized(mut value: Value) -> Value {
-    const OWN: [&str; 9] = [
+/// A question without what differs for a reason that docs/parity.md tells.
+fn comparable(review: Value) -> Value {
+    let mut review = normalized(review);
+    let request = &mut review["request"];
+    let part = request["subResource"].as_str().unwrap_or_default().to_owned();
+    let mut forget = |keys: &[&str]| {
+        if let Some(meta) = request["object"]["metadata"].as_object_mut() {
+            keys.iter().for_each(|key| drop(meta.remove(*key)));
+        }
+    };
+    match part.as_str() {
+        "token" => forget(&["name", "uid", "creationTimestamp"]),
+        "scale" => {
+            forget(&["uid", "resourceVersion", "creationTimestamp", "managedFields"]);
+            if let Some(scale) = request["object"].as_object_mut() {
+                scale.remove("status");
+            }
+        }
+        _ => {}
+    }
+    review
+}
+
+/// A tree without what differs from server to server.
+pub fn normalized(mut value: Value) -> Value {
+    const OWN: [&str; 10] = [
         "uid",
         "resourceVersion",
         "creationTimestamp",
@@ -227,6 +267,7 @@ fn normalized(mut value: Value) -> Value {
         "expirationTimestamp",
         "lastTransitionTime",
         "eventTime",
+        "caBundle",
     ];
     match &mut value {
         Value::Object(map) => {
@@ -235,6 +276,10 @@ fn normalized(mut value: Value) -> Value {
             for (key, value) in map.iter_mut() {
                 let is_own = OWN.contains(&key.as_str());
                 *value = if is_own && value.is_string() { json!("*") } else { normalized(value.take()) };
+                // They are in the order of their times, and a second may end between two writes.
+                if let ("managedFields", Some(entries)) = (key.as_str(), value.as_array_mut()) {
+                    entries.sort_by_key(ToString::to_string);
+                }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|it| *it = normalized(it.take())),

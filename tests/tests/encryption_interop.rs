@@ -112,7 +112,7 @@ async fn two_servers_share_an_old_key_management_service() {
 async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, flags): (&str, &[&str])) {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
     let folder = tempfile::tempdir().expect("a folder");
-    let plugin = KmsPlugin::start(&folder.path().join("kms.sock")).expect("a plugin");
+    let plugin = KmsPlugin::start_abstract(&format!("{test}-{}", std::process::id())).expect("a plugin");
     let (kms, cipher) = (service("test", &plugin.endpoint()), keys("aesgcm", &[("one", ONE)]));
     let file = folder.path().join("encryption.yaml");
     std::fs::write(&file, configuration(&[("secrets", &[&kms]), ("'*.'", &[&cipher, IDENTITY])]))
@@ -123,7 +123,10 @@ async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, fl
     let Some(upstream) = Upstream::on(&etcd, &all, test).await else { return };
     let options = EVERYTHING.iter().chain(&all).fold(Options::default(), |options, it| options.argument(*it));
     let options = options.argument(format!("--etcd-servers={}", etcd.endpoint()));
-    let keelson = RunningServer::start(options.argument("--empty-namespaces=false")).await;
+    let keelson = RunningServer::start(
+        options.argument("--empty-namespaces=false").argument("--count-quota-usage=false"),
+    )
+    .await;
     let (ours, theirs) = (keelson.client(), upstream.client());
     for (name, writer, reader) in [("by-us", &ours, theirs), ("by-them", theirs, &ours)] {
         let secret = json!({

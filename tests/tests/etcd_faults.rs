@@ -198,8 +198,7 @@ fn check_refusals(refused: &[Answer]) {
         let (message, reason) = (status["message"].as_str().unwrap_or_default(), status["reason"].as_str());
         let known = match answer.status.as_u16() {
             504 => {
-                reason == Some("Timeout")
-                    && message.starts_with("Timeout: request did not complete within requested timeout")
+                reason == Some("Timeout") && message.starts_with("Timeout: request did not complete within ")
             }
             500 => {
                 message.starts_with("rpc error: code = Unavailable") || message.starts_with("etcdserver: ")

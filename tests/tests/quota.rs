@@ -212,12 +212,13 @@ fn sized_pod(name: &str, cpu: &str) -> Value {
 async fn furnish(client: &Client, root: &str) {
     let post =
         async |what: &str, body: &Value| drop(client.post(&format!("{root}/{what}"), body).await.expect(201));
-    for name in ["a", "b", "c"] {
-        post("pods", &sized_pod(name, "100m")).await;
-    }
     let mut best = fixture::small_pod("best");
     best["spec"]["activeDeadlineSeconds"] = 3600.into();
-    post("pods", &best).await;
+    for mut pod in [sized_pod("a", "100m"), sized_pod("b", "100m"), sized_pod("c", "100m"), best] {
+        // Nobody runs it, so that nobody changes what is said of it.
+        pod["spec"]["schedulingGates"] = json!([{"name": "example.com/never"}]);
+        post("pods", &pod).await;
+    }
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"type": "LoadBalancer", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]},

@@ -12,7 +12,8 @@ async fn every_case_is_judged_as_it_is_written() {
     match named() {
         Some(client) => run(&client).await,
         None => {
-            let own = Options::default().argument("--empty-namespaces=false");
+            let own =
+                Options::default().argument("--empty-namespaces=false").argument("--count-quota-usage=false");
             let server = RunningServer::start(EVERYTHING.into_iter().fold(own, Options::argument)).await;
             run(&server.client()).await;
         }

@@ -56,7 +56,7 @@ async fn a_webhook_written_with_kube_changes_and_judges_objects() {
     side.mutating("/mutate", &json!({})).await;
     side.validating("/validate", &json!({})).await;
     let made = side.client.post(MAPS, &fixture::config_map("good")).await;
-    assert_eq!(made.expect(201)["metadata"]["labels"]["admitted"], "keelson-admin");
+    assert_eq!(made.expect(201)["metadata"]["labels"]["admitted"], "kubernetes-admin");
     assert_eq!(made.header("warning"), "299 - \"Create was looked at\"");
     let refusal = side.client.post(MAPS, &fixture::config_map("bad")).await;
     let message = "admission webhook \"mutate.example.com\" denied the request: it is bad";

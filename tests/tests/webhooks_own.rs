@@ -7,8 +7,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_stdx::clock::Clock;
-use keelson_testkit::{Options, RunningServer, fixture};
-use keelson_tests::webhooks::{CONFIGURATIONS, MAPS, Side};
+use keelson_testkit::{Callee, Options, RunningServer, fixture};
+use keelson_tests::webhooks::{CONFIGURATIONS, MAPS, Side, webhook};
 use serde_json::{Value, json};
 
 async fn side(arguments: &[String]) -> (RunningServer, Side) {
@@ -157,6 +157,25 @@ async fn clients_are_told_how_long_webhooks_took_if_an_operator_wants_that() {
     assert!(answer.headers.get("server-timing").is_none());
 }
 
+#[tokio::test]
+async fn twenty_validating_webhooks_are_asked_at_once() {
+    let delay = Duration::from_millis(500);
+    let server = RunningServer::start(Options::default()).await;
+    let callee = Callee::slow(delay, webhook).await.expect("a webhook");
+    let side = Side::with(server.client(), callee).await;
+    let hooks: Vec<Value> =
+        (0..20).map(|it| side.hook("/see", &json!({"name": format!("w{it}.example.com")}))).collect();
+    let body = json!({"metadata": {"name": "many"}, "webhooks": hooks});
+    side.client.post(&format!("{CONFIGURATIONS}/validatingwebhookconfigurations"), &body).await.expect(201);
+    side.cached("validatingwebhookconfigurations/many", |it| it.status == 200).await;
+    let clock = Clock::real();
+    let started = clock.monotonic();
+    side.client.post(MAPS, &fixture::config_map("seen")).await.expect(201);
+    let took = clock.monotonic() - started;
+    assert_eq!(side.callee.asked().len(), 20);
+    assert!(took < delay * 10, "{took:?}");
+}
+
 /// A folder with a webhook of a file in it, and what tells the server of it.
 fn manifests(folder: &Path) -> (std::path::PathBuf, Vec<String>) {
     let manifests = folder.join("manifests");
@@ -215,4 +234,18 @@ async fn webhooks_of_files_are_asked_about_everything_and_cannot_be_removed() {
     assert_eq!(answer.status, 400);
     let log = server.log();
     assert!(log.contains("must have a name ending with"), "{log}");
+}
+
+#[tokio::test]
+async fn names_of_files_are_not_for_the_api() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, flags) = manifests(folder.path());
+    let (_server, side) = side(&flags).await;
+    let body: Value = serde_json::from_str(&configuration("a.static.k8s.io", &side.hook("/see", &json!({}))))
+        .expect("it is JSON");
+    let answer = side.client.post(&format!("{CONFIGURATIONS}/validatingwebhookconfigurations"), &body).await;
+    let message = "ValidatingWebhookConfiguration.admissionregistration.k8s.io \"a.static.k8s.io\" is invalid: metadata.name: \
+                   Invalid value: \"a.static.k8s.io\": names ending with \".static.k8s.io\" are reserved for static \
+                   manifest-based configurations and cannot be managed via the API";
+    assert_eq!(answer.refused(422, "Invalid")["message"], message);
 }

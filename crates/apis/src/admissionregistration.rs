@@ -7,15 +7,29 @@ mod policy_binding;
 mod rules;
 mod webhooks;
 
+use std::sync::Arc;
+
 use keelson_registry::{Group, Resource, Version};
 
+use crate::Settings;
+use matching::ReservedNames;
 use policy::Policy;
 use policy_binding::PolicyBinding;
 use webhooks::Webhooks;
 
 const NO_POLICIES: &str = "admission policies are not evaluated yet";
 
-pub(crate) fn group() -> Group {
+pub(crate) fn group(settings: &Settings) -> Group {
+    let mut group = kinds();
+    if settings.is_on("ManifestBasedAdmissionControlConfig") {
+        for resource in &mut group.resources {
+            resource.guard = Some(Arc::new(ReservedNames { kind: resource.group_kind() }));
+        }
+    }
+    group
+}
+
+fn kinds() -> Group {
     Group::new("admissionregistration.k8s.io")
         .serve(
             in_three_versions(extension("MutatingAdmissionPolicy", "mutatingadmissionpolicies"))

@@ -126,7 +126,7 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::authorization::group(settings),
         crate::certificates::group(),
         crate::rbac::group(&settings.access.rbac),
-        crate::admissionregistration::group(),
+        crate::admissionregistration::group(settings),
         crate::apiextensions::group(),
         crate::flowcontrol::group(),
     ];

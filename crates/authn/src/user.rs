@@ -89,3 +89,28 @@ impl User {
 pub(crate) fn texts(map: &Map, key: &str) -> Vec<String> {
     map.list(key).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use keelson_codec::json;
+    use keelson_object::Value;
+
+    use super::User;
+
+    #[track_caller]
+    fn check(text: &str) {
+        let Value::Map(map) = json::read(text.as_bytes()).expect("it is JSON").value else {
+            panic!("{text}")
+        };
+        let user = User::read(&map, "username");
+        let written = json::to_bytes(&Value::Map(user.info()));
+        assert_eq!(String::from_utf8_lossy(&written), text);
+    }
+
+    #[test]
+    fn reviews_tell_of_users_without_what_is_empty() {
+        check(r#"{"username":"jane","uid":"7","groups":["a","b"],"extra":{"k":["v","w"],"l":["x"]}}"#);
+        check(r#"{"username":"jane"}"#);
+        check("{}");
+    }
+}

@@ -4,14 +4,14 @@
 //! limits nothing. Admission charges quotas for what comes; this loop counts what is there when a quota is new or changed,
 //! and gives back what was used by what has gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use keelson_kube_admission::Census;
-use keelson_object::{Object, SmolStr};
+use keelson_object::SmolStr;
 use keelson_registry::operation::{Change, Watch};
 use keelson_registry::options::{Part, WatchOptions};
 use keelson_registry::{CatalogHandle, Error, Live, Place, Result, operation};
@@ -26,6 +26,9 @@ const TICK: Duration = Duration::from_secs(5);
 
 /// How often everything is counted again, as upstream's controller does.
 const RESYNC: Duration = Duration::from_secs(5 * 60);
+
+/// Who is so often disturbed while counting does not let anybody do so again.
+const ATTEMPTS: u32 = 2;
 
 /// Changes come in swarms: at least this long is between two counts.
 const REST: Duration = Duration::from_millis(20);
@@ -69,15 +72,15 @@ impl Counter {
     async fn count(&self, quotas: &Arc<Live>) -> Result<()> {
         let generation = self.catalog.load().generation();
         let mut news = self.news().await?;
-        let mut stale: BTreeSet<SmolStr> = namespaces(quotas).await?;
+        let mut stale = Stale::default();
+        stale.add(namespaces(quotas).await?);
         let mut resynced = self.clock.monotonic();
         while self.catalog.load().generation() == generation && !quotas.cache()?.fresh().await?.is_empty() {
             let began = self.clock.monotonic();
             stale = self.recount(quotas, stale).await?;
             // Never more than half of the time is spent on counting.
             self.clock.sleep(REST.max(self.clock.monotonic().saturating_sub(began))).await;
-            let is_idle = stale.is_empty();
-            let told = if is_idle {
+            let told = if stale.0.is_empty() {
                 self.clock.timeout(TICK, news.next()).await
             } else {
                 news.next().now_or_never()
@@ -87,13 +90,13 @@ impl Counter {
                 told => told.flatten(),
             };
             while let Some((live, change)) = next {
-                stale.extend(self.stale_after(quotas, &live, &change?).await?);
+                stale.add(self.stale_after(quotas, &live, &change?).await?);
                 next = news.next().now_or_never().flatten();
             }
-            stale.extend(self.census.ledger.expire(self.clock.monotonic()));
+            stale.add(self.census.ledger.expire(self.clock.monotonic()));
             if self.clock.monotonic().saturating_sub(resynced) >= RESYNC {
                 resynced = self.clock.monotonic();
-                stale.extend(namespaces(quotas).await?);
+                stale.add(namespaces(quotas).await?);
             }
         }
         Ok(())
@@ -136,30 +139,59 @@ impl Counter {
     }
 
     /// Counts for all quotas of some namespaces; those where somebody was faster are left.
-    async fn recount(&self, quotas: &Live, stale: BTreeSet<SmolStr>) -> Result<BTreeSet<SmolStr>> {
-        let mut left = BTreeSet::new();
-        if stale.is_empty() {
-            return Ok(left);
-        }
-        let snapshot = quotas.cache()?.fresh().await?;
-        for namespace in stale {
-            for (_, frozen) in snapshot.namespace(&namespace) {
-                match self.refresh(quotas, quotas.thaw(frozen)?).await {
-                    Ok(()) | Err(Error::NotFound { .. }) => {}
-                    Err(Error::Conflict { .. }) => drop(left.insert(namespace.clone())),
-                    Err(error) => return Err(error),
-                }
+    async fn recount(&self, quotas: &Live, stale: Stale) -> Result<Stale> {
+        let mut left = Stale::default();
+        for (namespace, attempts) in stale.0 {
+            if !self.refresh(quotas, &namespace, attempts).await? {
+                left.0.insert(namespace, attempts + 1);
             }
         }
         Ok(left)
     }
 
-    async fn refresh(&self, quotas: &Live, mut quota: Object) -> Result<()> {
+    /// Writes what is used into the quotas of a namespace; whether nobody was faster.
+    async fn refresh(&self, quotas: &Live, namespace: &str, attempts: u32) -> Result<bool> {
+        let ledger = &self.census.ledger;
+        let turn = ledger.turn(namespace).await;
+        let snapshot = quotas.cache()?.fresh().await?;
+        let promises = ledger.promises(namespace);
+        // Others go on while we count: what they change is counted again.
+        let turn = Some(turn).filter(|_| attempts >= ATTEMPTS);
         let context = crate::context(&self.catalog, &self.clock);
-        let Some(status) = self.census.status(&context, &quota).await? else { return Ok(()) };
-        quota.fields.set("status", status);
-        let place = Place::new(quota.meta.namespace.clone(), quota.meta.name.clone());
-        operation::update(quotas, &context, &place, Part::Status, quota).await.map(drop)
+        let mut changed = Vec::new();
+        for (_, frozen) in snapshot.namespace(namespace) {
+            let mut quota = quotas.thaw(frozen)?;
+            if let Some(status) = self.census.status(&context, &quota, &promises).await? {
+                quota.fields.set("status", status);
+                changed.push(quota);
+            }
+        }
+        let _turn = match turn {
+            Some(turn) => turn,
+            None => ledger.turn(namespace).await,
+        };
+        let mut is_written = true;
+        for quota in changed {
+            let place = Place::new(namespace, quota.meta.name.clone());
+            match operation::update(quotas, &context, &place, Part::Status, quota).await {
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(Error::Conflict { .. }) => is_written = false,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(is_written)
+    }
+}
+
+/// The namespaces whose quotas must be counted, and how often that was tried.
+#[derive(Debug, Default)]
+struct Stale(BTreeMap<SmolStr, u32>);
+
+impl Stale {
+    fn add(&mut self, namespaces: impl IntoIterator<Item = SmolStr>) {
+        for namespace in namespaces {
+            self.0.entry(namespace).or_default();
+        }
     }
 }
 
@@ -185,4 +217,110 @@ fn is_respecified(quotas: &Live, event: &Event) -> Result<bool> {
 async fn namespaces(quotas: &Live) -> Result<BTreeSet<SmolStr>> {
     let snapshot = quotas.cache()?.fresh().await?;
     Ok(snapshot.iter().map(|(_, it)| it.index().namespace.clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use keelson_apis::Settings as Kinds;
+    use keelson_codec::json;
+    use keelson_kube_admission::{Census, Ledger, Selection, Settings};
+    use keelson_object::Object;
+    use keelson_registry::admission::{self, Operation, Request};
+    use keelson_registry::live::Ground;
+    use keelson_registry::{CatalogHandle, Context, Place, catalog, operation};
+    use keelson_stdx::clock::Clock;
+    use keelson_store::{Layout, MemoryStore};
+
+    use super::Counter;
+
+    /// A server that does nothing by itself, and its plugin.
+    struct Rig {
+        counter: Counter,
+        context: Context,
+    }
+
+    impl Rig {
+        async fn new() -> Rig {
+            let clock = Clock::real();
+            let store = Arc::new(MemoryStore::new(clock.clone()));
+            let ground = Ground::new(store, Layout::default(), clock.clone());
+            let loaded = catalog::load(keelson_apis::groups(&Kinds::default()), &ground).await;
+            let catalog = CatalogHandle::new(loaded.expect("the store is empty"));
+            let settings = Settings { ledger: Some(Ledger::default()), ..Settings::default() };
+            let only = Selection { only: Some(vec!["ResourceQuota".to_owned()]), ..Selection::default() };
+            let mut context = crate::context(&catalog, &clock);
+            context.admission = Some(Arc::new(only.chain(&settings)));
+            Rig { counter: Counter { catalog, clock, census: Census::new(&settings) }, context }
+        }
+
+        async fn create(&self, plural: &str, text: &str) {
+            let live = self.context.reach("", plural).expect("it is built in");
+            let mut object = object(text);
+            object.kind = live.resource.kind.clone();
+            object.api_version = live.resource.stored_version().api_version.clone();
+            operation::create(live, &self.context, "n", object).await.expect("it is valid");
+        }
+
+        /// Charges for a config map that is never stored.
+        async fn promise(&self, name: &str) {
+            let live = self.context.reach("", "configmaps").expect("it is built in");
+            let place = Place::new("n", name);
+            let request = Request::new(Operation::Create, live, &self.context, &place);
+            let text = format!(r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}"}}}}"#);
+            admission::validate(&request, Some(&object(&text))).await.expect("there is room");
+        }
+
+        async fn used(&self) -> String {
+            let quotas = self.context.reach("", "resourcequotas").expect("it is built in");
+            let snapshot = quotas.cache().expect("it is stored").fresh().await.expect("it is there");
+            let quota = quotas.thaw(snapshot.get("n", "q").expect("it was made")).expect("it was written");
+            quota.text_at("status.used.configmaps").unwrap_or_default().to_owned()
+        }
+
+        /// Counts, and says what is used then.
+        async fn count(&self) -> String {
+            let quotas = self.context.reach("", "resourcequotas").expect("it is built in");
+            assert!(
+                self.counter.refresh(quotas, "n", 0).await.expect("the store works"),
+                "nobody interferes"
+            );
+            self.used().await
+        }
+    }
+
+    fn object(text: &str) -> Object {
+        Object::from_value(json::read(text.as_bytes()).expect("it is JSON").value).expect("it is an object")
+    }
+
+    const QUOTA: &str = r#"{"metadata":{"name":"q"},"spec":{"hard":{"configmaps":"9"}}}"#;
+
+    #[tokio::test]
+    async fn what_is_there_is_counted_and_what_comes_is_charged() {
+        let rig = Rig::new().await;
+        rig.create("configmaps", r#"{"metadata":{"name":"a"}}"#).await;
+        rig.create("resourcequotas", QUOTA).await;
+        assert_eq!(rig.used().await, "", "nobody has counted");
+        assert_eq!(rig.count().await, "1");
+        rig.create("configmaps", r#"{"metadata":{"name":"b"}}"#).await;
+        assert_eq!(rig.used().await, "2", "it was charged");
+        assert_eq!(rig.count().await, "2");
+    }
+
+    #[tokio::test]
+    async fn what_is_promised_counts_until_it_is_too_late() {
+        let rig = Rig::new().await;
+        rig.create("resourcequotas", QUOTA).await;
+        assert_eq!(rig.count().await, "0");
+        rig.promise("a").await;
+        rig.promise("b").await;
+        assert_eq!(rig.used().await, "2");
+        assert_eq!(rig.count().await, "2", "they may still come");
+        let ledger = &rig.counter.census.ledger;
+        let late = rig.counter.clock.monotonic() + Duration::from_secs(61);
+        assert_eq!(ledger.expire(late), ["n"]);
+        assert_eq!(rig.count().await, "0");
+    }
 }

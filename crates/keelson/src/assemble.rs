@@ -20,7 +20,7 @@ use keelson_housekeeping::identity_lease::Identity;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, catalog};
 use keelson_server::openapi::OpenApi;
-use keelson_server::{Builder, NamedCheck, OpenId, Server, bind};
+use keelson_server::{Builder, OpenId, Server, bind};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_store::{Key, Layout, Transforms};
@@ -34,7 +34,7 @@ use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::identity::identity;
 use crate::start::Prepared;
-use crate::storage::{Measures, Storage, StoreCheck};
+use crate::storage::{Measures, Storage};
 use crate::store_command::{self, socket::Socket};
 use crate::webhook_metrics::WebhookMetrics;
 use loops::{Booted, Loops};
@@ -91,7 +91,6 @@ impl Assembly {
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
-        let (health, ready) = (config.etcd.health_timeout, config.etcd.ready_timeout);
         let webhook_metrics = Arc::new(WebhookMetrics::new());
         let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
         admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
@@ -104,9 +103,8 @@ impl Assembly {
             .authorizer(security.authz.authorizer.clone())
             .admission(config.admission.chain(&plugins))
             .settings(settings::server_settings(config, address)?)
-            .tls(settings::tls(config, &prepared.certificate, &security))
-            .check(NamedCheck::new("etcd", StoreCheck::new(&storage, health, clock)))
-            .readyz_check(NamedCheck::new("etcd-readiness", StoreCheck::new(&storage, ready, clock)));
+            .tls(settings::tls(config, &prepared.certificate, &security));
+        let builder = storage.checks(&config.etcd, clock, builder);
         let server = loops.booted.checks(builder).build()?;
         server.metrics().add(Arc::new(settings::features(config)));
         measures.add_to(server.metrics());

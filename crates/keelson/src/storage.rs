@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use keelson_server::Check;
+use keelson_server::{Builder, Check, NamedCheck};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_store::{Form, Key, Layout, MemoryStore, RoutedStore, Store, StoreError};
@@ -98,6 +98,30 @@ impl Storage {
         }
     }
 
+    /// Checks of health and readiness, for each cluster of etcd its own. The names are upstream's.
+    ///
+    /// Upstream: apiserver/pkg/server/options/etcd.go, addEtcdHealthEndpoint (v1.36.4).
+    pub(crate) fn checks(&self, config: &Etcd, clock: &Clock, builder: Builder) -> Builder {
+        let stores: Vec<Arc<dyn Store>> = match self {
+            Storage::Etcd(clusters) => {
+                clusters.all.iter().map(|it| Arc::new(it.clone()) as Arc<dyn Store>).collect()
+            }
+            Storage::Embedded(_) | Storage::Memory(_) => vec![self.store()],
+        };
+        stores.into_iter().enumerate().fold(builder, |builder, (number, store)| {
+            let (health, ready) = match number.checked_sub(1) {
+                None => (String::from("etcd"), String::from("etcd-readiness")),
+                Some(number) => {
+                    (format!("etcd-override-{number}"), format!("etcd-override-readiness-{number}"))
+                }
+            };
+            let check = |timeout| StoreCheck { store: store.clone(), timeout, clock: clock.clone() };
+            builder
+                .check(NamedCheck::new(health, check(config.health_timeout)))
+                .readyz_check(NamedCheck::new(ready, check(config.ready_timeout)))
+        })
+    }
+
     /// Whether other servers may use the same objects.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Storage::Etcd(_))
@@ -129,12 +153,22 @@ impl Clusters {
         };
         let main = cluster(&config.servers)?;
         let mut all = vec![main.clone()];
+        let mut known: Vec<(Vec<String>, EtcdStore)> = Vec::new();
         let mut others: Vec<(Key, Arc<dyn Store>)> = Vec::new();
         for other in &config.overrides {
-            let store = cluster(&other.servers)?;
+            let mut servers = other.servers.clone();
+            servers.sort_unstable();
+            let store = match known.iter().find(|it| it.0 == servers) {
+                Some((_, store)) => store.clone(),
+                None => {
+                    let store = cluster(&other.servers)?;
+                    known.push((servers, store.clone()));
+                    all.push(store.clone());
+                    store
+                }
+            };
             let keys = Layout::new(&config.prefix).resource(storage_path(&other.group, &other.resource));
-            others.push((keys.all().clone(), Arc::new(store.clone())));
-            all.push(store);
+            others.push((keys.all().clone(), Arc::new(store)));
         }
         for cluster in &all {
             wait_for(cluster, clock).await?;
@@ -202,16 +236,10 @@ fn storage_path<'r>(group: &str, resource: &'r str) -> &'r str {
 }
 
 /// The store says itself whether it works.
-pub(crate) struct StoreCheck {
+struct StoreCheck {
     store: Arc<dyn Store>,
     timeout: Duration,
     clock: Clock,
-}
-
-impl StoreCheck {
-    pub(crate) fn new(storage: &Storage, timeout: Duration, clock: &Clock) -> StoreCheck {
-        StoreCheck { store: storage.store(), timeout, clock: clock.clone() }
-    }
 }
 
 impl Check for StoreCheck {

@@ -7,19 +7,8 @@ use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 use keelson_registry::signers;
 
-use crate::plugins::Settings;
-
 /// The plugin.
-pub(crate) struct ClusterTrustBundleAttest {
-    is_on: bool,
-}
-
-impl ClusterTrustBundleAttest {
-    /// As the features are.
-    pub(crate) fn new(settings: &Settings) -> ClusterTrustBundleAttest {
-        ClusterTrustBundleAttest { is_on: settings.is_on("ClusterTrustBundle") }
-    }
-}
+pub(crate) struct ClusterTrustBundleAttest;
 
 impl Plugin for ClusterTrustBundleAttest {
     fn name(&self) -> &'static str {
@@ -27,7 +16,7 @@ impl Plugin for ClusterTrustBundleAttest {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        self.is_on && request.is_write() && request.is_of("certificates.k8s.io", "clustertrustbundles")
+        request.is_write() && request.is_of("certificates.k8s.io", "clustertrustbundles")
     }
 
     /// Upstream: plugin/pkg/admission/certificates/ctbattest/admission.go, Validate (v1.36.4).

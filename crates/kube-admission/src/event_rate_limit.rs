@@ -3,7 +3,9 @@
 mod bucket;
 mod configuration;
 
+use std::borrow::Cow;
 use std::future::ready;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,21 +98,34 @@ impl Enforcer {
 
     /// Upstream: plugin/pkg/admission/eventratelimit/limitenforcer.go, accept (v1.36.4).
     fn refusal(&self, key: &str, now: Duration) -> Option<String> {
+        let short = shortened(key);
         let mut buckets = self.buckets.lock();
-        if buckets.get(key).is_none() {
-            buckets.put(key.into(), Bucket::full(self.limit.burst, now));
+        if buckets.get(&*short).is_none() {
+            buckets.put((&*short).into(), Bucket::full(self.limit.burst, now));
         }
-        let bucket = buckets.get(key)?;
+        let bucket = buckets.get(&*short)?;
         let is_accepted = bucket.take(self.limit.qps, self.limit.burst, now);
         (!is_accepted).then(|| format!("limit reached on type {} for key {key}", self.limit.of.name()))
     }
 }
 
+/// The author of an event decides how long its key is; what is kept of it must not be.
+fn shortened(key: &str) -> Cow<'_, str> {
+    if key.len() <= MAX_KEY {
+        return Cow::Borrowed(key);
+    }
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    Cow::Owned(format!("{:x}/{}", hasher.finish(), key.len()))
+}
+
+const MAX_KEY: usize = 1024;
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Enforcer, Limit, Of, source_and_object};
+    use super::{Enforcer, Limit, Of, shortened, source_and_object};
     use crate::testing::object;
 
     fn enforcer(cache_size: usize) -> Enforcer {
@@ -133,6 +148,17 @@ mod tests {
         let ask = |key| limit.refusal(key, Duration::ZERO).is_none();
         assert_eq!([ask("a"), ask("a"), ask("a"), ask("b"), ask("a")], [true, true, false, true, true]);
         assert_eq!(limit.buckets.lock().len(), 1);
+    }
+
+    #[test]
+    fn a_long_key_is_not_kept_whole() {
+        let (one, other) = ("a".repeat(5000), "b".repeat(5000));
+        assert!(shortened(&one).len() < 100);
+        assert_ne!(shortened(&one), shortened(&other));
+        assert_eq!(shortened("a"), "a");
+        let limit = enforcer(10);
+        let ask = |key| limit.refusal(key, Duration::ZERO).is_none();
+        assert_eq!([ask(&one), ask(&one), ask(&one), ask(&other)], [true, true, false, true]);
     }
 
     #[test]

@@ -30,6 +30,12 @@ const PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, NewImagePolicyWebhook (v1.36.4).
 const CAPACITY: usize = 1024;
 
+/// How long we wait, which whom we ask is told.
+const TIMEOUT: &str = "?timeout=30s";
+
+/// Whose question is longer is asked each time: the author of a pod decides how long it is.
+const MAX_REMEMBERED: usize = 16 * 1024;
+
 /// The plugin.
 pub(crate) struct ImagePolicyWebhook {
     configuration: Configuration,
@@ -96,7 +102,7 @@ impl ImagePolicyWebhook {
         let review = read_reply(&reply).map_err(|(code, why)| Silence::of(&reply, code, why))?;
         let status = Arc::new(review::read(&review)?);
         let time = if status.allowed { self.configuration.allow_ttl } else { self.configuration.deny_ttl };
-        if !time.is_zero() {
+        if !time.is_zero() && spec.len() <= MAX_REMEMBERED {
             self.answers.lock().put(spec, (status.clone(), clock.monotonic() + time));
         }
         Ok(status)
@@ -106,7 +112,7 @@ impl ImagePolicyWebhook {
     async fn ask(&self, clock: &Clock, body: Bytes) -> std::result::Result<Reply, String> {
         let refused = Mutex::new(None);
         let call = || async {
-            let reply = self.client.post_json("", body.clone(), None).await?;
+            let reply = self.client.post_json(TIMEOUT, body.clone(), None).await?;
             *refused.lock() = Some(reply.clone());
             reply.ok()
         };

@@ -6,19 +6,8 @@ use keelson_object::{Map, Object, Value};
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
-use crate::plugins::Settings;
-
 /// The plugin.
-pub(crate) struct JobValidation {
-    is_on: bool,
-}
-
-impl JobValidation {
-    /// As the features are.
-    pub(crate) fn new(settings: &Settings) -> JobValidation {
-        JobValidation { is_on: settings.is_on("GenericWorkload") || settings.is_on("WorkloadWithJob") }
-    }
-}
+pub(crate) struct JobValidation;
 
 impl Plugin for JobValidation {
     fn name(&self) -> &'static str {
@@ -26,7 +15,7 @@ impl Plugin for JobValidation {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        self.is_on && request.operation == Operation::Update && request.is_object_of("batch", "jobs")
+        request.operation == Operation::Update && request.is_object_of("batch", "jobs")
     }
 
     /// Upstream: plugin/pkg/admission/job/admission.go, validateParallelismChange (v1.36.4).

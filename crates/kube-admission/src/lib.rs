@@ -19,6 +19,7 @@ mod default_toleration_seconds;
 mod deny_service_external_ips;
 mod event_rate_limit;
 mod extended_resource_toleration;
+mod gated;
 mod image_policy_webhook;
 mod job_validation;
 mod limit_pod_hard_anti_affinity_topology;
@@ -53,5 +54,5 @@ pub mod webhook;
 
 pub use plugins::{Configurations, FEATURES, Selection, Settings, is_known, names};
 pub use pod_security::{Counts as PodSecurityCounts, Sample as PodSecuritySample};
-pub use resource_quota::{Census, Ledger};
+pub use resource_quota::{Census, Ledger, Promises};
 pub use webhook::{Proxies, Route, Services};

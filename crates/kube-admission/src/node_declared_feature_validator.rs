@@ -7,19 +7,9 @@ use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
 use crate::nodes;
-use crate::plugins::Settings;
 
 /// The plugin.
-pub(crate) struct NodeDeclaredFeatureValidator {
-    is_on: bool,
-}
-
-impl NodeDeclaredFeatureValidator {
-    /// As the features are.
-    pub(crate) fn new(settings: &Settings) -> NodeDeclaredFeatureValidator {
-        NodeDeclaredFeatureValidator { is_on: settings.is_on("NodeDeclaredFeatures") }
-    }
-}
+pub(crate) struct NodeDeclaredFeatureValidator;
 
 impl Plugin for NodeDeclaredFeatureValidator {
     fn name(&self) -> &'static str {
@@ -27,8 +17,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        self.is_on
-            && request.operation == Operation::Update
+        request.operation == Operation::Update
             && matches!(request.subresource, "" | "resize")
             && request.is_of("", "pods")
     }

@@ -20,6 +20,7 @@ use crate::default_toleration_seconds::DefaultTolerationSeconds;
 use crate::deny_service_external_ips::DenyServiceExternalIps;
 use crate::event_rate_limit::{self, EventRateLimit};
 use crate::extended_resource_toleration::ExtendedResourceToleration;
+use crate::gated::Gated;
 use crate::image_policy_webhook::{self, ImagePolicyWebhook};
 use crate::job_validation::JobValidation;
 use crate::limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
@@ -257,15 +258,17 @@ const PLUGINS: &[Entry] = &[
     on("RuntimeClass").by(|_| Box::new(RuntimeClass)),
     on("CertificateApproval").by(|_| Box::new(CertificateApproval)),
     on("CertificateSigning").by(|_| Box::new(CertificateSigning)),
-    on("ClusterTrustBundleAttest").by(|it| Box::new(ClusterTrustBundleAttest::new(it))),
+    on("ClusterTrustBundleAttest")
+        .by(|it| Gated::boxed(ClusterTrustBundleAttest, &["ClusterTrustBundle"], it)),
     on("CertificateSubjectRestriction").by(|_| Box::new(CertificateSubjectRestriction)),
     on("DefaultIngressClass").by(|_| Box::new(DefaultIngressClass)),
     off("DenyServiceExternalIPs").by(|_| Box::new(DenyServiceExternalIps)),
-    on("PodTopologyLabels").by(|it| Box::new(PodTopologyLabels::new(it))),
-    on("PodGroupWorkloadExists").by(|it| Box::new(PodGroupWorkloadExists::new(it))),
-    on("NodeDeclaredFeatureValidator").by(|it| Box::new(NodeDeclaredFeatureValidator::new(it))),
-    on("JobValidation").by(|it| Box::new(JobValidation::new(it))),
-    on("PodResizeValidator").by(|it| Box::new(PodResizeValidator::new(it))),
+    on("PodTopologyLabels").by(|it| Gated::boxed(PodTopologyLabels, &["PodTopologyLabelsAdmission"], it)),
+    on("PodGroupWorkloadExists").by(|it| Gated::boxed(PodGroupWorkloadExists, &["GenericWorkload"], it)),
+    on("NodeDeclaredFeatureValidator")
+        .by(|it| Gated::boxed(NodeDeclaredFeatureValidator, &["NodeDeclaredFeatures"], it)),
+    on("JobValidation").by(|it| Gated::boxed(JobValidation, &["GenericWorkload", "WorkloadWithJob"], it)),
+    on("PodResizeValidator").by(|it| Gated::boxed(PodResizeValidator, &["InPlacePodVerticalScaling"], it)),
     on("MutatingAdmissionPolicy"),
     on(MUTATING).by(|it| Box::new(MutatingWebhooks::new(it))),
     on("ValidatingAdmissionPolicy"),

@@ -6,19 +6,8 @@ use keelson_object::{Object, Value};
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
-use crate::plugins::Settings;
-
 /// The plugin.
-pub(crate) struct PodGroupWorkloadExists {
-    is_on: bool,
-}
-
-impl PodGroupWorkloadExists {
-    /// As the features are.
-    pub(crate) fn new(settings: &Settings) -> PodGroupWorkloadExists {
-        PodGroupWorkloadExists { is_on: settings.is_on("GenericWorkload") }
-    }
-}
+pub(crate) struct PodGroupWorkloadExists;
 
 impl Plugin for PodGroupWorkloadExists {
     fn name(&self) -> &'static str {
@@ -26,9 +15,7 @@ impl Plugin for PodGroupWorkloadExists {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        self.is_on
-            && request.operation == Operation::Create
-            && request.is_object_of("scheduling.k8s.io", "podgroups")
+        request.operation == Operation::Create && request.is_object_of("scheduling.k8s.io", "podgroups")
     }
 
     /// Upstream: plugin/pkg/admission/podgroup/admission.go, Validate (v1.36.4).

@@ -9,19 +9,9 @@ use keelson_status::{Cause, Status};
 
 use crate::amounts::{self, PodLevel};
 use crate::nodes;
-use crate::plugins::Settings;
 
 /// The plugin.
-pub(crate) struct PodResizeValidator {
-    is_on: bool,
-}
-
-impl PodResizeValidator {
-    /// As the features are.
-    pub(crate) fn new(settings: &Settings) -> PodResizeValidator {
-        PodResizeValidator { is_on: settings.is_on("InPlacePodVerticalScaling") }
-    }
-}
+pub(crate) struct PodResizeValidator;
 
 impl Plugin for PodResizeValidator {
     fn name(&self) -> &'static str {
@@ -29,10 +19,7 @@ impl Plugin for PodResizeValidator {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        self.is_on
-            && request.operation == Operation::Update
-            && request.subresource == "resize"
-            && request.is_of("", "pods")
+        request.operation == Operation::Update && request.subresource == "resize" && request.is_of("", "pods")
     }
 
     /// Upstream: plugin/pkg/admission/podresize/admission.go, Validate (v1.36.4).

@@ -6,21 +6,10 @@ use keelson_object::{Object, Value};
 use keelson_registry::Result;
 use keelson_registry::admission::{Operation, Plugin, Request};
 
-use crate::plugins::Settings;
-
 const COPIED: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
 /// The plugin.
-pub(crate) struct PodTopologyLabels {
-    is_on: bool,
-}
-
-impl PodTopologyLabels {
-    /// As the features are.
-    pub(crate) fn new(settings: &Settings) -> PodTopologyLabels {
-        PodTopologyLabels { is_on: settings.is_on("PodTopologyLabelsAdmission") }
-    }
-}
+pub(crate) struct PodTopologyLabels;
 
 impl Plugin for PodTopologyLabels {
     fn name(&self) -> &'static str {
@@ -28,8 +17,7 @@ impl Plugin for PodTopologyLabels {
     }
 
     fn handles(&self, request: &Request<'_>) -> bool {
-        self.is_on
-            && request.operation == Operation::Create
+        request.operation == Operation::Create
             && matches!(request.subresource, "" | "binding")
             && request.is_of("", "pods")
     }

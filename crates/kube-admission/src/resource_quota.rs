@@ -29,7 +29,7 @@ use keelson_registry::{Catalog, Context, Error, Result};
 
 pub use census::Census;
 pub(crate) use configuration::Configuration;
-pub use ledger::Ledger;
+pub use ledger::{Ledger, Promises};
 
 use crate::amounts::PodLevel;
 use crate::plugins::Settings;

@@ -112,7 +112,11 @@ impl<'r> Request<'r> {
 
     /// Puts `new` in the place of `object`: for plugins that let others write whole objects. Whether these know who
     /// manages which fields is seen to when all plugins are done.
-    pub fn replace(&self, object: &mut Object, new: Object) {
+    pub fn replace(&self, object: &mut Object, mut new: Object) {
+        // Whoever decodes an object keeps the wish that managers be forgotten; here it is granted.
+        if field_managers::is_reset(&new.meta.managed_fields) {
+            new.meta.managed_fields.clear();
+        }
         if new.meta.managed_fields != object.meta.managed_fields {
             let before = std::mem::take(&mut object.meta.managed_fields);
             self.rounds.managers.lock().get_or_insert(before);

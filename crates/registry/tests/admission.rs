@@ -11,7 +11,7 @@ use keelson_registry::live::Ground;
 use keelson_registry::operation;
 use keelson_registry::options::{DeleteOptions, ListOptions, Part};
 use keelson_registry::resource::Scale;
-use keelson_registry::{Context, DryRun, Error, Live, Place, Resource, Result, Version};
+use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Result, Version};
 use keelson_stdx::clock::{Clock, ManualClock};
 use keelson_store::{Layout, MemoryStore};
 use parking_lot::Mutex;
@@ -62,10 +62,19 @@ impl Plugin for Recorder {
             let Some(object) = object else { return Ok(()) };
             let mut new = object.clone();
             match object.meta.name.as_str() {
-                "spoilt" => new.meta.managed_fields = vec![Value::Map(Map::new())],
+                "spoilt" => {
+                    let mut entry = Map::new();
+                    entry.set("operation", "Nope");
+                    new.meta.managed_fields = vec![Value::Map(entry)];
+                }
                 "twins" => {
-                    let owner =
-                        OwnerReference { uid: "u".into(), name: "o".into(), ..OwnerReference::default() };
+                    let owner = OwnerReference {
+                        api_version: "v1".into(),
+                        kind: "Garden".into(),
+                        name: "o".into(),
+                        uid: "u".into(),
+                        ..OwnerReference::default()
+                    };
                     new.meta.owner_references = vec![owner.clone(), owner];
                 }
                 _ => {}
@@ -130,7 +139,8 @@ impl Stage {
         let (clock, hand) = Clock::manual();
         let at = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
         let resource = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
-        let resource = Resource { group: "example.com".into(), scale: Some(at), ..resource };
+        let resource =
+            Resource { scale: Some(at), ..Group::new("example.com").serve(resource).resources[0].clone() };
         let ground = Ground::new(Arc::new(MemoryStore::new(clock.clone())), Layout::default(), clock.clone());
         let live = Live::start(resource, &ground).await.expect("an empty store loads");
         let (log, times) = (Log::default(), Arc::<Times>::default());
@@ -143,7 +153,8 @@ impl Stage {
     }
 
     async fn create(&self, name: &str) -> Result<Object> {
-        let mut object = Object { kind: "Flower".into(), api_version: "v1".into(), ..Object::default() };
+        let mut object =
+            Object { kind: "Flower".into(), api_version: "example.com/v1".into(), ..Object::default() };
         object.meta.name = name.into();
         object.fields.map_mut("spec").set("replicas", 1);
         let frozen = operation::create(&self.live, &self.context, "default", object).await?;

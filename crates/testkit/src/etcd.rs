@@ -113,7 +113,9 @@ impl Etcd {
     pub fn make_space(&self) {
         self.compact();
         self.gateway("maintenance/defragment", &json!({}));
-        self.gateway("maintenance/alarm", &json!({"action": "DEACTIVATE", "alarm": "NOSPACE"}));
+        let member = &self.gateway("maintenance/status", &json!({}))["header"]["member_id"];
+        let disarm = json!({"action": "DEACTIVATE", "memberID": member, "alarm": "NOSPACE"});
+        self.gateway("maintenance/alarm", &disarm);
     }
 
     /// Whether the others follow it.

@@ -42,6 +42,17 @@ impl KmsPlugin {
     pub fn start(socket: &Path) -> Result<KmsPlugin> {
         let _ = fs::remove_file(socket);
         let listener = UnixListener::bind(socket).with_context(|| format!("{}", socket.display()))?;
+        Ok(KmsPlugin::serve(listener, socket.to_owned()))
+    }
+
+    /// Listens on a socket that is no file. Upstream calls plugins of version 1 by the name of their socket, and the
+    /// path of a file is no name that our library takes for one.
+    pub fn start_abstract(name: &str) -> Result<KmsPlugin> {
+        let listener = UnixListener::bind(format!("\0{name}")).with_context(|| name.to_owned())?;
+        Ok(KmsPlugin::serve(listener, PathBuf::from(format!("/@{name}"))))
+    }
+
+    fn serve(listener: UnixListener, socket: PathBuf) -> KmsPlugin {
         let state = Arc::new(State {
             key: AtomicUsize::new(1),
             is_well: AtomicBool::new(true),
@@ -60,7 +71,7 @@ impl KmsPlugin {
                 connections.spawn(async move { drop(connection.await) });
             }
         });
-        Ok(KmsPlugin { state, socket: socket.to_owned(), listener: listener.abort_handle() })
+        KmsPlugin { state, socket, listener: listener.abort_handle() }
     }
 
     /// What to write into a configuration.

@@ -109,8 +109,7 @@ async fn connect(stream: TcpStream, target: SocketAddr, way: watch::Receiver<Way
 /// Carries bytes from one side to the other until one of them ends.
 async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::Receiver<Way>) {
     let mut buffer = vec![0; PORTION];
-    loop {
-        let Ok(count @ 1..) = from.read(&mut buffer).await else { break };
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
         if pass(&mut way, count).await.is_none() || to.write_all(&buffer[..count]).await.is_err() {
             break;
         }

@@ -1,6 +1,10 @@
 //! What webhooks and policies have in common: which requests they are about, and how they may be called.
 
-use keelson_object::{Map, Object};
+use std::future::ready;
+
+use futures_util::future::BoxFuture;
+use keelson_object::{FieldErrors, GroupKind, Map, Object, Path};
+use keelson_registry::{Error, Guard, Result, Write};
 
 use crate::shared::edit::parts;
 
@@ -42,11 +46,47 @@ pub(super) fn name_warnings(object: &Object) -> Vec<String> {
     )]
 }
 
+/// Refuses names that are for what is configured in files.
+///
+/// Upstream: pkg/apis/admissionregistration/validation/static_suffix.go, ValidateStaticSuffix (v1.36.4).
+pub(super) struct ReservedNames {
+    pub(super) kind: GroupKind,
+}
+
+impl Guard for ReservedNames {
+    fn check<'g>(&'g self, write: &'g Write<'g>) -> BoxFuture<'g, Result<()>> {
+        Box::pin(ready(self.judge(&write.object.meta.name, write.old)))
+    }
+}
+
+impl ReservedNames {
+    fn judge(&self, name: &str, old: Option<&Object>) -> Result<()> {
+        if old.is_some() || !name.ends_with(STATIC_SUFFIX) {
+            return Ok(());
+        }
+        let mut errors = FieldErrors::default();
+        let why = format!(
+            "names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and cannot be \
+             managed via the API"
+        );
+        errors.invalid(&Path::root("metadata").key("name"), name, &why);
+        Err(Error::Invalid { kind: self.kind.clone(), name: name.to_owned(), errors })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use keelson_object::Object;
 
-    use super::name_warnings;
+    use super::{GroupKind, ReservedNames, name_warnings};
+
+    #[test]
+    fn names_of_files_are_refused_where_there_are_files() {
+        let guard = ReservedNames { kind: GroupKind { group: "g".into(), kind: "K".into() } };
+        assert!(guard.judge("a.static.k8s.io", None).is_err());
+        assert!(guard.judge("a.static.k8s.io", Some(&Object::default())).is_ok());
+        assert!(guard.judge("a", None).is_ok());
+    }
 
     #[test]
     fn names_of_files_are_warned_of() {

@@ -1,10 +1,11 @@
 //! A request for a certificate, taken apart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_apis::certificate_requests::signature_problem;
+use keelson_authn::User;
 use keelson_object::{Map, Object};
 use rustls_pki_types::CertificateSigningRequestDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -16,8 +17,8 @@ use x509_parser::prelude::FromDer as _;
 pub(super) struct Request {
     /// `kubernetes.io/kube-apiserver-client`
     pub(super) signer: String,
-    /// Who asked.
-    pub(super) user: Asker,
+    /// Who asked, as the server wrote it down.
+    pub(super) user: User,
     /// What the certificate is to be used for, as the API calls it.
     pub(super) usages: BTreeSet<String>,
     /// For how long, if somebody cares.
@@ -26,14 +27,6 @@ pub(super) struct Request {
     pub(super) wanted: Wanted,
     conditions: Vec<String>,
     is_issued: bool,
-}
-
-/// Who asked for a certificate, as the server wrote it down.
-pub(super) struct Asker {
-    pub(super) name: String,
-    pub(super) uid: String,
-    pub(super) groups: Vec<String>,
-    pub(super) extra: BTreeMap<String, Vec<String>>,
 }
 
 /// The part of a PKCS#10 request that gets into a certificate. Nothing else does.
@@ -62,20 +55,9 @@ impl Request {
         let is_true = |it: &&Map| it.str("status").is_none_or(|it| it == "True");
         let conditions = status.maps("conditions").filter(is_true);
         let pem = STANDARD.decode(spec.str("request")?).ok()?;
-        let extra = spec.map("extra").into_iter().flat_map(Map::iter);
         Some(Request {
             signer: spec.str("signerName")?.to_owned(),
-            user: Asker {
-                name: spec.str("username").unwrap_or_default().to_owned(),
-                uid: spec.str("uid").unwrap_or_default().to_owned(),
-                groups: strings(spec, "groups").collect(),
-                extra: extra
-                    .map(|(key, values)| {
-                        let values = values.as_list().unwrap_or_default().iter();
-                        (key.to_string(), values.filter_map(|it| it.as_str().map(str::to_owned)).collect())
-                    })
-                    .collect(),
-            },
+            user: User::read(spec, "username"),
             usages: strings(spec, "usages").collect(),
             seconds: spec.int("expirationSeconds"),
             wanted: Wanted::read(&pem)?,

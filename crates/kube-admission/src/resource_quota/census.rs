@@ -1,13 +1,12 @@
 //! Census: counts what the objects of a namespace use, for whoever keeps the status of quotas.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use keelson_object::scalar::Quantity;
-use keelson_object::{Frozen, Map, Object, SmolStr};
+use keelson_object::{Frozen, Map, Object};
 use keelson_registry::{Catalog, Context, Live, Result, Scope as Reach};
 
 use super::evaluator::{Evaluator, Measured, Surroundings};
-use super::ledger::{Ledger, Promise};
+use super::ledger::{Ledger, Promises};
 use super::scope::{Scope, holding};
 use super::{Features, devices};
 use crate::amounts::{self, Amounts};
@@ -25,7 +24,7 @@ pub struct Census {
 struct Count<'c> {
     scopes: Vec<Scope>,
     namespace: &'c str,
-    promised: HashMap<SmolStr, Promise>,
+    promises: &'c Promises,
     used: Amounts,
 }
 
@@ -42,18 +41,23 @@ impl Census {
 
     /// The status that a quota should have; `None` if it has it.
     ///
-    /// The quota must have been read before: what is promised later is not in it.
+    /// The quota and the promises must have been read in one turn.
     ///
     /// Upstream: pkg/controller/resourcequota/resource_quota_controller.go, syncResourceQuota, and
     /// apiserver/pkg/quota/v1/resources.go, CalculateUsage (v1.36.4).
-    pub async fn status(&self, context: &Context, quota: &Object) -> Result<Option<Map>> {
+    pub async fn status(
+        &self,
+        context: &Context,
+        quota: &Object,
+        promises: &Promises,
+    ) -> Result<Option<Map>> {
         let none = Map::new();
         let part = |name: &str| quota.fields.map(name).unwrap_or(&none);
         let (spec, status) = (part("spec"), part("status"));
         let hard = amounts::read(spec.map("hard"));
         let Some(catalog) = &context.catalog else { return Ok(None) };
         let mut used = amounts::read(status.map("used"));
-        used.extend(self.usage(context, catalog, quota, &hard).await?);
+        used.extend(self.usage(context, quota, (catalog, promises), &hard).await?);
         used.retain(|name, _| hard.contains_key(name));
         let has = |field: &str, wanted: &Amounts| {
             status.map(field).is_some_and(|it| amounts::read(Some(it)) == *wanted)
@@ -72,8 +76,8 @@ impl Census {
     async fn usage(
         &self,
         context: &Context,
-        catalog: &Catalog,
         quota: &Object,
+        (catalog, promises): (&Catalog, &Promises),
         hard: &Amounts,
     ) -> Result<Amounts> {
         let none = Map::new();
@@ -81,7 +85,7 @@ impl Census {
         let mut count = Count {
             scopes: Scope::of_quota(quota.fields.map("spec").unwrap_or(&none)),
             namespace,
-            promised: self.ledger.promised(namespace),
+            promises,
             used: Amounts::new(),
         };
         let mut counted = BTreeSet::new();
@@ -96,7 +100,7 @@ impl Census {
                 continue;
             }
             for name in &names {
-                count.used.entry(name.clone()).or_insert_with(Quantity::default);
+                count.used.entry(name.clone()).or_default();
             }
             count.add(live, &evaluator, &around).await?;
             counted.extend(names);
@@ -138,7 +142,7 @@ impl Count<'_> {
         for (_, frozen) in snapshot.namespace(self.namespace) {
             let uid = &frozen.index().uid;
             seen.insert(uid.clone());
-            let promise = self.promised.get(uid).filter(|it| it.replaces == Some(frozen.revision()));
+            let promise = self.promises.0.get(uid).filter(|it| it.replaces == Some(frozen.revision()));
             let measured = match promise {
                 Some(promise) => promise.measured.clone(),
                 None if evaluator.is_blind() => evaluator.measure(&Object::default(), around),
@@ -147,7 +151,8 @@ impl Count<'_> {
             self.add_one(&measured);
         }
         let coming = self
-            .promised
+            .promises
+            .0
             .iter()
             .filter(|(uid, it)| it.replaces.is_none() && it.resource == resource && !seen.contains(*uid));
         let coming: Vec<Measured> = coming.map(|(_, it)| it.measured.clone()).collect();

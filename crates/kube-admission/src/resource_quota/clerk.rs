@@ -57,6 +57,8 @@ pub(super) struct Waiter {
 /// A waiter whom an answer can be told.
 struct Caller {
     waiter: Waiter,
+    /// Whether it stands in the ledger.
+    is_noted: bool,
     answer: oneshot::Sender<Result<(), Refusal>>,
 }
 
@@ -73,7 +75,7 @@ impl Clerk {
     ) -> Result<(), Refusal> {
         let clock = waiter.clock.clone();
         let (answer, told) = oneshot::channel();
-        let caller = Caller { waiter, answer };
+        let caller = Caller { waiter, is_noted: false, answer };
         let is_first = match self.waiting.lock().entry(namespace.clone()) {
             Entry::Occupied(mut line) => {
                 line.get_mut().push(caller);
@@ -131,7 +133,7 @@ impl Clerk {
     /// Tells who may and who may not; those who may if the quotas can be written are left.
     fn decide(&self, namespace: &SmolStr, quotas: &mut [Quota], callers: Vec<Caller>) -> Vec<Caller> {
         let mut left = Vec::new();
-        for caller in callers {
+        for mut caller in callers {
             let (waiter, limited) = (&caller.waiter, &self.configuration.limited);
             let charged = match waiter.dry_run {
                 DryRun::Off => check::charge(quotas, &waiter.charge, limited),
@@ -139,7 +141,10 @@ impl Clerk {
             };
             match charged {
                 Ok(true) => {
-                    self.note(namespace, waiter);
+                    if !caller.is_noted {
+                        self.note(namespace, waiter);
+                        caller.is_noted = true;
+                    }
                     left.push(caller);
                 }
                 Ok(false) => caller.tell(Ok(())),
@@ -159,6 +164,7 @@ impl Clerk {
                 replaces: waiter.replaces,
                 measured: waiter.charge.after.clone(),
                 since: waiter.clock.monotonic(),
+                is_repeated: false,
             };
             ledger.note(namespace, &waiter.uid, promise);
         }
@@ -240,6 +246,10 @@ impl Desk {
                     // Closed here and not on drop, so that nobody queues in between.
                     _ => return drop(waiting.remove(&self.namespace)),
                 }
+            };
+            let _turn = match &self.clerk.ledger {
+                Some(ledger) => Some(ledger.turn(&self.namespace).await),
+                None => None,
             };
             self.clerk.answer(&self.namespace, next).await;
         }

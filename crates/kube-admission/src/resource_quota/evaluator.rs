@@ -75,15 +75,11 @@ impl Evaluator {
 
     /// Whether a request of this sort may change what is used. The object decides about the rest.
     pub(super) fn handles(&self, request: &Request<'_>) -> bool {
-        match (self, request.operation, request.subresource) {
-            (Evaluator::Pods, Operation::Update, "" | "resize") => true,
-            (Evaluator::VolumeClaims, Operation::Update, "status") => true,
-            (
-                Evaluator::Services | Evaluator::VolumeClaims | Evaluator::DeviceClaims,
-                Operation::Update,
-                "",
-            ) => true,
-            (_, Operation::Create, "") => true,
+        match (request.operation, request.subresource) {
+            (Operation::Create, "") => true,
+            (Operation::Update, "") => !self.is_blind(),
+            (Operation::Update, "resize") => *self == Evaluator::Pods,
+            (Operation::Update, "status") => *self == Evaluator::VolumeClaims,
             _ => false,
         }
     }

@@ -7,15 +7,18 @@
 //! counter              counts 4 pods, and 1 that is on its way: used stays 5
 //! ```
 //!
-//! An entry is made before the quota is written, and goes when its object has been seen. A counter reads the quota, the
-//! ledger and the objects in this order, so it sees every promise at least once and knows it if it sees it twice.
+//! A namespace is charged or read by one at a time ([`Ledger::turn`]), so that whoever reads a quota and the ledger in
+//! one turn knows that all that is promised has been charged, and nothing else. Objects are looked at afterwards: what
+//! has come meanwhile is there by its uid.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_object::{GroupResource, SmolStr};
 use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
 
 use super::evaluator::Measured;
 
@@ -24,7 +27,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is on its way, by namespace and uid. Clones are the same ledger.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger(Arc<Mutex<HashMap<SmolStr, HashMap<SmolStr, Promise>>>>);
+pub struct Ledger(Arc<Pages>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    promises: Mutex<HashMap<SmolStr, HashMap<SmolStr, Promise>>>,
+    /// Whose turn it is; namespaces of the same hash take turns with each other.
+    turns: [tokio::sync::Mutex<()>; 32],
+}
+
+/// What is on its way into a namespace, by uid.
+#[derive(Clone, Debug, Default)]
+pub struct Promises(pub(super) HashMap<SmolStr, Promise>);
 
 /// An object that is on its way.
 #[derive(Clone, Debug)]
@@ -35,16 +49,30 @@ pub(super) struct Promise {
     pub(super) measured: Measured,
     /// On the monotonic clock.
     pub(super) since: Duration,
+    /// Whether it was promised before: then a quota may have been charged twice for it.
+    pub(super) is_repeated: bool,
 }
 
 impl Ledger {
+    /// Waits until nobody charges the quotas of a namespace, and keeps it so.
+    pub async fn turn(&self, namespace: &str) -> MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        namespace.hash(&mut hasher);
+        let turns = &self.0.turns;
+        let at = usize::try_from(hasher.finish() % turns.len() as u64).unwrap_or(0);
+        turns[at].lock().await
+    }
+
     pub(super) fn note(&self, namespace: &SmolStr, uid: &SmolStr, promise: Promise) {
-        self.0.lock().entry(namespace.clone()).or_default().insert(uid.clone(), promise);
+        let mut all = self.0.promises.lock();
+        let promises = all.entry(namespace.clone()).or_default();
+        let is_repeated = promises.contains_key(uid);
+        promises.insert(uid.clone(), Promise { is_repeated, ..promise });
     }
 
     /// It will not come.
     pub(super) fn strike(&self, namespace: &str, uid: &str) -> bool {
-        let mut all = self.0.lock();
+        let mut all = self.0.promises.lock();
         let Some(promises) = all.get_mut(namespace) else { return false };
         let was_there = promises.remove(uid).is_some();
         if promises.is_empty() {
@@ -53,19 +81,20 @@ impl Ledger {
         was_there
     }
 
-    /// It has come: an object is there as of a revision. Whether it was promised.
+    /// It has come: an object is there as of a revision. Whether it was promised, and once.
     pub fn keep(&self, namespace: &str, uid: &str, revision: u64) -> bool {
-        let all = self.0.lock();
+        let all = self.0.promises.lock();
         let promise = all.get(namespace).and_then(|it| it.get(uid));
-        let is_kept = promise.is_some_and(|it| it.replaces.is_none_or(|old| old < revision));
+        let promise = promise.filter(|it| it.replaces.is_none_or(|old| old < revision));
+        let Some(is_repeated) = promise.map(|it| it.is_repeated) else { return false };
         drop(all);
-        is_kept && self.strike(namespace, uid)
+        self.strike(namespace, uid) && !is_repeated
     }
 
     /// Strikes what was promised too long ago; the namespaces that waited for it.
     pub fn expire(&self, now: Duration) -> Vec<SmolStr> {
         let mut broken = Vec::new();
-        self.0.lock().retain(|namespace, promises| {
+        self.0.promises.lock().retain(|namespace, promises| {
             let before = promises.len();
             promises.retain(|_, it| now.saturating_sub(it.since) < PATIENCE);
             if promises.len() < before {
@@ -76,9 +105,9 @@ impl Ledger {
         broken
     }
 
-    /// What is on its way into a namespace, by uid.
-    pub(super) fn promised(&self, namespace: &str) -> HashMap<SmolStr, Promise> {
-        self.0.lock().get(namespace).cloned().unwrap_or_default()
+    /// What is on its way into a namespace.
+    pub fn promises(&self, namespace: &str) -> Promises {
+        Promises(self.0.promises.lock().get(namespace).cloned().unwrap_or_default())
     }
 }
 
@@ -100,6 +129,7 @@ mod tests {
             replaces,
             measured,
             since: Duration::from_secs(1),
+            is_repeated: false,
         }
     }
 
@@ -112,7 +142,17 @@ mod tests {
         assert!(ledger.keep("n", "changed", 8));
         assert!(!ledger.keep("n", "changed", 9), "it was kept before");
         assert!(ledger.keep("n", "new", 8));
-        assert!(ledger.promised("n").is_empty());
+        assert!(ledger.promises("n").0.is_empty());
+    }
+
+    #[test]
+    fn what_was_promised_twice_must_be_counted() {
+        let ledger = Ledger::default();
+        ledger.note(&"n".into(), &"a".into(), promise(Some(7)));
+        ledger.note(&"n".into(), &"a".into(), promise(Some(8)));
+        assert!(!ledger.keep("n", "a", 8), "that is what it will replace");
+        assert!(!ledger.keep("n", "a", 9), "it was promised twice");
+        assert!(ledger.promises("n").0.is_empty());
     }
 
     #[test]
@@ -121,6 +161,6 @@ mod tests {
         ledger.note(&"n".into(), &"a".into(), promise(None));
         assert!(ledger.expire(PATIENCE).is_empty());
         assert_eq!(ledger.expire(PATIENCE + Duration::from_secs(1)), ["n"]);
-        assert!(ledger.promised("n").is_empty());
+        assert!(ledger.promises("n").0.is_empty());
     }
 }

@@ -7,11 +7,11 @@ use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::Request;
 use keelson_registry::{DryRun, Error, convert};
-use keelson_status::{Outcome, ServerResponse, Status};
+use keelson_status::{Outcome, Status};
 use keelson_webhook_client::Reply;
 
 use super::hook::{Hook, Reach, Review};
-use super::matching::{self, Invocation};
+use super::matching::Invocation;
 use super::observer::{Asked, Timings, Verdict, Webhooks};
 use super::review::{self, Answer, Shown, Task};
 
@@ -153,7 +153,7 @@ impl Caller {
             Task::Change => "admit",
             Task::Judge => "validating",
         };
-        let operation = matching::operation(request.operation);
+        let operation = request.operation.as_str();
         if let Some(observer) = &self.how.observer {
             observer.asked(&Asked { webhook: &hook.name, step, operation, elapsed, verdict });
         }
@@ -213,20 +213,7 @@ pub(crate) fn read(reply: &Reply) -> Result<Map, (u16, String)> {
             Err(error) => Err((503, format!("couldn't get version/kind; json parse error: {error}"))),
         };
     }
-    let kind = reply.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
-    let body = String::from_utf8_lossy(&reply.body);
-    let message = if kind.is_empty() || kind.starts_with("text/") { body.trim() } else { "unknown" };
-    let response = ServerResponse {
-        code: reply.status,
-        verb: "POST",
-        group: "",
-        resource: "",
-        name: "",
-        message,
-        retry_after_seconds: 0,
-        is_unexpected: true,
-    };
-    Err((reply.status, Status::generic_server_response(&response).message))
+    Err((reply.status, reply.complaint()))
 }
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go, ToStatusErr (v1.36.4).

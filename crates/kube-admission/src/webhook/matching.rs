@@ -3,7 +3,7 @@
 use keelson_object::Object;
 use keelson_object::meta::StringMap;
 use keelson_object::selector::label::Selector;
-use keelson_registry::admission::{Operation, Request};
+use keelson_registry::admission::Request;
 use keelson_registry::{Result, Scope, Version};
 
 use super::hook::{Hook, Rule};
@@ -29,16 +29,6 @@ pub(crate) fn is_exempt(request: &Request<'_>) -> bool {
     ];
     request.resource.group == "admissionregistration.k8s.io"
         && EXEMPT.contains(&request.resource.kind.as_str())
-}
-
-/// How upstream calls what is to be done.
-pub(crate) fn operation(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Create => "CREATE",
-        Operation::Update => "UPDATE",
-        Operation::Delete => "DELETE",
-        Operation::Connect => "CONNECT",
-    }
 }
 
 /// The namespace of a request: for a namespace it is its own name.
@@ -104,7 +94,7 @@ impl Rule {
             _ => true,
         };
         in_scope
-            && has(&self.operations, operation(request.operation))
+            && has(&self.operations, request.operation.as_str())
             && has(&self.groups, &request.resource.group)
             && has(&self.versions, version)
             && self.resources.iter().any(|it| covers(it, &request.resource.plural, request.subresource))

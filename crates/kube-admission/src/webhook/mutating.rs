@@ -200,7 +200,22 @@ fn read_back(
     before: &Object,
     tree: Value,
 ) -> std::result::Result<Object, Refusal> {
-    let unreadable = |error: Error| Refusal::internal(&error.to_string());
+    let Value::Map(_) = &tree else {
+        let found = tree.json_type();
+        return Err(Refusal::internal(&format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
+             APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        )));
+    };
+    // What is wrong is said without what it was to become: that is for clients.
+    let unreadable = |error: Error| {
+        let text = error.to_string();
+        Refusal::internal(
+            text.split_once(" cannot be handled as a ")
+                .and_then(|(_, it)| it.split_once(": "))
+                .map_or(&*text, |(_, it)| it),
+        )
+    };
     let context = request.context;
     let draft = Draft { value: tree, ..Draft::default() };
     if before.kind == request.resource.kind {

@@ -1,6 +1,5 @@
 //! AdmissionReview: what a webhook is asked, and what it answers.
 
-use keelson_authn::User;
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Map, Object, Value};
@@ -9,7 +8,7 @@ use keelson_registry::{DryRun, Version};
 use keelson_status::Status;
 
 use super::hook::Review;
-use super::matching::{namespace, operation};
+use super::matching::namespace;
 use super::text_list;
 
 const GROUP: &str = "admission.k8s.io";
@@ -54,8 +53,8 @@ pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &S
     push_text(&mut body, "requestSubResource", request.subresource);
     push_text(&mut body, "name", &request.place.name);
     push_text(&mut body, "namespace", namespace(request));
-    body.push_new("operation", operation(request.operation));
-    body.push_new("userInfo", user(&request.context.user));
+    body.push_new("operation", request.operation.as_str());
+    body.push_new("userInfo", request.context.user.info());
     let tree = |object: Option<&Object>| match object.map(|it| it.clone().into_value()) {
         // The options of a stream are no object of their own.
         Some(Value::Map(mut options)) if request.operation == Operation::Connect => {
@@ -89,6 +88,13 @@ fn options(request: &Request<'_>) -> Value {
     for (key, value) in request.context.options.as_map().into_iter().flat_map(|it| it.iter()) {
         options.push_new(key.clone(), value.clone());
     }
+    if let (Operation::Delete, Some(old)) = (request.operation, request.old) {
+        // Kinds that take their time say how long, whatever was asked for.
+        let asked = options.int("gracePeriodSeconds").map(|it| if it < 0 { 1 } else { it });
+        if let Some(seconds) = request.resource.strategy.grace_seconds(old, asked) {
+            options.set("gracePeriodSeconds", seconds);
+        }
+    }
     Value::Map(options)
 }
 
@@ -104,24 +110,6 @@ fn group_version(api_version: &str, (key, name): (&'static str, &str)) -> Map {
     map.push_new("group", group);
     map.push_new("version", version);
     map.push_new(key, name);
-    map
-}
-
-fn user(user: &User) -> Map {
-    let list = |texts: &[String]| texts.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>();
-    let mut map = Map::new();
-    push_text(&mut map, "username", &user.name);
-    push_text(&mut map, "uid", &user.uid);
-    if !user.groups.is_empty() {
-        map.push_new("groups", list(&user.groups));
-    }
-    if !user.extra.is_empty() {
-        let mut extra = Map::new();
-        for (key, values) in &user.extra {
-            extra.push_new(key.as_str(), list(values));
-        }
-        map.push_new("extra", extra);
-    }
     map
 }
 
@@ -148,7 +136,7 @@ pub(crate) enum Task {
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
 pub(crate) fn answer(form: Review, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {
     let Some(response) = review.map("response") else { return Err("webhook response was absent".to_owned()) };
-    let patch = response.str("patch").unwrap_or_default();
+    let patch = response.get("patch").map_or(Ok(Vec::new()), bytes)?;
     let patch_type = response.str("patchType");
     if form == Review::V1 {
         let found = response.str("uid").unwrap_or_default();
@@ -178,17 +166,34 @@ pub(crate) fn answer(form: Review, uid: &str, task: Task, review: &Map) -> Resul
             _ => (),
         }
     }
-    let patch = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, patch);
     let annotations = response.map("auditAnnotations").into_iter().flat_map(|it| it.iter());
     Ok(Answer {
         allowed: response.bool("allowed").unwrap_or_default(),
-        patch: patch.map_err(|error| format!("response.patch: {error}"))?,
+        patch,
         result: response.map("status").map(Status::from_map),
         warnings: text_list(response, "warnings"),
         annotations: annotations
             .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
             .collect(),
     })
+}
+
+/// Bytes as Go reads them: text in base64, or a list of numbers, which is how some libraries write them.
+fn bytes(value: &Value) -> Result<Vec<u8>, String> {
+    let number = |it: &Value| it.as_int().and_then(|it| u8::try_from(it).ok());
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::String(text) => {
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.as_str())
+                .map_err(|error| format!("response.patch: {error}"))
+        }
+        Value::List(numbers) => numbers
+            .iter()
+            .map(number)
+            .collect::<Option<_>>()
+            .ok_or_else(|| "response.patch: it is a list of something else than bytes".to_owned()),
+        other => Err(format!("response.patch: cannot unmarshal {} into bytes", other.json_type())),
+    }
 }
 
 fn check_kind(review: &Map) -> Result<(), String> {
@@ -240,6 +245,15 @@ mod tests {
     fn only_who_may_change_objects_patches() {
         let patch = r#"{"uid":"u","allowed":true,"patch":"W10=","patchType":"JSONPatch"}"#;
         check(Review::V1, Task::Change, patch, Ok(true));
+        let numbers = r#"{"uid":"u","allowed":true,"patch":[91,93],"patchType":"JSONPatch"}"#;
+        check(Review::V1, Task::Change, numbers, Ok(true));
+        check(Review::V1, Task::Judge, numbers, Err("validating webhook may not return response.patch"));
+        check(
+            Review::V1,
+            Task::Change,
+            r#"{"uid":"u","patch":[300],"patchType":"JSONPatch"}"#,
+            Err("response.patch: it is a list of something else than bytes"),
+        );
         check(Review::V1, Task::Judge, patch, Err("validating webhook may not return response.patch"));
         check(
             Review::V1,

@@ -77,6 +77,11 @@ pub(crate) fn note_foreign(context: &Context, subresource: &str, object: &mut Ob
     object.meta.managed_fields = written.unwrap_or_default();
 }
 
+/// Whether this stands for an empty list of managers; see `decode::keep_reset_of_managers`.
+pub(crate) fn is_reset(entries: &[Value]) -> bool {
+    matches!(entries, [Value::Map(entry)] if entry.is_empty())
+}
+
 /// What is wrong with a list of managers, if anything.
 ///
 /// Upstream: apimachinery/pkg/util/managedfields/fieldmanager.go, ValidateManagedFields (v1.36.4).

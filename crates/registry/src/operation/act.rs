@@ -26,6 +26,8 @@ pub async fn act(
     field_managers::note_foreign(context, subresource, &mut body);
     let request = Request { subresource, ..Request::new(Operation::Create, live, context, place) };
     admission::mutate(&request, Some(&mut body)).await?;
-    admission::validate(&request, Some(&body)).await?;
-    action.act(Call { live, context, place, body }).await
+    let mut call = Call { live, context, place, body };
+    action.prepare(&mut call).await?;
+    admission::validate(&request, Some(&call.body)).await?;
+    action.act(call).await
 }

@@ -3,7 +3,7 @@
 //! Upstream: pkg/registry/apps/deployment/storage/storage.go, scaleUpdatedObjectInfo and toScaleUpdateValidation
 //! (v1.36.4).
 
-use keelson_object::Object;
+use keelson_object::{Object, Value};
 
 use crate::admission::{self, Request, Rounds};
 use crate::error::Result;
@@ -21,6 +21,15 @@ pub(super) async fn mutate(
 ) -> Result<()> {
     let of = |object: &Object| field_managers::scale(live, request.context, object, at);
     let (old, mut new) = (request.old.map(of).transpose()?, of(object)?);
+    let now = request.context.now().to_string();
+    for entry in &mut new.meta.managed_fields {
+        // The object forgets when somebody wrote its scale; at this moment it is now.
+        if let Value::Map(entry) = entry
+            && !entry.contains("time")
+        {
+            entry.set("time", now.as_str());
+        }
+    }
     admission::mutate(&about(request, old.as_ref()), Some(&mut new)).await?;
     let managers = std::mem::take(&mut object.meta.managed_fields);
     *object = scale::apply(object, &new, at)?;

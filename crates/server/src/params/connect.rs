@@ -109,8 +109,8 @@ mod tests {
     fn options_are_what_the_query_says() {
         let exec =
             |query: &str, expected| check("PodExecOptions", &format!("{POD}/exec?{query}"), Ok(expected));
-        exec("", "{}");
-        exec("stdin=0&stdout=&tty=FALSE&other=1", r#"{"stdout":true}"#);
+        exec("", r#"{"command":null}"#);
+        exec("stdin=0&stdout=&tty=FALSE&other=1", r#"{"stdout":true,"command":null}"#);
         exec(
             "command=ls&container=a&command=-l&stderr=true",
             r#"{"stderr":true,"container":"a","command":["ls","-l"]}"#,

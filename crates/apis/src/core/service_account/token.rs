@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use keelson_authn::service_account::{EXTENDED_SECONDS, ISSUED_CREDENTIAL_ID, Order, Ref, WARN_ONLY_SECONDS};
 use keelson_object::scalar::{Time, quote};
-use keelson_object::{FieldErrors, GroupKind, GroupResource, Object, Path, Value};
+use keelson_object::{FieldErrors, GroupKind, GroupResource, Map, Object, Path, Value};
 use keelson_registry::subresource::{Action, Call, Subresource};
 use keelson_registry::{Context, Error, Live, Result};
 use keelson_status::Status;
@@ -37,6 +37,10 @@ impl Action for TokenRequests {
         body.fields.map_mut("spec").default_to("expirationSeconds", DEFAULT_SECONDS);
     }
 
+    fn prepare<'a>(&'a self, call: &'a mut Call<'_>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.settle(call))
+    }
+
     fn act<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Object>> {
         Box::pin(self.create(call))
     }
@@ -51,29 +55,40 @@ const MAX_SECONDS: i64 = 1 << 32;
 const DEFAULT_SECONDS: i64 = 60 * 60;
 
 impl TokenRequests {
-    /// Upstream: pkg/registry/core/serviceaccount/storage/token.go, Create (v1.36.4).
-    async fn create(&self, call: Call<'_>) -> Result<Object> {
-        let (context, place) = (call.context, call.place);
-        let (namespace, name) = (place.namespace.as_str(), place.name.as_str());
-        let mut body = call.body;
-        check_name(&body, name)?;
-        let account = find(call.live, namespace, name).await?;
-        self.check_uid(context, &body, &account)?;
-        body.meta.name = account.meta.name.clone();
-        body.meta.namespace = account.meta.namespace.clone();
+    /// Upstream: pkg/registry/core/serviceaccount/storage/token.go, Create (v1.36.4), up to its validation.
+    async fn settle(&self, call: &mut Call<'_>) -> Result<()> {
+        let (context, place, body) = (call.context, call.place, &mut call.body);
+        check_name(body, &place.name)?;
+        let account = find(call.live, &place.namespace, &place.name).await?;
+        self.check_uid(context, body, &account)?;
+        body.meta.name = account.meta.name;
+        body.meta.namespace = account.meta.namespace;
         if body.meta.uid.is_empty() {
-            body.meta.uid = account.meta.uid.clone();
+            body.meta.uid = account.meta.uid;
         }
+        body.meta.creation_timestamp = Some(context.now());
+        let mut status = Map::new();
+        status.push_new("token", "");
+        status.push_new("expirationTimestamp", Value::Null);
+        body.fields.set("status", status);
+        let spec = body.fields.map_mut("spec");
+        if spec.list("audiences").is_empty() {
+            let audiences: Vec<Value> = self.audiences.iter().map(|it| Value::from(it.as_str())).collect();
+            spec.set("audiences", audiences);
+        }
+        check_seconds(spec.int("expirationSeconds").unwrap_or(DEFAULT_SECONDS))
+    }
+
+    /// Upstream: pkg/registry/core/serviceaccount/storage/token.go, Create (v1.36.4), from its validation on.
+    async fn create(&self, call: Call<'_>) -> Result<Object> {
+        let (context, place, mut body) = (call.context, call.place, call.body);
+        let (namespace, name) = (place.namespace.as_str(), place.name.as_str());
+        let account = find(call.live, namespace, name).await?;
         let now = context.now();
-        body.meta.creation_timestamp = Some(now);
-        body.fields.remove("status");
         let spec = body.fields.map_mut("spec");
         let audiences: Vec<String> =
             spec.list("audiences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        let audiences = if audiences.is_empty() { self.audiences.clone() } else { audiences };
-        spec.set("audiences", audiences.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>());
         let asked = spec.int("expirationSeconds").unwrap_or(DEFAULT_SECONDS);
-        check_seconds(asked)?;
         let bound = Bound::find(context, &body, namespace, name).await?;
         let seconds = match self.tokens.max_seconds {
             Some(most) if asked > most => {

@@ -1,0 +1,47 @@
+//! Gated: a plugin that has nothing to say where its feature is off.
+
+use futures_util::future::BoxFuture;
+use keelson_object::Object;
+use keelson_registry::Result;
+use keelson_registry::admission::{Plugin, Request};
+
+use crate::plugins::Settings;
+
+/// A plugin behind features.
+pub(crate) struct Gated<P> {
+    plugin: P,
+    is_on: bool,
+}
+
+impl<P: Plugin> Gated<P> {
+    /// On if one of `features` is.
+    pub(crate) fn boxed(plugin: P, features: &[&str], settings: &Settings) -> Box<dyn Plugin> {
+        Box::new(Gated { plugin, is_on: features.iter().any(|it| settings.is_on(it)) })
+    }
+}
+
+impl<P: Plugin> Plugin for Gated<P> {
+    fn name(&self) -> &'static str {
+        self.plugin.name()
+    }
+
+    fn handles(&self, request: &Request<'_>) -> bool {
+        self.is_on && self.plugin.handles(request)
+    }
+
+    fn mutate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p mut Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        self.plugin.mutate(request, object)
+    }
+
+    fn validate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        self.plugin.validate(request, object)
+    }
+}
