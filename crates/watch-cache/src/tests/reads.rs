@@ -171,3 +171,22 @@ async fn pages_are_of_one_state_whatever_is_written_between() {
     assert_eq!(seen, ["old"; 25]);
     assert_eq!(fixture.cache.verify().await.unwrap(), []);
 }
+
+#[tokio::test]
+async fn what_is_found_may_be_old_but_nothing_is_missed() {
+    let fixture = Fixture::new().await;
+    let first = fixture.put("a/web", "1").await;
+    fixture.fresh().await;
+    fixture.hold();
+    fixture.put("a/web", "2").await;
+    fixture.put("a/db", "1").await;
+    let found = within(fixture.cache.find("a", "web")).await.unwrap().expect("the cache has it");
+    assert_eq!(found.revision(), first.get());
+    let release = async {
+        turn().await;
+        fixture.release();
+    };
+    let (found, ()) = within(async { tokio::join!(fixture.cache.find("a", "db"), release) }).await;
+    assert!(found.unwrap().is_some());
+    assert!(within(fixture.cache.find("a", "nobody")).await.unwrap().is_none());
+}
