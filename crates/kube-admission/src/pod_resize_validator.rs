@@ -62,9 +62,9 @@ fn problem(pod: &Object, node: &Object) -> Option<(&'static str, String)> {
     let mut wanted = amounts::of_pod(spec, "requests", PodLevel::Counts);
     amounts::add(&mut wanted, &amounts::read(spec.map("overhead")));
     let there = amounts::read(node.fields.map("status").and_then(|it| it.map("allocatable")));
-    let count: [(&str, fn(&Quantity) -> i64); 2] =
-        [("cpu", Quantity::milli_value), ("memory", Quantity::value)];
-    let excess = count.into_iter().filter_map(|(name, count)| {
+    type Count = fn(&Quantity) -> i64;
+    let counts: [(&str, Count); 2] = [("cpu", Quantity::milli_value), ("memory", Quantity::value)];
+    let excess = counts.into_iter().filter_map(|(name, count)| {
         let amount = |of: &amounts::Amounts| of.get(name).cloned().unwrap_or_default();
         let (wanted, there) = (amount(&wanted), amount(&there));
         let (requested, allocatable) = (count(&wanted), count(&there));

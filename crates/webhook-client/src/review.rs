@@ -76,7 +76,7 @@ mod tests {
         let (version, kind) = (("apiVersion", "example.com/v1beta1".into()), ("kind", "Review".into()));
         check(&[version.clone(), kind.clone(), status.clone()], Ok(Some(true)));
         check(&[version, kind.clone()], Ok(None));
-        check(&[status.clone()], Ok(Some(true)));
+        check(std::slice::from_ref(&status), Ok(Some(true)));
         let newer = ("apiVersion", "example.com/v1".into());
         let refused = "converting (v1.Review) to (v1beta1.Review): unknown conversion";
         check(&[newer, kind, status], Err(refused));

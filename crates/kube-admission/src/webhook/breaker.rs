@@ -141,7 +141,7 @@ mod tests {
     const BREAKER: Breaker = Breaker { failures: 2, pause: Duration::from_secs(10) };
 
     fn fail(circuit: &Circuit, clock: &Clock) {
-        circuit.enter(BREAKER, clock).ok().expect("it is let through").settle(Some("it hangs"));
+        circuit.enter(BREAKER, clock).expect("it is let through").settle(Some("it hangs"));
     }
 
     fn refusal(circuit: &Circuit, clock: &Clock) -> String {
@@ -153,7 +153,7 @@ mod tests {
         let (clock, hand) = Clock::manual();
         let circuit = Circuit::default();
         fail(&circuit, &clock);
-        circuit.enter(BREAKER, &clock).ok().expect("closed").settle(None);
+        circuit.enter(BREAKER, &clock).expect("closed").settle(None);
         fail(&circuit, &clock);
         assert_eq!(circuit.state(), CircuitState::Closed);
         fail(&circuit, &clock);
@@ -172,7 +172,7 @@ mod tests {
         fail(&circuit, &clock);
         fail(&circuit, &clock);
         hand.advance(Duration::from_secs(10));
-        let pass = circuit.enter(BREAKER, &clock).ok().expect("the pause is over");
+        let pass = circuit.enter(BREAKER, &clock).expect("the pause is over");
         assert_eq!(
             refusal(&circuit, &clock),
             "circuit breaker is half-open, another request is asking after 2 failures in a row, the last one: it hangs"
@@ -180,7 +180,7 @@ mod tests {
         pass.settle(Some("it still hangs"));
         assert_eq!(circuit.state(), CircuitState::Open);
         hand.advance(Duration::from_secs(10));
-        circuit.enter(BREAKER, &clock).ok().expect("the pause is over").settle(None);
+        circuit.enter(BREAKER, &clock).expect("the pause is over").settle(None);
         assert_eq!(circuit.state(), CircuitState::Closed);
     }
 
@@ -191,7 +191,7 @@ mod tests {
         fail(&circuit, &clock);
         fail(&circuit, &clock);
         hand.advance(Duration::from_secs(10));
-        drop(circuit.enter(BREAKER, &clock).ok().expect("the pause is over"));
+        drop(circuit.enter(BREAKER, &clock).expect("the pause is over"));
         fail(&circuit, &clock);
         assert_eq!(circuit.state(), CircuitState::Open);
     }

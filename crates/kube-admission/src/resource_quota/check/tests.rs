@@ -116,7 +116,7 @@ fn containers_say_what_is_counted() {
 #[test]
 fn only_what_is_in_scope_counts() {
     let ends = quota("q", r#"{"pods":"1"}"#, r#"{"pods":"1"}"#, r#"{"scopes":["Terminating"]}"#);
-    check(&[ends.clone()], &create(&pod("1", "")), Ok("pods=1"));
+    check(std::slice::from_ref(&ends), &create(&pod("1", "")), Ok("pods=1"));
     check(
         &[ends],
         &create(&pod("1", r#","activeDeadlineSeconds":5"#)),
