@@ -121,7 +121,7 @@ impl Loops<'_> {
         self.tasks.spawn("services", services.run(self.catalog.clone(), ground.clock.clone(), done));
         let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
         let leave = async move {
-            match clock.timeout(LEAVES_WITHIN, kubernetes.leave(&catalog, &clock)).await {
+            match clock.timeout(LEAVES_WITHIN, Box::pin(kubernetes.leave(&catalog, &clock))).await {
                 Some(left) => left.map_err(|error| error.to_string()),
                 None => Err(String::from("RemoveEndpoints() timed out")),
             }
