@@ -124,12 +124,12 @@ fn privileged_containers_are_allowed_where_nobody_says_otherwise() {
 #[test]
 fn flags_without_effect_are_told_by_name() {
     let config =
-        standalone("--kubelet-timeout=5s --etcd-count-metric-poll-period=5s --bind-address=127.0.0.1");
+        standalone("--kubelet-timeout=5s --max-connection-bytes-per-sec=5 --bind-address=127.0.0.1");
     assert_eq!(
         config.warnings,
         [
-            "flag --etcd-count-metric-poll-period is accepted but has no effect yet",
-            "flag --kubelet-timeout is accepted but has no effect yet"
+            "flag --kubelet-timeout is accepted but has no effect yet",
+            "flag --max-connection-bytes-per-sec is accepted but has no effect yet"
         ]
     );
 }
