@@ -91,10 +91,7 @@ impl Assembly {
         let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
-        let webhook_metrics = Arc::new(WebhookMetrics::new());
-        let mut plugins = settings::admission_settings(config, &catalog, webhook_metrics.clone());
-        admission_manifests::start(&mut plugins, &catalog, (clock, &loops.tasks), &webhook_metrics)?;
-        loops.start_quotas(&plugins);
+        let (plugins, webhook_metrics) = start_plugins(&loops)?;
         let builder = builder
             .clock(clock.clone())
             .pre_shutdown_hook(leave_services)
@@ -158,6 +155,18 @@ fn ground(
     let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
     let transforms = encryption.map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
     Ground { transforms, ..Ground::new(storage.measured(measures), layout, clock.clone()) }
+}
+
+/// What the plugins of admission are made with, and the loops that some of them need.
+fn start_plugins(
+    loops: &Loops<'_>,
+) -> Result<(keelson_kube_admission::Settings, Arc<WebhookMetrics>), Error> {
+    let Loops { config, catalog, clock, tasks, .. } = loops;
+    let metrics = Arc::new(WebhookMetrics::new());
+    let mut plugins = settings::admission_settings(config, catalog, metrics.clone());
+    admission_manifests::start(&mut plugins, catalog, (clock, tasks), &metrics)?;
+    loops.start_quotas(&plugins);
+    Ok((plugins, metrics))
 }
 
 /// Says who this is, where several servers share a store.

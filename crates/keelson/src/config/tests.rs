@@ -123,8 +123,7 @@ fn privileged_containers_are_allowed_where_nobody_says_otherwise() {
 
 #[test]
 fn flags_without_effect_are_told_by_name() {
-    let config =
-        standalone("--kubelet-timeout=5s --max-connection-bytes-per-sec=5 --bind-address=127.0.0.1");
+    let config = standalone("--kubelet-timeout=5s --max-connection-bytes-per-sec=5 --bind-address=127.0.0.1");
     assert_eq!(
         config.warnings,
         [
