@@ -19,7 +19,11 @@ use keelson_stdx::clock::Clock;
 use keelson_store::{Layout, MemoryStore};
 use tokio::runtime::Runtime;
 
-/// A cluster with the namespace `default`, its account and the two classes of the system.
+/// As in the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A cluster with the namespace `default`, its accounts and the two classes of the system.
 async fn context() -> Context {
     let clock = Clock::real();
     let store = Arc::new(MemoryStore::new(clock.clone()));
@@ -32,7 +36,9 @@ async fn context() -> Context {
     for name in ["system-node-critical", "system-cluster-critical"] {
         make(&context, "scheduling.k8s.io", "priorityclasses", name).await;
     }
-    make(&context, "", "serviceaccounts", "default/default").await;
+    for name in ["default/default", "default/checkout"] {
+        make(&context, "", "serviceaccounts", name).await;
+    }
     context
 }
 
