@@ -69,6 +69,8 @@ pub struct Request<'r> {
     pub context: &'r Context,
     /// The object as it is, where there is one.
     pub old: Option<&'r Object>,
+    /// How long an object that is removed may take, as far as anybody says.
+    pub grace_seconds: Option<i64>,
     /// How often the chain has been asked.
     pub rounds: Rounds,
 }
@@ -106,8 +108,16 @@ impl Rounds {
 impl<'r> Request<'r> {
     /// A request for an object itself.
     pub fn new(operation: Operation, live: &'r Live, context: &'r Context, place: &'r Place) -> Request<'r> {
-        let rounds = Rounds::default();
-        Request { operation, resource: &live.resource, subresource: "", place, context, old: None, rounds }
+        Request {
+            operation,
+            resource: &live.resource,
+            subresource: "",
+            place,
+            context,
+            old: None,
+            grace_seconds: None,
+            rounds: Rounds::default(),
+        }
     }
 
     /// Puts `new` in the place of `object`: for plugins that let others write whole objects. Whether these know who

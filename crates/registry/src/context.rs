@@ -1,6 +1,6 @@
 //! Context: who acts, when, and what they are told besides the answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,10 +49,17 @@ pub struct Context {
     pub admission: Option<Arc<Chain>>,
     /// Who is asked when a deed needs more rights than the request itself.
     pub authorizer: Option<Arc<dyn Authorizer>>,
-    warnings: Mutex<Vec<String>>,
+    warnings: Mutex<Warnings>,
     annotations: Mutex<BTreeMap<String, String>>,
     request_annotations: Mutex<BTreeMap<String, String>>,
     timings: Mutex<Vec<Timing>>,
+}
+
+/// What the client is told, in order. Webhooks may have very much to say.
+#[derive(Debug, Default)]
+struct Warnings {
+    ordered: Vec<String>,
+    known: HashSet<String>,
 }
 
 /// How long somebody took who was waited for.
@@ -113,14 +120,14 @@ impl Context {
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.lock();
-        if !warnings.contains(&text) {
-            warnings.push(text);
+        if warnings.known.insert(text.clone()) {
+            warnings.ordered.push(text);
         }
     }
 
     /// What the client is told, in order.
     pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.warnings.lock())
+        std::mem::take(&mut *self.warnings.lock()).ordered
     }
 
     /// Tells the audit log something. Who says something first about `key` is right.

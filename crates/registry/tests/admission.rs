@@ -9,9 +9,10 @@ use keelson_object::{Map, Object, OwnerReference, Value};
 use keelson_registry::admission::{Chain, Measure, Operation, Phase, Plugin, Request, Took};
 use keelson_registry::live::Ground;
 use keelson_registry::operation;
-use keelson_registry::options::{DeleteOptions, ListOptions, Part};
+use keelson_registry::options::{DeleteOptions, ListOptions, Part, Propagation};
 use keelson_registry::resource::Scale;
-use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Result, Version};
+use keelson_registry::strategy::Plain;
+use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Result, Strategy, Version};
 use keelson_stdx::clock::{Clock, ManualClock};
 use keelson_store::{Layout, MemoryStore};
 use parking_lot::Mutex;
@@ -29,8 +30,9 @@ impl Recorder {
     fn note(&self, phase: &str, request: &Request<'_>, object: Option<&Object>) {
         self.hand.advance(Duration::from_secs(1));
         let shown = |it: Option<&Object>| it.map_or("-", |it| it.kind.as_str()).to_owned();
+        let is_told = request.old.is_some_and(|it| it.meta.deletion_timestamp.is_some());
         self.log.lock().push(format!(
-            "{} {phase} {}{}{} {:?} new={} old={}{}",
+            "{} {phase} {}{}{} {:?} new={} old={}{}{}{}",
             self.name,
             request.operation.as_str(),
             if request.subresource.is_empty() { "" } else { "/" },
@@ -38,6 +40,8 @@ impl Recorder {
             request.place.name,
             shown(object),
             shown(request.old),
+            if is_told { " told to go" } else { "" },
+            request.grace_seconds.map(|it| format!(" in {it}s")).unwrap_or_default(),
             if request.context.dry_run == DryRun::All { " dry" } else { "" },
         ));
     }
@@ -136,9 +140,14 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Stage {
+        Stage::of(Plain).await
+    }
+
+    async fn of(strategy: impl Strategy) -> Stage {
         let (clock, hand) = Clock::manual();
         let at = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
         let resource = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
+        let resource = resource.strategy(strategy);
         let resource =
             Resource { scale: Some(at), ..Group::new("example.com").serve(resource).resources[0].clone() };
         let ground = Ground::new(Arc::new(MemoryStore::new(clock.clone())), Layout::default(), clock.clone());
@@ -219,6 +228,45 @@ async fn a_delete_is_judged_with_what_is_there() {
         .await
         .expect("they go");
     assert_eq!(stage.heard(), [told(""), told("")].concat());
+}
+
+/// A kind that takes as long as it is asked to, and goes at once if nobody does.
+struct Fading;
+
+impl Strategy for Fading {
+    fn grace_seconds(&self, _: &Object, asked: Option<i64>) -> Option<i64> {
+        Some(asked.unwrap_or(0))
+    }
+}
+
+#[tokio::test]
+async fn what_goes_in_two_steps_is_judged_twice() {
+    async fn check(stage: &Stage, options: DeleteOptions, expected: &[&str]) {
+        let place = Place::new("default", "a");
+        operation::delete(&stage.live, &stage.context, &place, &options).await.expect("it goes");
+        let judged = "A validates DELETE \"a\" new=- ";
+        let heard = stage.heard();
+        let heard: Vec<&str> = heard.iter().filter_map(|it| it.strip_prefix(judged)).collect();
+        assert_eq!(heard, expected, "{options:?}");
+    }
+    let within = |seconds| DeleteOptions { grace_seconds: Some(seconds), ..DeleteOptions::default() };
+    let mut stage = Stage::of(Fading).await;
+    stage.create("a").await.expect("nobody is against it");
+    stage.context.dry_run = DryRun::All;
+    check(&stage, within(0), &["old=Flower in 0s dry"]).await;
+    stage.context.dry_run = DryRun::Off;
+    check(&stage, DeleteOptions::default(), &["old=Flower in 0s", "old=Flower told to go in 0s"]).await;
+
+    stage.create("a").await.expect("nobody is against it");
+    check(&stage, within(-7), &["old=Flower in 1s"]).await;
+    check(&stage, DeleteOptions::default(), &[]).await;
+    check(&stage, within(0), &["old=Flower told to go in 0s"; 2]).await;
+
+    let stage = Stage::new().await;
+    stage.create("a").await.expect("nobody is against it");
+    let leaving = |propagation| DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
+    check(&stage, leaving(Propagation::Orphan), &["old=Flower"]).await;
+    check(&stage, leaving(Propagation::Background), &["old=Flower told to go"; 2]).await;
 }
 
 #[tokio::test]

@@ -88,12 +88,9 @@ fn options(request: &Request<'_>) -> Value {
     for (key, value) in request.context.options.as_map().into_iter().flat_map(|it| it.iter()) {
         options.push_new(key.clone(), value.clone());
     }
-    if let (Operation::Delete, Some(old)) = (request.operation, request.old) {
-        // Kinds that take their time say how long, whatever was asked for.
-        let asked = options.int("gracePeriodSeconds").map(|it| if it < 0 { 1 } else { it });
-        if let Some(seconds) = request.resource.strategy.grace_seconds(old, asked) {
-            options.set("gracePeriodSeconds", seconds);
-        }
+    // Kinds that take their time say how long, whatever was asked for.
+    if let Some(seconds) = request.grace_seconds {
+        options.set("gracePeriodSeconds", seconds);
     }
     Value::Map(options)
 }

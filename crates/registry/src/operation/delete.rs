@@ -9,7 +9,7 @@ use keelson_store::{Expect, Write};
 
 use crate::admission::{self, Operation, Request};
 use crate::commit::{Current, Outcome, Race, Step};
-use crate::context::Context;
+use crate::context::{Context, DryRun};
 use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
 use crate::live::{Live, Place};
@@ -67,15 +67,14 @@ async fn delete_once(
     let live = race.live();
     let Some(current) = race.current() else { return Err(live.missing(place).await) };
     check_preconditions(live, place, current, options)?;
-    let step = decide(live, context, &current.object, options);
-    // Who asks again for what is under way changes nothing.
-    if !matches!(step, Step::Keep) {
-        let old = Some(&current.object);
-        let request = Request { old, ..Request::new(Operation::Delete, live, context, told) };
+    let plan = decide(live, context, &current.object, options);
+    for old in plan.judged(&current.object, context.dry_run) {
+        let request = Request::new(Operation::Delete, live, context, told);
+        let request = Request { old: Some(old), grace_seconds: plan.grace_seconds, ..request };
         admission::mutate(&request, None).await?;
         admission::validate(&request, None).await?;
     }
-    race.write(context, step).await
+    race.write(context, plan.step).await
 }
 
 /// The option that asks for [`delete_unreadable`].
@@ -136,15 +135,50 @@ fn conflict(live: &Live, place: &Place, reason: String) -> Error {
     Error::Conflict { resource, name: place.name.to_string(), reason }
 }
 
+/// How an object goes.
+struct Plan {
+    step: Step<'static>,
+    way: Way,
+    /// How long it may take, as far as anybody says.
+    grace_seconds: Option<i64>,
+}
+
+/// The way to the last step. Upstream writes twice on all but the first, and has both writes judged; we write once.
+enum Way {
+    /// It is removed as it is.
+    Straight,
+    /// It is told to go before.
+    Marked,
+    /// It is relieved of finalizers before.
+    Emptied,
+}
+
+impl Plan {
+    /// What is shown to those who judge, in order. Who asks again for what is under way changes nothing.
+    ///
+    /// Upstream: apiserver/pkg/registry/generic/registry/store.go, Delete (v1.36.4), where its cache is up to date.
+    fn judged<'p>(&'p self, old: &'p Object, dry_run: DryRun) -> impl Iterator<Item = &'p Object> {
+        let (first, second) = match (&self.step, &self.way) {
+            (Step::Keep, _) => (None, None),
+            (Step::Remove(marked), Way::Marked) => (Some(old), Some(marked.as_ref())),
+            (Step::Remove(_), Way::Emptied) => (Some(old), Some(old)),
+            _ => (Some(old), None),
+        };
+        first.into_iter().chain(second.filter(|_| dry_run == DryRun::Off))
+    }
+}
+
 /// Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete, and generic/registry/store.go, Delete (v1.36.4).
-fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions) -> Step<'static> {
+fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions) -> Plan {
     let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let mut object = old.clone();
     let graceful = match grace(live, context, &mut object, asked) {
-        Grace::Pending => return Step::Keep,
+        Grace::Pending => return Plan { step: Step::Keep, way: Way::Straight, grace_seconds: asked },
         Grace::Waits => true,
         Grace::None => false,
     };
+    let is_told = graceful && old.meta.deletion_timestamp.is_none();
+    let grace_seconds = if is_told { object.meta.deletion_grace_period_seconds } else { asked };
     let usual = live.resource.strategy.propagation();
     object.meta.finalizers = finalizers::for_delete(&object.meta, options, usual);
     let pending = !object.meta.finalizers.is_empty() || !live.resource.strategy.may_go(&object);
@@ -156,7 +190,14 @@ fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions)
         live.resource.canonicalize(&mut object);
     }
     let waits = graceful && object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
-    if pending || waits { Step::Put(Cow::Owned(object)) } else { Step::Remove(Cow::Owned(object)) }
+    let way = match (graceful, old.meta.finalizers.is_empty()) {
+        (true, _) => Way::Marked,
+        (false, true) => Way::Straight,
+        (false, false) => Way::Emptied,
+    };
+    let step =
+        if pending || waits { Step::Put(Cow::Owned(object)) } else { Step::Remove(Cow::Owned(object)) };
+    Plan { step, way, grace_seconds }
 }
 
 enum Grace {

@@ -51,6 +51,7 @@ fn about<'r>(request: &Request<'r>, old: Option<&'r Object>) -> Request<'r> {
         place: request.place,
         context: request.context,
         old,
+        grace_seconds: None,
         rounds: Rounds::default(),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/warning.go (v1.36.4).
 
+use std::collections::HashSet;
+
 use http::{HeaderValue, header};
 use parking_lot::Mutex;
 
@@ -13,39 +15,60 @@ const ITEM_CHARACTERS: usize = 256;
 
 /// The warnings of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Warnings(Mutex<Vec<String>>);
+pub(crate) struct Warnings(Mutex<Texts>);
+
+#[derive(Debug, Default)]
+struct Texts {
+    ordered: Vec<String>,
+    /// Webhooks may send very many.
+    known: HashSet<String>,
+}
 
 impl Warnings {
     /// Adds some; the same text only once.
     pub(crate) fn extend(&self, texts: impl IntoIterator<Item = String>) {
-        let mut known = self.0.lock();
+        let mut told = self.0.lock();
         for text in texts {
-            if !text.is_empty() && !known.contains(&text) {
-                known.push(text);
+            if !text.is_empty() && told.known.insert(text.clone()) {
+                told.ordered.push(text);
             }
         }
     }
 
     /// Writes them into the answer.
     pub(crate) fn add_to(&self, response: &mut Response) {
-        for value in values(&self.0.lock()) {
+        for value in values(&self.0.lock().ordered) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
 }
 
+/// All of them while they are short enough together; from the first on that is too much, all of them cut. A text that
+/// fits in no header does not count.
 fn values(texts: &[String]) -> Vec<HeaderValue> {
-    let total: usize = texts.iter().map(|text| text.chars().count()).sum();
-    let is_cut = total > TOTAL_CHARACTERS;
-    let mut written = 0;
-    let mut values = Vec::new();
-    for text in texts {
-        if is_cut && written >= TOTAL_CHARACTERS {
+    let (mut values, mut written) = (Vec::new(), 0);
+    for (position, text) in texts.iter().enumerate() {
+        let Some(value) = header_value(text) else { continue };
+        written += text.chars().count();
+        if written > TOTAL_CHARACTERS {
+            return cut_values(texts, position + 1);
+        }
+        values.push(value);
+    }
+    values
+}
+
+/// The first `replayed` in any case, those that follow until it is enough.
+fn cut_values(texts: &[String], replayed: usize) -> Vec<HeaderValue> {
+    let (mut values, mut written) = (Vec::new(), 0);
+    for (position, text) in texts.iter().enumerate() {
+        if position >= replayed && written >= TOTAL_CHARACTERS {
             break;
         }
-        let kept: String = if is_cut { text.chars().take(ITEM_CHARACTERS).collect() } else { text.clone() };
+        let kept = text.char_indices().nth(ITEM_CHARACTERS).map_or(text.as_str(), |(end, _)| &text[..end]);
+        let Some(value) = header_value(kept) else { continue };
         written += kept.chars().count();
-        values.extend(header_value(&kept));
+        values.push(value);
     }
     values
 }
@@ -62,7 +85,6 @@ fn header_value(text: &str) -> Option<HeaderValue> {
                 quoted.push('\\');
                 quoted.push(character);
             }
-            '\n' | '\r' | '\t' => quoted.push(' '),
             control if control.is_control() => return None,
             other => quoted.push(other),
         }
@@ -89,15 +111,33 @@ mod tests {
         let text = "unknown field \"spec.foo\"".to_owned();
         warnings.extend([text.clone(), String::new(), text]);
         assert_eq!(texts(&warnings), ["299 - \"unknown field \\\"spec.foo\\\"\""]);
-        assert_eq!(header_value("a\u{1}b"), None);
+        for control in ["a\u{1}b", "a\nb", "a\tb", "\u{7f}", "\u{85}"] {
+            assert_eq!(header_value(control), None, "{control:?}");
+        }
+    }
+
+    /// What is told of `given`: the length of each.
+    #[track_caller]
+    fn check(given: impl IntoIterator<Item = String>, expected: &[usize]) {
+        let warnings = Warnings::default();
+        warnings.extend(given);
+        let lengths: Vec<usize> = texts(&warnings).iter().map(|it| it.chars().count() - 8).collect();
+        assert_eq!(lengths, expected);
     }
 
     #[test]
     fn many_warnings_are_cut() {
-        let warnings = Warnings::default();
-        warnings.extend((0..100).map(|it| format!("{it:0>300}")));
-        let found = texts(&warnings);
-        assert_eq!(found.len(), 16);
-        assert!(found.iter().all(|it| it.len() == 256 + 8));
+        let numbered = |count: usize, width: usize| (0..count).map(move |it| format!("{it:0>width$}"));
+        check(numbered(100, 300), &[256; 16]);
+        check(numbered(16, 256), &[256; 16]);
+        // The one that is too much is told, those behind it are not.
+        check(numbered(16, 256).chain(["é".to_owned(), "b".to_owned()]), &[&[256; 16][..], &[1]].concat());
+        check(numbered(100, 45), &[45; 92]);
+        check(["x".repeat(4096)], &[4096]);
+        check(["é".repeat(4097), "b".to_owned()], &[256, 1]);
+        // What cannot be told does not count, unless it can when it is cut.
+        let broken = format!("{}\n", "x".repeat(5000));
+        check([broken.clone(), "b".to_owned()], &[1]);
+        check([broken, "é".repeat(4097)], &[256, 256]);
     }
 }
