@@ -61,6 +61,15 @@ pub fn webhook(asked: &Asked) -> (u16, String) {
             "status": {"code": 418, "reason": "Teapot", "message": "no coffee here"},
         })),
         "/judge" => answer(json!({"uid": uid, "allowed": true, "warnings": ["seen"]})),
+        // Says what the object wants to hear, word for word.
+        "/warn" | "/warn-again" => {
+            let said = request["object"]["data"]["said"].as_str().unwrap_or("[]");
+            let response = format!(r#"{{"uid":{uid},"allowed":true,"warnings":{said}}}"#);
+            let version = &review["apiVersion"];
+            let review =
+                format!(r#"{{"apiVersion":{version},"kind":"AdmissionReview","response":{response}}}"#);
+            (200, review)
+        }
         "/silent" => answer(json!({"uid": uid, "allowed": false})),
         "/other-uid" => answer(json!({"uid": "other", "allowed": true})),
         "/error" => {
@@ -87,7 +96,14 @@ pub struct Side {
 impl Side {
     /// A server that takes a while to learn of configurations.
     pub async fn slow(client: Client) -> Side {
-        Side { settles: SETTLES, ..Side::new(client).await }
+        Side::new(client).await.patient()
+    }
+
+    /// The same server, if it takes a while to learn of configurations.
+    #[must_use]
+    pub fn patient(mut self) -> Side {
+        self.settles = SETTLES;
+        self
     }
 
     /// A server that knows configurations at once.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use keelson_kube_admission::webhook::{Asked, CircuitState, Observer, Verdict};
-use keelson_server::metrics::{Collect, Counter, Family, Gauge, Histogram, Registry};
+use keelson_server::metrics::{Collect, Computed, Counter, Family, Gauge, Histogram, Kind, Registry};
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/metrics/metrics.go (v1.36.4).
 pub struct WebhookMetrics {
@@ -72,7 +72,30 @@ impl WebhookMetrics {
             self.reloads.clone(),
         ];
         families.into_iter().for_each(|it| registry.add(it));
+        certificates().into_iter().for_each(|it| registry.add(Arc::new(it)));
     }
+}
+
+/// Those of all webhooks, not of admission alone.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/metrics.go (v1.36.4).
+fn certificates() -> [Computed; 2] {
+    #[expect(clippy::cast_precision_loss, reason = "nobody counts that far")]
+    let number = |count: fn() -> u64| move || Some(count() as f64);
+    [
+        Computed::number(
+            "apiserver_webhooks_x509_missing_san_total",
+            "[ALPHA] Calls of webhooks whose certificate has no subject alternative name, or that failed because of that.",
+            Kind::Counter,
+            number(keelson_webhook_client::missing_san_total),
+        ),
+        Computed::number(
+            "apiserver_webhooks_x509_insecure_sha1_total",
+            "[ALPHA] Calls of webhooks whose certificate was signed with SHA-1, or that failed because of that.",
+            Kind::Counter,
+            number(keelson_webhook_client::insecure_sha1_total),
+        ),
+    ]
 }
 
 impl Default for WebhookMetrics {
@@ -170,5 +193,10 @@ mod tests {
             text.ends_with("keelson_admission_webhook_circuit_state{configuration=\"c\",name=\"w\"} 2\n"),
             "{text}"
         );
+        for name in
+            ["apiserver_webhooks_x509_missing_san_total", "apiserver_webhooks_x509_insecure_sha1_total"]
+        {
+            assert!(text.lines().any(|it| it == format!("{name} 0")), "{text}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use keelson_authn::User;
 use keelson_authz::{Attributes, Authorizer, Decision, Selectors, Subject, Target, Verdict};
 use keelson_object::scalar::Time;
+use keelson_object::selector::name_rules;
 use keelson_object::{SmolStr, Value};
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
@@ -130,8 +131,15 @@ impl Context {
         std::mem::take(&mut *self.warnings.lock()).ordered
     }
 
-    /// Tells the audit log something. Who says something first about `key` is right.
+    /// Tells the audit log something. Who says something first about `key` is right; a key that is no name with a
+    /// prefix, such as a webhook may come with, is passed over.
+    ///
+    /// Upstream: apiserver/pkg/admission/attributes.go, AddAnnotation and checkKeyFormat (v1.36.4).
     pub fn annotate(&self, key: &str, value: impl Into<String>) {
+        if !key.contains('/') || !name_rules::qualified_name(key).is_empty() {
+            tracing::warn!(key, "an audit annotation with an invalid key is left out");
+            return;
+        }
         let mut annotations = self.annotations.lock();
         if !annotations.contains_key(key) {
             annotations.insert(key.to_owned(), value.into());

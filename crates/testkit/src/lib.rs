@@ -19,6 +19,7 @@ pub mod pki;
 mod proxy;
 mod server;
 pub mod tool;
+mod tunnels;
 pub mod yardstick;
 
 pub use binary::Binary;
@@ -29,3 +30,4 @@ pub use etcd::Etcd;
 pub use kubeconfig::Kubeconfig;
 pub use proxy::{Proxy, Way};
 pub use server::{Options, RunningServer, free_port};
+pub use tunnels::{Tunnel, Tunnels};

@@ -21,9 +21,10 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 
 use crate::bearer::Tokens;
+use crate::certificate::Flaws;
 use crate::connect::{Connector, broken};
 use crate::identity::Shown;
-use crate::{Error, Failure, Protocols, Target};
+use crate::{Error, Failure, Protocols, Target, trust};
 
 /// Asks one place, again and again, on connections that are kept. Cheap to clone.
 #[derive(Clone)]
@@ -203,10 +204,22 @@ impl Client {
     ) -> Result<Reply, Error> {
         let shared = &self.shared;
         let method = if request.method() == Method::GET { "Get" } else { "Post" };
+        // Webhooks are posted to; issuers of tokens are not counted.
+        let count = |flaws: Flaws| {
+            if method == "Post" {
+                flaws.count()
+            }
+        };
         let started = shared.clock.monotonic();
         let work = async {
-            let response = shared.http.request(request).await.map_err(|error| failure(&error))?;
+            let response = shared.http.request(request).await.map_err(|error| {
+                let failure = failure(&error);
+                count(Flaws::of_failure(&failure));
+                failure
+            })?;
             let (head, body) = response.into_parts();
+            let flaws = head.extensions.get::<Flaws>().copied().unwrap_or_default();
+            count(flaws);
             let body = read(body, shared.max_reply).await?;
             Ok(Reply {
                 status: head.status.as_u16(),
@@ -311,7 +324,8 @@ fn of_hyper(error: &hyper::Error) -> Failure {
             // but the text.
             let reason = broken(error);
             return match reason.strip_prefix("received fatal alert: ") {
-                Some(alert) => Failure::Tls { reason: format!("remote error: tls: {alert}") },
+                Some(alert) => Failure::Tls { reason: trust::remote_alert(alert) },
+                None if reason.starts_with("remote error: tls: ") => Failure::Tls { reason },
                 None => Failure::Broken { reason },
             };
         }
@@ -322,4 +336,4 @@ fn of_hyper(error: &hyper::Error) -> Failure {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

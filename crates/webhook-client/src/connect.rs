@@ -21,6 +21,7 @@ use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use crate::Failure;
+use crate::certificate::Flaws;
 use crate::connect_proxy::{Proxy, Wire};
 use crate::error;
 use crate::trust;
@@ -113,6 +114,9 @@ pub(crate) fn of_handshake(error: &io::Error) -> Failure {
 
 /// What Go says of a connection that ended.
 pub(crate) fn broken(error: &io::Error) -> String {
+    if let Some(error) = error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>()) {
+        return trust::in_words(error);
+    }
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
         io::ErrorKind::ConnectionReset => "read: connection reset by peer".to_owned(),
@@ -143,10 +147,13 @@ pub(crate) enum Stream {
 impl Connection for Stream {
     fn connected(&self) -> Connected {
         match self {
-            Stream::Tls(stream) if stream.inner().get_ref().1.alpn_protocol() == Some(b"h2") => {
-                Connected::new().negotiated_h2()
+            Stream::Tls(stream) => {
+                let session = stream.inner().get_ref().1;
+                let connected =
+                    Connected::new().extra(Flaws::of(session.peer_certificates().unwrap_or_default()));
+                if session.alpn_protocol() == Some(b"h2") { connected.negotiated_h2() } else { connected }
             }
-            _ => Connected::new(),
+            Stream::Plain(_) => Connected::new(),
         }
     }
 }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::Uri;
+use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -24,7 +25,9 @@ use tokio_rustls::TlsConnector;
 use crate::client::tls;
 use crate::{Error, Failure, Target, error};
 
-/// So much of what a proxy says before the tunnel is read, as Go does.
+/// So much is read of what a proxy says before the tunnel.
+///
+/// Upstream: apiserver/pkg/server/egressselector/egress_selector.go, tunnelHTTPConnect (v1.36.4).
 const MOST_HEAD: usize = 1 << 20;
 
 /// A connection, whatever is below it.
@@ -77,7 +80,8 @@ impl Proxy {
             let mut config = tls(target, clock)?;
             config.alpn_protocols.clear();
             let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-            let name = ServerName::try_from(bare).map_err(|error| bad(error.to_string()))?;
+            let name = target.server_name.clone().filter(|it| !it.is_empty()).unwrap_or(bare);
+            let name = ServerName::try_from(name).map_err(|error| bad(error.to_string()))?;
             Some((Arc::new(config), name))
         } else {
             None
@@ -90,41 +94,46 @@ impl Proxy {
     pub(crate) async fn open(&self, address: &str) -> Result<Box<dyn Wire>, Failure> {
         let mut wire = self.connect().await?;
         let ask = format!("CONNECT {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-        let read = async {
-            wire.write_all(ask.as_bytes()).await?;
-            wire.flush().await?;
-            head(&mut wire).await
-        };
-        let head = read.await.map_err(|error| Failure::Broken {
+        // Whether it was heard is seen in what comes back.
+        let _ = wire.write_all(ask.as_bytes()).await;
+        let _ = wire.flush().await;
+        let mut lines = Lines::new(&mut wire);
+        let status = status(&mut lines).await.map_err(|why| Failure::Proxy {
             reason: format!(
-                "reading HTTP response from CONNECT to {address} via proxy {} failed: {}",
-                self.name,
-                error::in_words(&error)
+                "reading HTTP response from CONNECT to {address} via proxy {} failed: {why}",
+                self.name
             ),
         })?;
-        let status =
-            head.lines().next().and_then(|it| it.split_once(' ')).map_or("", |(_, status)| status.trim());
-        match status.split(' ').next() {
-            Some("200") => Ok(wire),
-            code => Err(Failure::Broken {
+        let rest = lines.rest();
+        match status.split(' ').next().unwrap_or_default() {
+            "200" if rest == 0 => Ok(wire),
+            // Who is behind the tunnel waits for us to speak.
+            "200" => Err(Failure::Proxy {
                 reason: format!(
-                    "proxy error from {} while dialing {address}, code {}: {status}",
-                    self.name,
-                    code.unwrap_or_default()
+                    "unexpected {rest} bytes of buffered data from CONNECT proxy {}",
+                    quote(&self.name)
+                ),
+            }),
+            code => Err(Failure::Proxy {
+                reason: format!(
+                    "proxy error from {} while dialing {address}, code {code}: {status}",
+                    self.name
                 ),
             }),
         }
     }
 
     async fn connect(&self) -> Result<Box<dyn Wire>, Failure> {
-        let failed = |error: &std::io::Error| Failure::Connect {
-            address: self.name.clone(),
-            reason: format!("connect: {}", error::in_words(error)),
+        let failed = |network: &str, error: &std::io::Error| Failure::Proxy {
+            reason: format!("dial {network} {}: connect: {}", self.name, error::in_words(error)),
         };
         match &self.way {
-            Way::Unix(path) => Ok(Box::new(UnixStream::connect(path).await.map_err(|error| failed(&error))?)),
+            Way::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(|error| failed("unix", &error))?;
+                Ok(Box::new(stream))
+            }
             Way::Tcp { address, tls } => {
-                let tcp = TcpStream::connect(address).await.map_err(|error| failed(&error))?;
+                let tcp = TcpStream::connect(address).await.map_err(|error| failed("tcp", &error))?;
                 let _ = tcp.set_nodelay(true);
                 let Some((config, name)) = tls else { return Ok(Box::new(tcp)) };
                 let stream = TlsConnector::from(config.clone()).connect(name.clone(), tcp).await;
@@ -134,73 +143,80 @@ impl Proxy {
     }
 }
 
-/// What a proxy says up to the empty line. Byte by byte: what comes then is not ours to read.
-async fn head(wire: &mut Box<dyn Wire>) -> std::io::Result<String> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        if head.len() == MOST_HEAD {
-            return Err(std::io::Error::other("the head of the response is too long"));
-        }
-        head.push(wire.read_u8().await?);
+/// `200 OK`: what the first line of an answer says. The other lines are read, and nobody needs them.
+///
+/// Origin: Go, net/http/response.go, ReadResponse.
+async fn status(lines: &mut Lines<'_>) -> Result<String, String> {
+    let first = lines.next().await?;
+    let (version, status) =
+        first.split_once(' ').ok_or_else(|| format!("malformed HTTP response {}", quote(&first)))?;
+    let status = status.trim_start_matches(' ');
+    let code = status.split(' ').next().unwrap_or_default();
+    if code.len() != 3 || !code.bytes().all(|it| it.is_ascii_digit()) {
+        return Err(format!("malformed HTTP status code {}", quote(code)));
     }
-    Ok(String::from_utf8_lossy(&head).into_owned())
+    let number = version.strip_prefix("HTTP/").map(str::as_bytes);
+    if !matches!(number, Some([major, b'.', minor]) if major.is_ascii_digit() && minor.is_ascii_digit()) {
+        return Err(format!("malformed HTTP version {}", quote(version)));
+    }
+    loop {
+        let line = lines.next().await?;
+        if line.is_empty() {
+            return Ok(status.to_owned());
+        }
+        if !line.starts_with([' ', '\t']) && !line.contains(':') {
+            return Err(format!("malformed MIME header: missing colon: {}", quote(&line)));
+        }
+    }
+}
+
+/// Lines from a proxy.
+struct Lines<'w> {
+    wire: &'w mut Box<dyn Wire>,
+    read: Vec<u8>,
+    /// Where the next line begins.
+    next: usize,
+}
+
+impl<'w> Lines<'w> {
+    fn new(wire: &'w mut Box<dyn Wire>) -> Lines<'w> {
+        Lines { wire, read: Vec::new(), next: 0 }
+    }
+
+    /// The next one, or why there is none. What comes before the end is a line, too.
+    async fn next(&mut self) -> Result<String, String> {
+        let mut seen = self.next;
+        loop {
+            if let Some(length) = self.read[seen..].iter().position(|it| *it == b'\n') {
+                return Ok(self.take(seen + length, 1));
+            }
+            seen = self.read.len();
+            let mut more = [0; 4096];
+            let most = more.len().min(MOST_HEAD - self.read.len());
+            match self.wire.read(&mut more[..most]).await {
+                Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+                    return Err(crate::connect::broken(&error));
+                }
+                Ok(length @ 1..) => self.read.extend_from_slice(&more[..length]),
+                _ if seen > self.next => return Ok(self.take(seen, 0)),
+                _ => return Err("unexpected EOF".to_owned()),
+            }
+        }
+    }
+
+    /// What stands before `end`, behind which `skipped` bytes mean nothing.
+    fn take(&mut self, end: usize, skipped: usize) -> String {
+        let line = String::from_utf8_lossy(&self.read[self.next..end]);
+        let line = line.strip_suffix('\r').unwrap_or(&line).to_owned();
+        self.next = end + skipped;
+        line
+    }
+
+    /// How many bytes came behind the last line.
+    fn rest(&self) -> usize {
+        self.read.len() - self.next
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use keelson_stdx::clock::Clock;
-    use keelson_stdx::task;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::{TcpListener, UnixListener};
-
-    use super::{Proxy, Wire};
-    use crate::Target;
-
-    /// Takes one connection, notes the question, says `answer` and repeats what comes then.
-    async fn repeat(mut wire: impl Wire, answer: &'static str) -> String {
-        let mut asked = vec![0; 1024];
-        let length = wire.read(&mut asked).await.expect("a question");
-        wire.write_all(answer.as_bytes()).await.expect("an answer");
-        let mut word = [0; 4];
-        if wire.read_exact(&mut word).await.is_ok() {
-            wire.write_all(&word).await.expect("an echo");
-        }
-        String::from_utf8_lossy(&asked[..length]).into_owned()
-    }
-
-    #[tokio::test]
-    async fn a_tunnel_is_asked_for_and_used() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("proxy.sock");
-        let listener = UnixListener::bind(&path).expect("a socket");
-        let proxy = task::spawn("proxy", async move {
-            let (wire, _) = listener.accept().await.expect("a connection");
-            repeat(wire, "HTTP/1.1 200 OK\r\nVia: x\r\n\r\n").await
-        });
-        let mut wire = Proxy::unix(&path).open("10.0.0.7:8443").await.expect("a tunnel");
-        wire.write_all(b"ping").await.expect("sent");
-        let mut word = [0; 4];
-        wire.read_exact(&mut word).await.expect("an echo");
-        assert_eq!(&word, b"ping");
-        let asked = proxy.await.expect("it ends");
-        assert_eq!(asked, "CONNECT 10.0.0.7:8443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-    }
-
-    #[tokio::test]
-    async fn a_proxy_may_refuse() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let at = listener.local_addr().expect("an address");
-        let proxy = task::spawn("proxy", async move {
-            let (wire, _) = listener.accept().await.expect("a connection");
-            repeat(wire, "HTTP/1.1 503 Service Unavailable\r\n\r\n").await
-        });
-        let target = Target::new(format!("http://{at}"));
-        let refused = Proxy::tcp(&target, &Clock::real()).expect("a proxy").open("a:1").await.err();
-        let text = refused.expect("no tunnel").to_string();
-        assert_eq!(
-            text,
-            format!("proxy error from {at} while dialing a:1, code 503: 503 Service Unavailable")
-        );
-        drop(proxy);
-    }
-}
+mod tests;

@@ -80,6 +80,12 @@ pub enum Failure {
         /// What the handshake says.
         reason: String,
     },
+    /// Who should open a tunnel does not.
+    #[error("{reason}")]
+    Proxy {
+        /// What happened.
+        reason: String,
+    },
     /// Time is up.
     #[error("context deadline exceeded")]
     Timeout,

@@ -8,6 +8,7 @@
 
 mod accounts;
 mod bearer;
+mod certificate;
 mod client;
 mod connect;
 mod connect_proxy;
@@ -21,6 +22,7 @@ mod trust;
 
 pub use accounts::Accounts;
 pub use bearer::Bearer;
+pub use certificate::{insecure_sha1_total, missing_san_total};
 pub use client::{Client, Reply};
 pub use connect::Resolver;
 pub use connect_proxy::Proxy;

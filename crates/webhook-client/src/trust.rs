@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use keelson_object::scalar::Time;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 
 use crate::Error;
+use crate::certificate;
 use crate::identity::read_file;
 
 /// Who vouches for the other side.
@@ -50,7 +52,7 @@ impl Trust {
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(anchors), provider.clone());
         let verifier = verifier.build().map_err(|error| bad(error.to_string()))?;
-        Ok(verifier)
+        Ok(Arc::new(Explaining(verifier)))
     }
 }
 
@@ -84,6 +86,49 @@ pub fn system_authorities() -> Vec<u8> {
 
 fn bad(reason: String) -> Error {
     Error::BadTarget { field: "certificate-authority", reason }
+}
+
+/// Knows why it does not trust somebody.
+#[derive(Debug)]
+struct Explaining(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for Explaining {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verdict = self.0.verify_server_cert(leaf, others, name, ocsp, now);
+        verdict.map_err(|error| {
+            let chain: Vec<&CertificateDer<'_>> = std::iter::once(leaf).chain(others).collect();
+            certificate::explained(error, &chain, name)
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
 }
 
 /// Trusts anybody who holds the key of the certificate that they show.
@@ -145,28 +190,59 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 "x509: certificate signed by unknown authority".to_owned()
             }
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "x509: certificate has expired or is not yet valid".to_owned()
+            CertificateError::ExpiredContext { time, not_after } => {
+                format!("{OUT_OF_TIME}: current time {} is after {}", shown(*time), shown(*not_after))
             }
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "x509: certificate has expired or is not yet valid".to_owned()
+            CertificateError::NotValidYetContext { time, not_before } => {
+                format!("{OUT_OF_TIME}: current time {} is before {}", shown(*time), shown(*not_before))
             }
-            CertificateError::NotValidForNameContext { expected, presented } => {
-                let valid_for: Vec<String> = presented.iter().map(|name| plain_name(name)).collect();
-                let valid_for = valid_for.join(", ");
-                format!("x509: certificate is valid for {valid_for}, not {}", expected.to_str())
-            }
+            CertificateError::Expired | CertificateError::NotValidYet => OUT_OF_TIME.to_owned(),
+            CertificateError::Other(OtherError(why)) => why.to_string(),
             other => format!("x509: {other}"),
         },
+        rustls::Error::AlertReceived(alert) => return remote_alert(&format!("{alert:?}")),
         other => return format!("tls: {other}"),
     };
     format!("tls: failed to verify certificate: {reason}")
 }
 
-/// The verifier prints names as Rust values, `DnsName("a")`.
-fn plain_name(name: &str) -> String {
-    match (name.find('('), name.strip_suffix(')')) {
-        (Some(start), Some(inner)) => inner[start + 1..].trim_matches('"').to_owned(),
-        _ => name.to_owned(),
+const OUT_OF_TIME: &str = "x509: certificate has expired or is not yet valid";
+
+fn shown(time: UnixTime) -> Time {
+    Time::from_unix(i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// What the other side complains of; `name` is what the alert is called here.
+///
+/// Origin: Go, crypto/tls/alert.go, alertText.
+pub(crate) fn remote_alert(name: &str) -> String {
+    let text = match name {
+        "CertificateRevoked" => "revoked certificate",
+        "CertificateExpired" => "expired certificate",
+        "CertificateUnknown" => "unknown certificate",
+        "BadRecordMac" => "bad record MAC",
+        "UnknownCA" => "unknown certificate authority",
+        "DecodeError" => "error decoding message",
+        "DecryptError" => "error decrypting message",
+        "ProtocolVersion" => "protocol version not supported",
+        "InsufficientSecurity" => "insufficient security level",
+        "UnrecognisedName" => "unrecognized name",
+        "UnknownPSKIdentity" => "unknown PSK identity",
+        "EncryptedClientHelloRequired" => "encrypted client hello required",
+        // The others are called by their names.
+        _ => return format!("remote error: tls: {}", in_small_words(name)),
+    };
+    format!("remote error: tls: {text}")
+}
+
+/// `HandshakeFailure` as `handshake failure`.
+fn in_small_words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
     }
+    words
 }

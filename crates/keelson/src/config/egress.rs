@@ -36,7 +36,7 @@ pub struct Egress {
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/apis/apiserver/v1beta1/types.go (v1.36.4).
 const STRUCTS: &[(&str, &str)] = &[
-    ("TLSConfig", "caBundle string; clientKey string; clientCert string"),
+    ("TLSConfig", "caBundle string; clientKey string; clientCert string; tlsServerName string"),
     ("TCPTransport", "url string; tlsConfig *TLSConfig"),
     ("UDSTransport", "udsName string"),
     ("Transport", "tcp *TCPTransport; uds *UDSTransport"),
@@ -209,6 +209,7 @@ fn proxy(selection: &Map) -> Result<Option<Arc<Proxy>>, String> {
         if let Some(authorities) = file("caBundle") {
             target.trust = Trust::File(authorities);
         }
+        target.server_name = tls.str("tlsServerName").map(str::to_owned);
         if let (Some(certificate), Some(key)) = (file("clientCert"), file("clientKey")) {
             target.identity = Some(Identity::Files { certificate, key });
         }

@@ -1,0 +1,158 @@
+//! Webhooks that are reached through HTTP CONNECT proxies in TLS: as with upstream.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use keelson_testkit::pki::Authority;
+use keelson_testkit::{Callee, Identity, Options, RunningServer, Tunnel, Tunnels, fixture};
+use keelson_tests::upstream::{Accounts, Upstream};
+use keelson_tests::webhooks::{MAPS, Side, differences, webhook};
+use serde_json::{Value, json};
+
+/// A way through `tunnels` for somebody who trusts `ca` and shows `client`.
+fn selection(folder: &Path, name: &str, (tunnels, ca, client): (&Tunnels, &str, &Identity)) -> Value {
+    let file = |kind: &str, text: &str| {
+        let path = folder.join(format!("{name}.{kind}"));
+        fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let tls = json!({
+        "caBundle": file("ca", ca),
+        "clientCert": file("crt", &client.certificate),
+        "clientKey": file("key", &client.key),
+    });
+    let transport = json!({"tcp": {"url": tunnels.url(), "tlsConfig": tls}});
+    json!({"name": name, "connection": {"proxyProtocol": "HTTPConnect", "transport": transport}})
+}
+
+fn flag(folder: &Path, selections: &[Value]) -> String {
+    let egress = json!({
+        "apiVersion": "apiserver.k8s.io/v1beta1", "kind": "EgressSelectorConfiguration",
+        "egressSelections": selections,
+    });
+    let file = folder.join("egress.yaml");
+    fs::write(&file, egress.to_string()).expect("a file");
+    format!("--egress-selector-config-file={}", file.display())
+}
+
+async fn callee() -> (Callee, SocketAddr) {
+    let names = ["127.0.0.1", "hook.example", "hooks.hooked.svc"];
+    let callee = Callee::named(&names, webhook).await.expect("a webhook");
+    let address = SocketAddr::from(([127, 0, 0, 1], callee.port()));
+    (callee, address)
+}
+
+/// What a proxy does with tunnels to these hosts; all others lead to the webhook.
+fn manner(address: &str, webhook: SocketAddr) -> Tunnel {
+    match address.split(':').next().unwrap_or_default() {
+        "refused.example" => Tunnel::Said("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"),
+        "broken.example" => Tunnel::Said("HTTP/1.0 502 Bad Gateway\n\n"),
+        "closed.example" => Tunnel::Said(""),
+        "half.example" => Tunnel::Said("HTTP/1.1 200 OK\r\n"),
+        "rude.example" => Tunnel::Said("hello\r\n\r\n"),
+        "odd.example" => Tunnel::Said("HTTP/1.1 20 OK\r\n\r\n"),
+        "headless.example" => Tunnel::Said("HTTP/1.1 200 OK\r\nheader\r\n\r\n"),
+        "eager.example" => Tunnel::Said("HTTP/1.1 200 OK\r\n\r\nSSH-2.0"),
+        "nobody.example" => Tunnel::Said("HTTP/1.1 200 OK\r\n\r\n"),
+        "hanging.example" => Tunnel::Hangs,
+        _ => Tunnel::To(webhook),
+    }
+}
+
+/// A webhook at an address that only a proxy can reach.
+async fn behind_service(side: &Side) {
+    let object = json!({"metadata": {"name": "hooks"}, "spec": {"ports": [{"port": 443}]}});
+    side.client.post("/api/v1/namespaces/hooked/services", &object).await.expect(201);
+    let slice = json!({
+        "metadata": {"name": "hooks-1", "labels": {"kubernetes.io/service-name": "hooks"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "", "port": 8443}],
+        "endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": true}}],
+    });
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/hooked/endpointslices";
+    side.client.post(slices, &slice).await.expect(201);
+    let service = json!({"namespace": "hooked", "name": "hooks", "path": "/judge"});
+    let config = json!({"service": service, "caBundle": STANDARD.encode(side.callee.ca())});
+    side.validating("/judge", &json!({"clientConfig": config})).await;
+}
+
+/// One server: webhooks at addresses are reached through good tunnels; those behind services through a proxy that is
+/// not who it should be.
+async fn dialogue(side: &Side, tunnels: &Tunnels) -> Vec<String> {
+    let mut answers = Vec::new();
+    let ca = STANDARD.encode(side.callee.ca());
+    for host in [
+        "hook.example",
+        "hook.example:8443",
+        "refused.example",
+        "broken.example",
+        "closed.example",
+        "half.example",
+        "rude.example",
+        "odd.example",
+        "headless.example",
+        "eager.example",
+        "nobody.example",
+        "hanging.example",
+    ] {
+        let hook = json!({"clientConfig": {"url": format!("https://{host}/judge"), "caBundle": ca}, "timeoutSeconds": 1});
+        side.validating("/judge", &hook).await;
+        let made = side.client.post(&format!("{MAPS}?dryRun=All"), &fixture::config_map("bad")).await;
+        answers.push(format!("{host}: {}", side.shown(&made)));
+        side.forget().await;
+    }
+    behind_service(side).await;
+    let made = side.client.post(&format!("{MAPS}?dryRun=All"), &fixture::config_map("bad")).await;
+    answers.push(format!("service: {}", side.shown(&made)));
+    side.forget().await;
+    let shown = answers.iter().map(|it| it.replace(tunnels.url().trim_start_matches("https://"), "PROXY"));
+    shown.chain(tunnels.asked()).collect()
+}
+
+/// Needs upstream's server; runs in the long tier.
+#[tokio::test]
+async fn webhooks_behind_proxies_are_reached_or_not_as_by_upstream() {
+    let test = "webhooks_behind_proxies_are_reached_or_not_as_by_upstream";
+    let stranger = Authority::new("stranger").expect("an authority");
+    let prepare = async |folder: &Path| {
+        let (callee, at) = callee().await;
+        let tunnels = Tunnels::open(move |address| manner(address, at)).await.expect("a proxy");
+        let client = tunnels.client().expect("a certificate");
+        let good = selection(folder, "controlplane", (&tunnels, tunnels.ca(), &client));
+        let bad = selection(folder, "cluster", (&tunnels, stranger.certificate(), &client));
+        let flag = flag(folder, &[good, bad]);
+        (callee, tunnels, flag)
+    };
+    let (at_theirs, at_ours) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (their_callee, their_tunnels, flag) = prepare(at_theirs.path()).await;
+    let Some(upstream) = Upstream::with(test, Accounts::Free, &[flag]).await else { return };
+    let (our_callee, our_tunnels, flag) = prepare(at_ours.path()).await;
+    let server = RunningServer::start(Options::default().argument(flag)).await;
+    let theirs = Side::with(upstream.client().clone(), their_callee).await.patient();
+    let ours = Side::with(server.client(), our_callee).await.patient();
+    let (expected, found) =
+        tokio::join!(Box::pin(dialogue(&theirs, &their_tunnels)), Box::pin(dialogue(&ours, &our_tunnels)));
+    let different = differences(&expected, &found);
+    assert!(different.is_empty(), "{} differences:\n{}", different.len(), different.join("\n"));
+    assert!(found[0].contains("no coffee here"), "the webhook was asked: {}", found[0]);
+}
+
+#[tokio::test]
+async fn a_webhook_behind_a_service_is_reached_through_a_tunnel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (callee, at) = callee().await;
+    let tunnels = Tunnels::open(move |address| manner(address, at)).await.expect("a proxy");
+    let client = tunnels.client().expect("a certificate");
+    let good = selection(folder.path(), "cluster", (&tunnels, tunnels.ca(), &client));
+    let server = RunningServer::start(Options::default().argument(flag(folder.path(), &[good]))).await;
+    let side = Side::with(server.client(), callee).await;
+    behind_service(&side).await;
+    let made = side.client.post(MAPS, &fixture::config_map("good")).await;
+    made.expect(201);
+    assert_eq!(made.header("warning"), "299 - \"seen\"");
+    assert_eq!(tunnels.asked(), ["192.0.2.1:8443"]);
+}
