@@ -46,6 +46,7 @@ fn backend(asked: &Asked) -> (u16, String) {
                 .to_owned(),
         ),
         "garbage" => (200, "not a review".to_owned()),
+        "yaml" => (200, "kind: ImageReview\nstatus: {allowed: true}\n".to_owned()),
         "other" => (200, r#"{"kind":"Pod","apiVersion":"v1"}"#.to_owned()),
         _ => (404, "404 page not found".to_owned()),
     }
@@ -86,9 +87,19 @@ async fn dialogue(side: &Side) -> Vec<String> {
     let client = &side.client;
     let pods = json!({"rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]});
     side.validating("/see", &pods).await;
-    for image in
-        ["good", "bad", "silent", "noted", "noted-bad", "error", "forbidden", "garbage", "other", "missing"]
-    {
+    for image in [
+        "good",
+        "bad",
+        "silent",
+        "noted",
+        "noted-bad",
+        "error",
+        "forbidden",
+        "garbage",
+        "yaml",
+        "other",
+        "missing",
+    ] {
         let made = client.post(PODS, &pod(image, image)).await;
         answers.push(format!("{image}: {}", side.shown(&made)));
         answers.push(side.shown(&client.get(&format!("{PODS}/{image}")).await));

@@ -54,7 +54,7 @@ async fn heard(side: &Side) -> Vec<String> {
     let object = |said: &str| json!({"metadata": {"name": "told"}, "data": {"said": said}});
     for said in warnings() {
         let made = side.client.post(&format!("{MAPS}?dryRun=All"), &object(&said)).await;
-        answers.push(format!("{}: {}", &said[..said.len().min(60)], side.shown(&made)));
+        answers.push(format!("{}: {}", said.chars().take(60).collect::<String>(), side.shown(&made)));
     }
     // What the server itself has to say comes first, and the rest has less space.
     let mut odd = object(&json!(["x".repeat(4000)]).to_string());

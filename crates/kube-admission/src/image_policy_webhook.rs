@@ -25,6 +25,11 @@ use review::Status;
 /// Before what the audit log is told.
 const PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 
+/// How a pod is marked about which nobody could be asked.
+///
+/// Upstream: pkg/apis/core/annotation_key_constants.go, ImagePolicyFailedOpenKey (v1.36.4).
+const FAILED_OPEN: &str = "alpha.image-policy.k8s.io/failed-open";
+
 /// Answers that are remembered.
 ///
 /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, NewImagePolicyWebhook (v1.36.4).
@@ -99,7 +104,10 @@ impl ImagePolicyWebhook {
             return Ok(known);
         }
         let reply = self.ask(clock, review::body(&spec)).await?;
-        let review = read_reply(&reply).map_err(|(code, why)| Silence::of(&reply, code, why))?;
+        let review = match review::as_yaml(&reply) {
+            Some(review) => review?,
+            None => read_reply(&reply).map_err(|(code, why)| Silence::of(&reply, code, why))?,
+        };
         let status = Arc::new(review::read(&review)?);
         let time = if status.allowed { self.configuration.allow_ttl } else { self.configuration.deny_ttl };
         if !time.is_zero() && spec.len() <= MAX_REMEMBERED {
@@ -138,6 +146,10 @@ impl ImagePolicyWebhook {
         tracing::info!(error = silence.why, "error contacting webhook backend");
         if self.configuration.default_allow {
             request.context.annotate(&format!("{PREFIX}failed-open"), "true");
+            // Upstream notes it on a copy that is judged and not stored.
+            let mut noted = pod.clone();
+            noted.meta.annotations.set(FAILED_OPEN, "true");
+            request.show(noted);
             return Ok(());
         }
         Err(match silence.refusal {

@@ -85,6 +85,8 @@ pub struct Rounds {
     is_idle: AtomicBool,
     /// Who managed which fields before a plugin wrote something else.
     managers: Mutex<Option<Vec<Value>>>,
+    /// What is shown to those who judge from now on.
+    shown: Mutex<Option<Box<Object>>>,
     /// What the plugin that asks for a second round remembers of the first.
     pub memory: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -132,6 +134,11 @@ impl<'r> Request<'r> {
             self.rounds.managers.lock().get_or_insert(before);
         }
         *object = new;
+    }
+
+    /// Shows `object` to those who judge after this plugin, instead of what will be stored.
+    pub fn show(&self, object: Object) {
+        *self.rounds.shown.lock() = Some(Box::new(object));
     }
 
     /// Whether it is about objects of this resource, or parts of them.

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use keelson_codec::config_file::Error;
-use keelson_codec::json;
-use keelson_object::{Map, Object, Value};
+use keelson_codec::{json, yaml};
+use keelson_object::{ApiVersion, Map, Object, Value};
 use keelson_registry::admission::Request;
+use keelson_schema::Schema;
+use keelson_webhook_client::Reply;
 
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
@@ -65,10 +67,27 @@ pub(super) fn body(spec: &[u8]) -> Bytes {
     [head.as_bytes(), spec, tail].concat().into()
 }
 
+/// What came back, if it is no JSON: upstream reads YAML then.
+pub(super) fn as_yaml(reply: &Reply) -> Option<Result<Map, String>> {
+    if !(200..300).contains(&reply.status) || reply.body.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    Some(match yaml::read(&reply.body).map(|it| it.value) {
+        Ok(Value::Map(map)) => Ok(map),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(other) => Err(Error::NoObject { found: other.json_type() }.to_string()),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
 /// The `status` of what came back.
 pub(super) fn read(map: &Map) -> Result<Status, String> {
     let (version, kind) = (map.str("apiVersion").unwrap_or(""), map.str("kind").unwrap_or(""));
     if ![API_VERSION, ""].contains(&version) || ![KIND, ""].contains(&kind) {
+        let ApiVersion { group, version: of_group } = ApiVersion::parse(version).unwrap_or_default();
+        if Schema::builtin(&group, &of_group, kind).is_some() {
+            return Err(format!("converting ({of_group}.{kind}) to (v1alpha1.{KIND}): unknown conversion"));
+        }
         let (kind, api_version) = (kind.to_owned(), version.to_owned());
         return Err(Error::OtherKind { kind, api_version }.to_string());
     }
@@ -122,7 +141,11 @@ mod tests {
         assert_eq!(read(&map(answer)), Ok(Status { allowed: true, annotations, ..Status::default() }));
         assert_eq!(read(&map("{}")), Ok(Status::default()));
         let other = r#"{"apiVersion":"v1","kind":"Pod"}"#;
-        let refusal = r#"no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#;
+        let refusal = "converting (v1.Pod) to (v1alpha1.ImageReview): unknown conversion";
+        assert_eq!(read(&map(other)), Err(refusal.to_owned()));
+        let other = r#"{"apiVersion":"v1","kind":"Nothing"}"#;
+        let refusal =
+            r#"no kind "Nothing" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#;
         assert_eq!(read(&map(other)), Err(refusal.to_owned()));
     }
 }

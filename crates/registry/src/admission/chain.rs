@@ -80,12 +80,16 @@ impl Chain {
     pub(super) async fn validate(&self, request: &Request<'_>, object: Option<&Object>) -> Result<()> {
         const PHASE: Phase = Phase::Validate;
         let mut laps = Laps::start(self.measure.as_deref(), request, PHASE);
+        let mut shown: Option<Box<Object>> = None;
         for (position, link) in self.links.iter().enumerate().filter(|(_, it)| it.is_asked(PHASE, request)) {
-            let done = link.plugin.validate(request, object).await;
+            let done = link.plugin.validate(request, shown.as_deref().or(object)).await;
             if !link.was_idle(PHASE, request) {
                 laps.plugin(position, done.is_err());
             }
             laps.stop_if_refused(done)?;
+            if let Some(changed) = request.rounds.shown.lock().take() {
+                shown = Some(changed);
+            }
         }
         laps.stop(false);
         Ok(())
