@@ -193,7 +193,10 @@ impl Side {
     /// An answer without what differs from server to server.
     pub fn shown(&self, answer: &Answer) -> String {
         let warnings: Vec<_> = answer.headers.get_all("warning").iter().map(|it| format!("{it:?}")).collect();
-        let body = normalized(answer.json());
+        let mut body = normalized(answer.json());
+        if let Some(message) = body["message"].as_str() {
+            body["message"] = without_time(message).into();
+        }
         let text = format!("{} {} {}", answer.status, without_uuids(&body.to_string()), warnings.join(" "));
         text.replace(self.callee.url("").trim_start_matches("https://"), "WEBHOOK")
     }
@@ -228,6 +231,13 @@ pub fn sorted_labels(line: &str) -> String {
     let mut labels: Vec<&str> = labels.split(',').collect();
     labels.sort_unstable();
     format!("{name}{{{}}}{value}", labels.join(","))
+}
+
+/// Our errors about webhooks say how long they took: `… (after 0.012s)`.
+pub fn without_time(text: &str) -> &str {
+    let taken = text.strip_suffix("s)").and_then(|it| it.rsplit_once(" (after "));
+    let is_time = |it: &str| it.parse::<f64>().is_ok();
+    taken.filter(|(_, seconds)| is_time(seconds)).map_or(text, |(words, _)| words)
 }
 
 /// Every question and every object has a number of its own, and messages repeat it.

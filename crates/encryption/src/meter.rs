@@ -13,6 +13,15 @@ pub trait Meter: Send + Sync + 'static {
     /// A data key was made.
     fn key_made(&self, _took: Duration) {}
 
+    /// A data key could not be made.
+    fn key_not_made(&self) {}
+
+    /// A service of the old protocol has something to do: `from_storage` or `to_storage`.
+    fn arrived(&self, _direction: &'static str) {}
+
+    /// So many of the places for data keys of a service of the old protocol are taken, between 0 and 1.
+    fn cache_filled(&self, _part: f64) {}
+
     /// So many data keys of a service are at hand.
     fn keys_cached(&self, _service: &str, _count: usize) {}
 

@@ -144,6 +144,11 @@ impl Assembly {
     }
 }
 
+/// How often caches are compared with etcd.
+///
+/// Upstream: cacher/delegator.go, ConsistencyCheckPeriod (v1.36.4).
+const CACHE_CHECK_PERIOD: Duration = Duration::from_secs(5 * 60);
+
 /// What objects stand on: where they are kept, in which form.
 fn ground(
     config: &Config,
@@ -154,7 +159,8 @@ fn ground(
 ) -> Ground {
     let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
     let transforms = encryption.map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
-    Ground { transforms, ..Ground::new(storage.measured(measures), layout, clock.clone()) }
+    let check_caches = config.feature_gates.is_on("DetectCacheInconsistency").then_some(CACHE_CHECK_PERIOD);
+    Ground { transforms, check_caches, ..Ground::new(storage.measured(measures), layout, clock.clone()) }
 }
 
 /// What the plugins of admission are made with, and the loops that some of them need.

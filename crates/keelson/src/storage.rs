@@ -1,5 +1,6 @@
 //! Where objects are kept: which store, how it is opened, watched over and closed.
 
+mod cache_metrics;
 mod measured;
 
 use std::path::Path;

@@ -30,6 +30,8 @@ pub struct Catalog {
     groups: Vec<ServedGroup>,
     /// (group, version, plural) of everything that is served.
     routes: HashMap<(SmolStr, SmolStr, SmolStr), Arc<Live>>,
+    /// All resources that show the same objects, if there are several, by the one that stores them.
+    kin: HashMap<GroupResource, Vec<Arc<Live>>>,
     generation: u64,
 }
 
@@ -65,7 +67,8 @@ impl Catalog {
                 }
             }
         }
-        Catalog { groups, routes, generation: 0 }
+        let kin = kin(&groups);
+        Catalog { groups, routes, kin, generation: 0 }
     }
 
     /// The groups, in order.
@@ -91,10 +94,27 @@ impl Catalog {
         self.group(group)?.resources.iter().find(|it| it.resource.plural == plural)
     }
 
+    /// All resources that show the objects of `resource`, the one that stores them first; none if no other does.
+    pub fn kin(&self, resource: &Resource) -> &[Arc<Live>] {
+        let home = resource.stands_for.clone().unwrap_or_else(|| resource.group_resource());
+        self.kin.get(&home).map_or(&[], Vec::as_slice)
+    }
+
     /// Grows with every change: what was derived from another generation is stale.
     pub fn generation(&self) -> u64 {
         self.generation
     }
+}
+
+fn kin(groups: &[ServedGroup]) -> HashMap<GroupResource, Vec<Arc<Live>>> {
+    let all = || groups.iter().flat_map(|group| &group.resources);
+    let mut kin: HashMap<GroupResource, Vec<Arc<Live>>> = HashMap::new();
+    for face in all() {
+        let Some(home) = &face.resource.stands_for else { continue };
+        let Some(storing) = all().find(|it| it.resource.group_resource() == *home) else { continue };
+        kin.entry(home.clone()).or_insert_with(|| vec![storing.clone()]).push(face.clone());
+    }
+    kin
 }
 
 impl fmt::Debug for Catalog {

@@ -1,6 +1,7 @@
 //! Live: a resource with its objects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use keelson_codec::{protobuf, stored};
@@ -45,12 +46,14 @@ pub struct Ground {
     pub clock: Clock,
     /// In which form values are stored; `None` is as they are.
     pub transforms: Option<Arc<dyn Transforms>>,
+    /// How often caches are compared with a store that is not near; `None` is never.
+    pub check_caches: Option<Duration>,
 }
 
 impl Ground {
     /// A ground on which values are stored as they are.
     pub fn new(store: Arc<dyn Store>, layout: Layout, clock: Clock) -> Ground {
-        Ground { store, layout, clock, transforms: None }
+        Ground { store, layout, clock, transforms: None, check_caches: None }
     }
 
     fn transformed(&self, group: &str, resource: &str) -> Option<Arc<Transformed>> {
@@ -100,7 +103,8 @@ impl Live {
         };
         let options =
             CacheOptions::new(store.clone(), keys.all().clone(), Arc::new(decode), ground.clock.clone());
-        let options = CacheOptions { indexes, ..options };
+        let check_every = ground.check_caches.filter(|_| !store.is_near());
+        let options = CacheOptions { indexes, check_every, ..options };
         let cache = Cache::start(options).await?;
         let form = if resource.json_in_store { Form::Json } else { ground.layout.form() };
         let names_unreadable = ground.transforms.as_ref().is_none_or(|it| it.names_unreadable());

@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 
-pub use family::{Collect, Computed, Family, Kind, Sample};
+pub use family::{Collect, Computed, Family, Gathered, Kind, Sample};
+pub use keelson_stdx::histogram::Histogram;
 pub use request::{RequestMetrics, Series, SeriesLabels};
-pub use value::{Counter, Gauge, Histogram, Summary};
+pub use value::{Counter, Gauge, Summary};
 
 use crate::endpoint::version::Version;
 use crate::listen::tls::Reload;

@@ -1,8 +1,9 @@
-//! What the standard library lacks: clocks, named tasks, backoff, bounded maps.
+//! What the standard library lacks: clocks, named tasks, backoff, bounded maps, histograms.
 
 #![warn(missing_docs)]
 
 pub mod backoff;
 pub mod clock;
+pub mod histogram;
 pub mod lru;
 pub mod task;

@@ -2,18 +2,24 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
+use keelson_stdx::histogram::Histogram;
 use keelson_stdx::task;
 use keelson_store::{Key, Revision, Store};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::error::Result;
 use crate::fan_out::FanOut;
 use crate::feed::{Decode, Feed, Source};
 use crate::freshness::Freshness;
-use crate::metrics::{Counters, Stats};
+use crate::metrics::{Counters, ListStats, Stats};
+use crate::page::Page;
+use crate::scope::Scope;
+use crate::self_check;
 use crate::shared::{Shared, State};
 use crate::snapshot::Snapshot;
 use crate::watcher::{WatchRequest, Watcher};
@@ -43,12 +49,23 @@ pub struct CacheOptions {
     pub indexes: Vec<usize>,
     /// How many events wait for a watcher before it goes on from the history.
     pub queue: usize,
+    /// How often the cache is compared with the store; `None` is never.
+    pub check_every: Option<Duration>,
 }
 
 impl CacheOptions {
     /// The usual bounds, and no indexed fields.
     pub fn new(store: Arc<dyn Store>, prefix: Key, decode: Decode, clock: Clock) -> CacheOptions {
-        CacheOptions { store, prefix, decode, clock, history: MAX_HISTORY, indexes: Vec::new(), queue: QUEUE }
+        CacheOptions {
+            store,
+            prefix,
+            decode,
+            clock,
+            history: MAX_HISTORY,
+            indexes: Vec::new(),
+            queue: QUEUE,
+            check_every: None,
+        }
     }
 }
 
@@ -59,12 +76,13 @@ pub struct Cache {
     /// One reader at a time asks the store for what the history lacks; the others find it there.
     pub(crate) backfill: tokio::sync::Mutex<()>,
     feed: AbortHandle,
+    check: Option<AbortHandle>,
 }
 
 impl Cache {
     /// Lists all objects and begins to follow the store. Fails if the store cannot be listed now.
     pub async fn start(options: CacheOptions) -> Result<Arc<Cache>> {
-        let CacheOptions { store, prefix, decode, clock, history, indexes, queue } = options;
+        let CacheOptions { store, prefix, decode, clock, history, indexes, queue, check_every } = options;
         let source = Source { store, prefix, decode };
         let listing = source.list(None).await?;
         // Watches from before the list can be served if nothing changed between: clients survive our restart.
@@ -80,12 +98,20 @@ impl Cache {
             fan_out: Mutex::new(FanOut::new(&indexes, queue)),
             freshness: Freshness::new(listing.revision),
             state: Mutex::new(State::new(snapshot, changed, history)),
-            counters: Counters::default(),
+            counters: Counters::new(&indexes),
+            doubt: Notify::new(),
         });
         shared.counters.decode_failures.add(listing.failures);
         let feed = Feed { source: source.clone(), shared: shared.clone() };
         let feed = task::spawn("watch-cache", feed.run()).abort_handle();
-        Ok(Arc::new(Cache { source, shared, backfill: tokio::sync::Mutex::new(()), feed }))
+        Ok(Arc::new_cyclic(|cache| Cache {
+            check: check_every
+                .map(|period| self_check::start(cache.clone(), &shared.clock, &source.prefix, period)),
+            source,
+            shared,
+            backfill: tokio::sync::Mutex::new(()),
+            feed,
+        }))
     }
 
     /// The objects as they are now in the cache, which may be a little behind the store.
@@ -124,9 +150,27 @@ impl Cache {
         self.shared.stats()
     }
 
+    /// How long readers waited until the cache was as fresh as they wanted it, in seconds.
+    pub fn read_waits(&self) -> Arc<Histogram> {
+        self.shared.counters.read_waits.clone()
+    }
+
+    /// Counts a list that was answered with `page`.
+    pub fn count_list(&self, scope: &Scope, page: &Page) {
+        self.shared.counters.count_list(scope, page);
+    }
+
+    /// What was counted of lists, by the index that helped.
+    pub fn lists(&self) -> Vec<ListStats> {
+        self.shared.counters.lists()
+    }
+
     /// Stops to follow the store and ends all watchers. What is cached can still be read.
     pub fn close(&self) {
         self.feed.abort();
+        if let Some(check) = &self.check {
+            check.abort();
+        }
         self.shared.close();
     }
 }

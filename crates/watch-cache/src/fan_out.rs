@@ -133,6 +133,11 @@ impl FanOut {
     /// Ends all watchers, and lets nobody in any more.
     pub(crate) fn close(&mut self) {
         self.closed = true;
+        self.end_all();
+    }
+
+    /// Ends all watchers that there are; others may come.
+    pub(crate) fn end_all(&self) {
         let maps = self.namespaces.values().chain(self.names.values()).chain(self.fields.values());
         for mailbox in maps.chain([&self.all]).flat_map(HashMap::values) {
             mailbox.close();

@@ -1,6 +1,6 @@
 //! The feed: one list and one watch of the store keep the cache up to date.
 //!
-//! When the store has forgotten where we were, everything is listed again, and the differences become events. What
+//! When the store has forgotten where we were, or when the cache turns out to be wrong, everything is listed again, and the differences become events. What
 //! exactly happened is lost, only what came of it is known: an object that is gone gets a revision of its own, the
 //! highest that no other change has. There are enough of them, because every deletion had one.
 //!
@@ -110,7 +110,10 @@ pub(crate) struct Feed {
 
 /// Why the feed no longer follows.
 enum Broken {
+    /// The store has forgotten where we were.
     Forgotten,
+    /// The cache is not what the store is.
+    Doubted,
     Closed,
     Other(Option<StoreError>),
 }
@@ -123,6 +126,11 @@ impl Feed {
             self.shared.counters.following.store(false, Relaxed);
             let broken = match broken {
                 Broken::Forgotten => self.relist().await.err().map(Some),
+                Broken::Doubted => {
+                    // What was wrong has old revisions, and nobody is told of the past: clients come back and list.
+                    self.shared.fan_out.lock().end_all();
+                    self.relist().await.err().map(Some)
+                }
                 Broken::Closed => Some(Some(StoreError::Closed)),
                 Broken::Other(error) => Some(error),
             };
@@ -148,7 +156,12 @@ impl Feed {
         let counters = &self.shared.counters;
         let mut stream = self.source.store.watch(&self.source.prefix, self.shared.applied());
         counters.following.store(true, Relaxed);
-        while let Some(event) = stream.next().await {
+        loop {
+            let event = tokio::select! {
+                event = stream.next() => event,
+                () = self.shared.doubt.notified() => return Broken::Doubted,
+            };
+            let Some(event) = event else { break };
             match event {
                 Ok(event) => {
                     backoff.reset();
@@ -190,7 +203,7 @@ impl Feed {
         counters.relists.add(1);
         counters.decode_failures.add(listing.failures);
         let changes = differences(&known, listing);
-        info!(prefix, revision = revision.get(), changes = changes.len(), "listed again after compaction");
+        info!(prefix, revision = revision.get(), changes = changes.len(), "listed everything again");
         self.shared.replace(changes, revision);
         Ok(())
     }

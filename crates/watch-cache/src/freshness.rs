@@ -83,11 +83,11 @@ impl Cache {
 
     async fn read_fresh(&self) -> Result<Snapshot> {
         let tip = self.source.store.tip(&self.source.prefix).await?;
-        self.shared
-            .clock
-            .timeout(BLOCK_TIMEOUT, self.wait(tip.changed))
-            .await
-            .unwrap_or_else(|| Err(self.too_large(tip.changed)))?;
+        if self.revision() >= tip.changed {
+            self.shared.counters.read_waits.observe(0.0);
+        } else {
+            self.within(BLOCK_TIMEOUT, tip.changed, self.wait(tip.changed)).await?;
+        }
         Ok(self.shared.unchanged_up_to(tip.latest))
     }
 
@@ -116,9 +116,23 @@ impl Cache {
     pub async fn at_least(&self, revision: Revision, deadline: Duration) -> Result<Snapshot> {
         let snapshot = self.snapshot();
         if snapshot.revision() >= revision {
+            self.shared.counters.read_waits.observe(0.0);
             return Ok(snapshot);
         }
-        let reached = self.shared.clock.timeout(deadline, self.reach(revision)).await;
+        self.within(deadline, revision, self.reach(revision)).await
+    }
+
+    /// What comes of waiting for a revision, but not longer than `deadline`. How long it was is counted.
+    async fn within<T>(
+        &self,
+        deadline: Duration,
+        revision: Revision,
+        reached: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let clock = &self.shared.clock;
+        let begin = clock.monotonic();
+        let reached = clock.timeout(deadline, reached).await;
+        self.shared.counters.read_waits.observe((clock.monotonic() - begin).as_secs_f64());
         reached.unwrap_or_else(|| Err(self.too_large(revision)))
     }
 

@@ -41,6 +41,9 @@ pub(crate) struct History {
     first: u64,
     floor: Revision,
     capacity: usize,
+    /// How often the capacity went up, and how often it went down.
+    pub(crate) grown: u64,
+    pub(crate) shrunk: u64,
     min: usize,
     max: usize,
     bytes: usize,
@@ -73,7 +76,18 @@ impl History {
         let max = max.max(1);
         let min = MIN_CAPACITY.min(max);
         let (events, first, capacity) = (VecDeque::new(), FIRST_SEQUENCE, min);
-        History { events, first, floor, capacity, min, max, bytes: 0, max_bytes: MAX_BYTES }
+        History {
+            events,
+            first,
+            floor,
+            capacity,
+            grown: 0,
+            shrunk: 0,
+            min,
+            max,
+            bytes: 0,
+            max_bytes: MAX_BYTES,
+        }
     }
 
     /// The sequence of the next event.
@@ -132,7 +146,7 @@ impl History {
     /// Puts `older` in front: all events after `after` and up to the floor, with the sequences that they get here.
     pub(crate) fn prepend(&mut self, older: Vec<Event>, after: Revision) {
         debug_assert!(older.len() <= self.room().events, "the caller has asked how much room there is");
-        self.capacity = self.capacity.max((self.events.len() + older.len()).min(self.max));
+        self.set_capacity(self.capacity.max((self.events.len() + older.len()).min(self.max)));
         for event in older.into_iter().rev() {
             self.first -= 1;
             self.bytes += weight(&event);
@@ -147,10 +161,16 @@ impl History {
         }
         let age = |at: usize| now.saturating_sub(self.events[at].recorded());
         if age(0) < FRESH {
-            self.capacity = (self.capacity * 2).min(self.max);
+            self.set_capacity((self.capacity * 2).min(self.max));
         } else if age(self.capacity - self.capacity.div_ceil(4)) > FRESH {
-            self.capacity = (self.capacity / 2).max(self.min);
+            self.set_capacity((self.capacity / 2).max(self.min));
         }
+    }
+
+    fn set_capacity(&mut self, capacity: usize) {
+        self.grown += u64::from(capacity > self.capacity);
+        self.shrunk += u64::from(capacity < self.capacity);
+        self.capacity = capacity;
     }
 
     /// The sequence of the first event after a revision.
@@ -268,5 +288,6 @@ mod tests {
             push_at(&mut history, 1, 100 + second);
         }
         assert_eq!((history.len(), history.capacity()), (100, 100), "the last hundred, however old");
+        assert_eq!((history.grown, history.shrunk), (4, 4));
     }
 }

@@ -33,6 +33,7 @@ mod metrics;
 mod page;
 mod revise;
 mod scope;
+mod self_check;
 mod shared;
 mod snapshot;
 #[cfg(test)]
@@ -46,7 +47,7 @@ pub use error::{DecodeError, Error, Result};
 pub use event::{Event, EventKind};
 pub use feed::Decode;
 pub use freshness::BLOCK_TIMEOUT;
-pub use metrics::Stats;
+pub use metrics::{ListStats, Stats};
 pub use page::{Page, PageRequest};
 pub use scope::Scope;
 pub use snapshot::{Objects, Snapshot};

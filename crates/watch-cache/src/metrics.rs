@@ -1,8 +1,13 @@
 //! What the cache counts.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use keelson_stdx::histogram::Histogram;
 use keelson_store::Revision;
+
+use crate::page::Page;
+use crate::scope::Scope;
 
 /// Counts since the start, and how things are now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +24,18 @@ pub struct Stats {
     pub history: usize,
     /// How many events the history keeps before it forgets the oldest.
     pub history_capacity: usize,
+    /// How often the history began to keep more.
+    pub history_grown: u64,
+    /// How often the history began to keep less.
+    pub history_shrunk: u64,
     /// Snapshots kept for paging now.
     pub kept: usize,
     /// Watchers now.
     pub watchers: usize,
     /// Events so far.
     pub events: u64,
+    /// Events with which watches began: objects that were there, and what had happened since the client was here.
+    pub initial_events: u64,
     /// Events put into queues so far.
     pub queued: u64,
     /// How often a sleeping watcher was woken.
@@ -43,12 +54,37 @@ pub struct Stats {
     pub consistent_reads: u64,
     /// Consistent reads that failed: the store was away, or the cache did not catch up.
     pub failed_consistent_reads: u64,
+    /// Objects that lists gave.
+    pub listed: u64,
+    /// How often the cache was compared with the store, and was the same.
+    pub checks_passed: u64,
+    /// How often it was not the same.
+    pub checks_failed: u64,
+    /// How often it could not be compared.
+    pub checks_broken: u64,
 }
 
-#[derive(Debug, Default)]
+/// Lists that were answered with the help of one index, or of none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListStats {
+    /// The position of the field in [`keelson_object::Index::fields`]; `None` without an index.
+    pub index: Option<usize>,
+    /// How many lists.
+    pub lists: u64,
+    /// How many objects were looked at for them.
+    pub fetched: u64,
+}
+
+/// Upper bounds, in seconds, of how long readers wait until the cache is fresh.
+///
+/// Upstream: cacher/metrics/metrics.go, WatchCacheReadWait (v1.36.4).
+const WAIT_BOUNDS: &[f64] = &[0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0];
+
+#[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) following: AtomicBool,
     pub(crate) events: Counter,
+    pub(crate) initial_events: Counter,
     pub(crate) queued: Counter,
     pub(crate) wakeups: Counter,
     pub(crate) overflows: Counter,
@@ -58,6 +94,69 @@ pub(crate) struct Counters {
     pub(crate) relists: Counter,
     pub(crate) consistent_reads: Counter,
     pub(crate) failed_consistent_reads: Counter,
+    pub(crate) checks_passed: Counter,
+    pub(crate) checks_failed: Counter,
+    pub(crate) checks_broken: Counter,
+    pub(crate) read_waits: Arc<Histogram>,
+    listed: Counter,
+    /// The first is for lists without an index.
+    lists: Box<[Lists]>,
+}
+
+#[derive(Debug)]
+struct Lists {
+    index: Option<usize>,
+    lists: Counter,
+    fetched: Counter,
+}
+
+impl Counters {
+    /// Nothing is counted yet. `indexes` are the positions of the indexed fields.
+    pub(crate) fn new(indexes: &[usize]) -> Counters {
+        let lists = |index| Lists { index, lists: Counter::default(), fetched: Counter::default() };
+        Counters {
+            following: AtomicBool::default(),
+            events: Counter::default(),
+            initial_events: Counter::default(),
+            queued: Counter::default(),
+            wakeups: Counter::default(),
+            overflows: Counter::default(),
+            lagged: Counter::default(),
+            decode_failures: Counter::default(),
+            reconnects: Counter::default(),
+            relists: Counter::default(),
+            consistent_reads: Counter::default(),
+            failed_consistent_reads: Counter::default(),
+            checks_passed: Counter::default(),
+            checks_failed: Counter::default(),
+            checks_broken: Counter::default(),
+            read_waits: Arc::new(Histogram::new(WAIT_BOUNDS)),
+            listed: Counter::default(),
+            lists: [None].into_iter().chain(indexes.iter().copied().map(Some)).map(lists).collect(),
+        }
+    }
+
+    /// One more list of `scope` gave `page`.
+    pub(crate) fn count_list(&self, scope: &Scope, page: &Page) {
+        let index = match scope {
+            Scope::Field { index, .. } => Some(*index),
+            Scope::All | Scope::Namespace(_) | Scope::Name { .. } => None,
+        };
+        let counted = self.lists.iter().find(|it| it.index == index).unwrap_or(&self.lists[0]);
+        counted.lists.add(1);
+        counted.fetched.add(page.fetched as u64);
+        self.listed.add(page.objects.len() as u64);
+    }
+
+    pub(crate) fn listed(&self) -> u64 {
+        self.listed.get()
+    }
+
+    pub(crate) fn lists(&self) -> Vec<ListStats> {
+        let stats =
+            |it: &Lists| ListStats { index: it.index, lists: it.lists.get(), fetched: it.fetched.get() };
+        self.lists.iter().map(stats).collect()
+    }
 }
 
 #[derive(Debug, Default)]

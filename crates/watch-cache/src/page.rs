@@ -28,6 +28,8 @@ pub struct Page {
     pub next: Option<Key>,
     /// How many objects there are behind this page; not known when they are filtered.
     pub remaining: Option<usize>,
+    /// How many objects were looked at.
+    pub fetched: usize,
 }
 
 impl Snapshot {
@@ -35,19 +37,21 @@ impl Snapshot {
     pub fn page(&self, request: &PageRequest<'_>) -> Page {
         let mut found = self.scoped(request.scope, request.after);
         let (objects, last) = take(&mut found, request.limit, |_| true);
+        let fetched = objects.len();
         let remaining = match (request.scope, request.after) {
             (Scope::All, None) => self.len() - objects.len(),
             _ => found.count(),
         };
-        Page { objects, next: last.filter(|_| remaining > 0), remaining: Some(remaining) }
+        Page { objects, next: last.filter(|_| remaining > 0), remaining: Some(remaining), fetched }
     }
 
     /// Those objects of a part of the resource that match, page by page. The last page may be empty.
     pub fn page_where(&self, request: &PageRequest<'_>, matches: impl Fn(&Frozen) -> bool) -> Page {
         let mut found = self.scoped(request.scope, request.after);
-        let (objects, last) = take(&mut found, request.limit, matches);
+        let mut fetched = 0;
+        let (objects, last) = take(&mut found.by_ref().inspect(|_| fetched += 1), request.limit, matches);
         let next = last.filter(|_| found.next().is_some());
-        Page { objects, next, remaining: None }
+        Page { objects, next, remaining: None, fetched }
     }
 }
 
@@ -126,7 +130,7 @@ mod tests {
         let odd = |object: &keelson_object::Frozen| object.index().fields[0] == "n1";
         let first = snapshot.page_where(&PageRequest { scope: &scope, after: None, limit: 3 }, odd);
         assert_eq!(first.objects.len(), 3);
-        assert_eq!(first.remaining, None);
+        assert_eq!((first.remaining, first.fetched), (None, 6));
         let request = PageRequest { scope: &scope, after: first.next.as_ref(), limit: 3 };
         let second = snapshot.page_where(&request, odd);
         assert_eq!((second.objects.len(), second.next), (2, None));

@@ -12,6 +12,7 @@ use keelson_object::Frozen;
 use keelson_stdx::clock::Clock;
 use keelson_store::{Key, Revision};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::event::{Event, Place};
 use crate::fan_out::{FanOut, Mailbox};
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) freshness: Freshness,
     pub(crate) counters: Counters,
+    /// Rung when the cache is not what the store is: the feed lists everything again.
+    pub(crate) doubt: Notify,
 }
 
 #[derive(Debug)]
@@ -226,9 +229,12 @@ impl Shared {
             bytes: state.bytes,
             history: state.history.len(),
             history_capacity: state.history.capacity(),
+            history_grown: state.history.grown,
+            history_shrunk: state.history.shrunk,
             kept: state.kept.len(),
             watchers,
             events: counters.events.get(),
+            initial_events: counters.initial_events.get(),
             queued: counters.queued.get(),
             wakeups: counters.wakeups.get(),
             overflows: counters.overflows.get(),
@@ -238,6 +244,10 @@ impl Shared {
             relists: counters.relists.get(),
             consistent_reads: counters.consistent_reads.get(),
             failed_consistent_reads: counters.failed_consistent_reads.get(),
+            listed: counters.listed(),
+            checks_passed: counters.checks_passed.get(),
+            checks_failed: counters.checks_failed.get(),
+            checks_broken: counters.checks_broken.get(),
         }
     }
 }

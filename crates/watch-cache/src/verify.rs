@@ -1,4 +1,4 @@
-//! Is the cache what the store is? For tests and for a server that checks itself.
+//! Is the cache what the store is?
 
 use std::collections::HashMap;
 
@@ -6,6 +6,7 @@ use keelson_store::{At, Key, Revision};
 
 use crate::cache::Cache;
 use crate::error::Result;
+use crate::snapshot::Snapshot;
 
 /// A place where the cache is not what the store is, as of one revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,18 @@ impl Cache {
     /// Compares the cache with the store at one revision. Costs as much as listing and decoding everything.
     pub async fn verify(&self) -> Result<Vec<Difference>> {
         let snapshot = self.fresh().await?;
-        let listing = self.source.list_at(None, At::Exactly(snapshot.revision())).await?;
+        self.compare(&snapshot, None).await
+    }
+
+    /// The same without a look at the content of what has the right revision: it costs as much as listing everything.
+    pub(crate) async fn verify_revisions(&self) -> Result<Vec<Difference>> {
+        let snapshot = self.fresh().await?;
+        self.compare(&snapshot, Some(&snapshot)).await
+    }
+
+    /// The differences to the store. What `known` has at the same revision is taken for the same.
+    async fn compare(&self, snapshot: &Snapshot, known: Option<&Snapshot>) -> Result<Vec<Difference>> {
+        let listing = self.source.list_at(known, At::Exactly(snapshot.revision())).await?;
         let mut found = Vec::new();
         let mut stored = HashMap::with_capacity(listing.objects.len());
         for listed in listing.objects {

@@ -82,6 +82,8 @@ pub struct Watcher {
     after: Revision,
     /// Everything up to this revision was delivered.
     seen: Revision,
+    /// Whether it still gets what was there when it came.
+    is_beginning: bool,
     bookmarks: Bookmarks,
     schedule: Schedule,
 }
@@ -124,6 +126,7 @@ impl Watcher {
             cursor,
             after,
             seen: after,
+            is_beginning: true,
             bookmarks,
         })
     }
@@ -193,6 +196,7 @@ impl Watcher {
             self.buffer.push_back(Arc::new(Event::initial(object.clone(), self.after)));
         }
         if reached.is_some() {
+            self.shared.counters.initial_events.add(self.buffer.len() as u64);
             *last = reached;
             return None;
         }
@@ -203,6 +207,9 @@ impl Watcher {
     /// Takes some events from the history. At its end, begins to listen.
     fn fill_from_history(&mut self) -> Result<()> {
         let at_end = self.replay()?;
+        if self.is_beginning {
+            self.shared.counters.initial_events.add(self.buffer.len() as u64);
+        }
         if !at_end || !self.buffer.is_empty() {
             return Ok(());
         }
@@ -211,6 +218,7 @@ impl Watcher {
 
     /// Listens, and reads what came between the last look at the history and now.
     fn go_live(&mut self) -> Result<()> {
+        self.is_beginning = false;
         if !self.mailbox.listen() {
             self.phase = Phase::Ended;
         } else if self.replay()? {

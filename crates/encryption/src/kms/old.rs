@@ -102,6 +102,7 @@ impl OldService {
     }
 
     pub(crate) async fn open(&self, data: &[u8], purpose: &Purpose<'_>) -> Result<Opened> {
+        self.meter.arrived("from_storage");
         let (key, sealed) = split(data).ok_or_else(|| {
             Error::Envelope(
                 "invalid data encountered by envelope transformer: failed to read uint16 length prefixed data".to_owned(),
@@ -128,8 +129,9 @@ impl OldService {
     }
 
     pub(crate) async fn seal(&self, data: &[u8], purpose: &Purpose<'_>) -> Result<Bytes> {
+        self.meter.arrived("to_storage");
         let begun = self.clock.monotonic();
-        let plain: [u8; KEY] = random()?;
+        let plain: [u8; KEY] = random().inspect_err(|_| self.meter.key_not_made())?;
         self.meter.key_made(self.clock.monotonic().saturating_sub(begun));
         let key = self.encrypt(plain.to_vec()).await.map_err(Error::Call)?;
         let length = u16::try_from(key.len()).map_err(|_| Error::Cipher)?;
@@ -156,6 +158,9 @@ impl OldService {
         recent.keys.push((key.to_vec(), data_key.clone()));
         while recent.keys.len() > recent.most {
             recent.keys.remove(0);
+        }
+        if recent.most > 0 {
+            self.meter.cache_filled(recent.keys.len() as f64 / recent.most as f64);
         }
         Ok(data_key)
     }

@@ -203,7 +203,7 @@ impl Heart {
         (expires, expires_at): (Duration, Time),
     ) -> Result<State> {
         let begun = self.clock.monotonic();
-        let seed: [u8; SEED] = random()?;
+        let seed: [u8; SEED] = random().inspect_err(|_| self.meter.key_not_made())?;
         let key = Arc::new(DataKey::new(HKDF_SHA256_XNONCE_AES_GCM_SEED, &seed)?);
         self.meter.key_made(self.clock.monotonic().saturating_sub(begun));
         let request = EncryptRequest { plaintext: seed.to_vec(), uid: uid.to_owned() };

@@ -41,10 +41,13 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 8] = [
+const SERVER_FEATURES: [&str; 11] = [
+    "APIServerIdentity",
+    "AllowParsingUserUIDFromCertAuth",
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
     "ConstrainedImpersonation",
+    "DetectCacheInconsistency",
     "KMSv1",
     "KubeletServiceAccountTokenForCredentialProviders",
     "ManifestBasedAdmissionControlConfig",

@@ -1,6 +1,7 @@
 //! Encryption in numbers, under the names that dashboards know.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -26,6 +27,7 @@ const fn doubled<const N: usize>(first: f64) -> [f64; N] {
 static TRANSFORMATION: [f64; 25] = doubled(5e-6);
 static KEY_GENERATION: [f64; 14] = doubled(5e-6);
 static SERVICE: [f64; 20] = doubled(0.0001);
+static ARRIVAL: [f64; 10] = doubled(60.0);
 
 /// Upstream: storage/value/metrics.go, envelope/metrics/metrics.go, encryptionconfig/metrics/metrics.go (v1.36.4).
 pub(super) struct Numbers {
@@ -38,6 +40,12 @@ pub(super) struct Numbers {
     durations: Arc<Family<Histogram>>,
     misses: Arc<Family<Counter>>,
     key_generation: Arc<Family<Histogram>>,
+    key_failures: Arc<Family<Counter>>,
+    /// The bits of an `f64`.
+    filled: Arc<AtomicU64>,
+    arrivals: Arc<Family<Histogram>>,
+    /// When something was to be done last: out of the store, into it.
+    last_arrivals: Mutex<[Option<Duration>; 2]>,
     cached: Arc<Family<Gauge>>,
     calls: Arc<Family<Histogram>>,
     used: Arc<Family<Counter>>,
@@ -79,6 +87,19 @@ impl Numbers {
                 &[],
                 &KEY_GENERATION,
             ),
+            key_failures: family(
+                "apiserver_storage_data_key_generation_failures_total",
+                "[ALPHA] Data keys that could not be made.",
+                &[],
+            ),
+            filled: Arc::default(),
+            arrivals: histogram(
+                "apiserver_envelope_encryption_dek_cache_inter_arrival_time_seconds",
+                "[ALPHA] Seconds between two values for a key management service of the old protocol.",
+                &["transformation_type"],
+                &ARRIVAL,
+            ),
+            last_arrivals: Mutex::default(),
             cached: family(
                 "apiserver_envelope_encryption_dek_source_cache_size",
                 "[ALPHA] Data keys at hand: about as many have to be decrypted after a restart.",
@@ -136,11 +157,24 @@ impl Numbers {
             )
             .labels(&["apiserver_id_hash", "hash"]),
         ));
-        let families: [Arc<dyn Collect>; 12] = [
+        let filled = self.filled.clone();
+        registry.add(Arc::new(Computed::number(
+            "apiserver_envelope_encryption_dek_cache_fill_percent",
+            "[ALPHA] The part of the places for data keys of the old protocol that is taken.",
+            Kind::Gauge,
+            move || Some(f64::from_bits(filled.load(Relaxed))),
+        )));
+        // What has no labels is there from the beginning.
+        self.misses.with(&[]);
+        self.key_generation.with(&[]);
+        self.key_failures.with(&[]);
+        let families: [Arc<dyn Collect>; 14] = [
             self.transformations.clone(),
             self.durations.clone(),
             self.misses.clone(),
             self.key_generation.clone(),
+            self.key_failures.clone(),
+            self.arrivals.clone(),
             self.cached.clone(),
             self.calls.clone(),
             self.used.clone(),
@@ -193,6 +227,21 @@ impl Meter for Numbers {
 
     fn key_made(&self, took: Duration) {
         self.key_generation.with(&[]).observe(took.as_secs_f64());
+    }
+
+    fn key_not_made(&self) {
+        self.key_failures.with(&[]).inc();
+    }
+
+    fn arrived(&self, direction: &'static str) {
+        let now = self.clock.monotonic();
+        let last = self.last_arrivals.lock()[usize::from(direction == "to_storage")].replace(now);
+        let between = now.saturating_sub(last.unwrap_or(now));
+        self.arrivals.with(&[direction]).observe(between.as_secs_f64());
+    }
+
+    fn cache_filled(&self, part: f64) {
+        self.filled.store(part.to_bits(), Relaxed);
     }
 
     fn keys_cached(&self, service: &str, count: usize) {

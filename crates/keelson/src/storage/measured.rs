@@ -1,6 +1,6 @@
 //! What is counted about the store, under upstream's names.
 //!
-//! Upstream: apiserver/pkg/storage/etcd3/metrics/metrics.go and cacher/metrics/metrics.go (v1.36.4).
+//! Upstream: apiserver/pkg/storage/etcd3/metrics/metrics.go (v1.36.4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,12 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use keelson_registry::CatalogHandle;
-use keelson_server::metrics::{Computed, Counter, Family, Gauge, Histogram, Kind, Registry, Sample};
+use keelson_server::metrics::{Counter, Family, Gauge, Histogram, Registry};
 use keelson_stdx::clock::Clock;
 use keelson_store::{At, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Tip, Write};
 use keelson_store_etcd::EtcdStore;
-use keelson_watch_cache::Stats;
+
+use super::cache_metrics;
 
 /// A store whose work is counted.
 pub(crate) struct Measured {
@@ -125,19 +126,7 @@ impl Measures {
         }
         registry.add(self.lease_entries.clone());
         registry.add(self.sizes.clone());
-        for (name, help, kind, number) in CACHES {
-            let samples = of_caches(&self.catalog, move |stats| vec![(Vec::new(), number(stats))]);
-            registry.add(Arc::new(Computed::new(name, help, *kind, samples).labels(BY_RESOURCE)));
-        }
-        let samples = of_caches(&self.catalog, |stats| {
-            let outcome = |success: &str, count| (vec![success.to_owned(), String::from("false")], count);
-            let all =
-                [outcome("true", stats.consistent_reads), outcome("false", stats.failed_consistent_reads)];
-            all.into_iter().filter(|(_, count)| *count > 0).collect()
-        });
-        let name = "apiserver_watch_cache_consistent_read_total";
-        let reads = Computed::new(name, "[ALPHA] Consistent reads of caches.", Kind::Counter, samples);
-        registry.add(Arc::new(reads.labels(&["group", "resource", "success", "fallback"])));
+        cache_metrics::add_to(registry, &self.catalog);
     }
 
     /// Asks the members how large their databases are, again and again.
@@ -212,77 +201,6 @@ impl Measures {
 /// That somebody was faster is an answer, too.
 fn is_failure(error: &StoreError) -> bool {
     !matches!(error, StoreError::Exists(_) | StoreError::Changed { .. })
-}
-
-/// Name, help, kind and the number of a cache.
-type OfCache = (&'static str, &'static str, Kind, fn(&Stats) -> u64);
-
-const CACHES: &[OfCache] = &[
-    (
-        "apiserver_watch_cache_events_received_total",
-        "[ALPHA] Events that caches have seen.",
-        Kind::Counter,
-        |stats| stats.events,
-    ),
-    (
-        "apiserver_watch_cache_events_dispatched_total",
-        "[ALPHA] Events that caches have put into the queues of watchers.",
-        Kind::Counter,
-        |stats| stats.queued,
-    ),
-    (
-        "apiserver_terminated_watchers_total",
-        "[ALPHA] Watchers that were ended because they were too slow.",
-        Kind::Counter,
-        |stats| stats.lagged,
-    ),
-    ("watch_cache_capacity", "[ALPHA] How many events caches keep.", Kind::Gauge, |stats| {
-        stats.history_capacity as u64
-    }),
-    ("apiserver_watch_cache_resource_version", "[ALPHA] Where caches are.", Kind::Gauge, |stats| {
-        stats.revision.get()
-    }),
-    (
-        "apiserver_watch_cache_initializations_total",
-        "[ALPHA] How often caches listed everything.",
-        Kind::Counter,
-        |stats| stats.relists + 1,
-    ),
-    (
-        "apiserver_resource_size_estimate_bytes",
-        "[ALPHA] Bytes that the stored objects have, roughly.",
-        Kind::Gauge,
-        |stats| stats.bytes,
-    ),
-    (
-        "apiserver_storage_decode_errors_total",
-        "[ALPHA] Values in the store that were not objects.",
-        Kind::Counter,
-        |stats| stats.decode_failures,
-    ),
-];
-
-/// The numbers of each cache: group, resource and what else tells them apart.
-fn of_caches<F>(catalog: &CatalogHandle, numbers: F) -> impl Fn() -> Vec<Sample> + use<F>
-where
-    F: Fn(&Stats) -> Vec<(Vec<String>, u64)>,
-{
-    let catalog = catalog.clone();
-    move || {
-        let catalog = catalog.load();
-        let all = catalog.groups().iter().flat_map(|group| &group.resources);
-        let mut samples = Vec::new();
-        // Who stands for another has its cache: it is counted once.
-        for live in all.filter(|live| live.resource.stands_for.is_none()) {
-            let Ok(cache) = live.cache() else { continue };
-            for (others, value) in numbers(&cache.stats()) {
-                let mut labels = vec![live.resource.group.to_string(), live.resource.plural.to_string()];
-                labels.extend(others);
-                samples.push(Sample { labels, value: value as f64 });
-            }
-        }
-        samples
-    }
 }
 
 impl Store for Measured {

@@ -1,5 +1,6 @@
 //! Call: asking one webhook, and what can come of it.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use keelson_codec::json;
@@ -24,6 +25,8 @@ pub(crate) enum Refusal {
         reason: String,
         /// The code that stands for it where it is counted.
         code: u16,
+        /// Whether it was asked: then it took its time.
+        was_asked: bool,
     },
     /// It said no: the request fails.
     No(Box<Status>),
@@ -37,8 +40,14 @@ impl Refusal {
         Refusal::Internal(Error::Rejected(Box::new(Status::internal_error(why))))
     }
 
+    /// It was not asked.
     fn failed(code: u16, reason: String) -> Refusal {
-        Refusal::Failed { reason, code }
+        Refusal::Failed { reason, code, was_asked: false }
+    }
+
+    /// It did not answer as it should.
+    pub(crate) fn asked_in_vain(code: u16, reason: String) -> Refusal {
+        Refusal::Failed { reason, code, was_asked: true }
     }
 
     /// What came of the question, seen from outside.
@@ -108,7 +117,7 @@ impl Caller {
                 observer.circuit(&hook.configuration, &hook.name, hook.circuit.state());
             }
         }
-        let answer = answered.map_err(|(code, reason)| Refusal::failed(code, reason))?;
+        let answer = answered.map_err(|(code, reason)| Refusal::asked_in_vain(code, reason))?;
         for (key, value) in &answer.annotations {
             request.context.annotate(&format!("{}/{key}", hook.name), value.as_str());
         }
@@ -180,7 +189,7 @@ impl Caller {
                 request.context.annotate(&key, name);
                 Ok(T::default())
             }
-            Err(Refusal::Failed { reason, .. }) => {
+            Err(Refusal::Failed { reason, was_asked, .. }) => {
                 let name = hook.name.as_str();
                 tracing::warn!(
                     webhook = name,
@@ -188,11 +197,19 @@ impl Caller {
                     milliseconds,
                     "failed calling webhook, failing closed"
                 );
-                let why = format!("failed calling webhook {}: {reason}", quote(name));
-                Err(Error::Rejected(Box::new(Status::internal_error(&why))))
+                Err(Error::Rejected(Box::new(not_called(name, &reason, was_asked.then_some(elapsed)))))
             }
         }
     }
+}
+
+/// The cause is in upstream's words; what people read says besides how long they waited for it.
+fn not_called(webhook: &str, reason: &str, took: Option<Duration>) -> Status {
+    let mut status = Status::internal_error(&format!("failed calling webhook {}: {reason}", quote(webhook)));
+    if let Some(took) = took {
+        let _ = write!(status.message, " (after {:.3}s)", took.as_secs_f64());
+    }
+    status
 }
 
 /// The review that was sent back, or the code and what Go's client says of anything else.
@@ -233,13 +250,28 @@ fn denied(webhook: &str, mut status: Status) -> Status {
 mod tests {
     use keelson_status::Status;
 
-    use super::denied;
+    use std::time::Duration;
+
+    use super::{denied, not_called};
     use crate::testing::map;
 
     #[track_caller]
     fn check(status: &str, expected: (u16, &str)) {
         let found = denied("w.example.com", Status::from_map(&map(status)));
         assert_eq!((found.code, found.message.as_str()), expected);
+    }
+
+    #[test]
+    fn who_failed_is_named_with_the_time_and_the_cause() {
+        let text = |took| {
+            let status = not_called("w.example.com", "no route", took);
+            (status.message, status.details.map(|it| it.causes[0].message.clone()).unwrap_or_default())
+        };
+        let cause = "failed calling webhook \"w.example.com\": no route";
+        let (message, in_details) = text(Some(Duration::from_millis(1002)));
+        assert_eq!(message, format!("Internal error occurred: {cause} (after 1.002s)"));
+        assert_eq!(in_details, cause);
+        assert_eq!(text(None).0, format!("Internal error occurred: {cause}"), "it was not asked");
     }
 
     #[test]

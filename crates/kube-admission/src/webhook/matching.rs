@@ -4,14 +4,16 @@ use keelson_object::Object;
 use keelson_object::meta::StringMap;
 use keelson_object::selector::label::Selector;
 use keelson_registry::admission::Request;
-use keelson_registry::{Result, Scope, Version};
+use keelson_registry::{Resource, Result, Scope, Version};
 
 use super::hook::{Hook, Rule};
 
-/// How a webhook is to be asked.
+/// How a webhook is to be asked: about what the request is for, or about an equivalent.
 #[derive(Clone, Copy)]
 pub(crate) struct Invocation<'r> {
-    /// The version of the resource that it wants to see: that of the request, or an equivalent.
+    /// The resource as which it wants to see the objects.
+    pub(crate) resource: &'r Resource,
+    /// The version of that resource.
     pub(crate) version: &'r Version,
 }
 
@@ -49,9 +51,9 @@ pub(crate) fn invocation<'r>(
     if !hook.objects.is_everything() && !is_selected(object) && !is_selected(request.old) {
         return Ok(None);
     }
-    let Some(version) = wanted_version(hook, request) else { return Ok(None) };
+    let Some(wanted) = wanted(hook, request) else { return Ok(None) };
     if hook.namespaces.is_everything() || namespace(request).is_empty() {
-        return Ok(Some(Invocation { version }));
+        return Ok(Some(wanted));
     }
     let own = object.filter(|_| request.is_object_of("", "namespaces") && request.is_write());
     let is_wanted = match own {
@@ -64,30 +66,37 @@ pub(crate) fn invocation<'r>(
             wants(&hook.namespaces, &found.index().labels)
         }
     };
-    Ok(is_wanted.then_some(Invocation { version }))
+    Ok(is_wanted.then_some(wanted))
 }
 
-/// The version of the request if a rule names it, or the first equivalent that one names.
-fn wanted_version<'r>(hook: &Hook, request: &'r Request<'_>) -> Option<&'r Version> {
-    let served = || request.resource.served_versions();
-    let own = served().find(|it| it.api_version == request.context.api_version)?;
-    if hook.rules.iter().any(|rule| rule.matches(request, &own.name)) {
+/// What the request is for if a rule names it, or the first equivalent that one names: another version, or another
+/// resource that shows the same objects.
+fn wanted<'r>(hook: &Hook, request: &'r Request<'_>) -> Option<Invocation<'r>> {
+    let (resource, asked) = (request.resource, request.context.api_version.as_str());
+    let own = resource.served_versions().find(|it| it.api_version == asked)?;
+    let own = Invocation { resource, version: own };
+    if hook.rules.iter().any(|rule| rule.matches(request, own)) {
         return Some(own);
     }
     if !hook.equivalent {
         return None;
     }
-    let others = |rule: &Rule| {
-        let mut others = served().filter(|it| it.api_version != own.api_version);
-        others.find(|it| rule.matches(request, &it.name))
+    let kin = request.context.catalog.as_ref().map_or(&[][..], |catalog| catalog.kin(resource));
+    let others = || {
+        let resources = kin.iter().map(|live| &live.resource).chain(kin.is_empty().then_some(resource));
+        let versions = resources.flat_map(|resource| {
+            resource.served_versions().map(move |version| Invocation { resource, version })
+        });
+        versions.filter(|it| it.version.api_version != asked)
     };
-    hook.rules.iter().find_map(others)
+    hook.rules.iter().find_map(|rule| others().find(|it| rule.matches(request, *it)))
 }
 
 impl Rule {
-    fn matches(&self, request: &Request<'_>, version: &str) -> bool {
+    fn matches(&self, request: &Request<'_>, as_what: Invocation<'_>) -> bool {
+        let Invocation { resource, version } = as_what;
         let has = |list: &[String], wanted: &str| list.iter().any(|it| it == "*" || it == wanted);
-        let is_cluster = request.resource.scope == Scope::Cluster;
+        let is_cluster = resource.scope == Scope::Cluster;
         let in_scope = match self.scope.as_str() {
             "Namespaced" => !is_cluster,
             "Cluster" => is_cluster,
@@ -95,9 +104,9 @@ impl Rule {
         };
         in_scope
             && has(&self.operations, request.operation.as_str())
-            && has(&self.groups, &request.resource.group)
-            && has(&self.versions, version)
-            && self.resources.iter().any(|it| covers(it, &request.resource.plural, request.subresource))
+            && has(&self.groups, &resource.group)
+            && has(&self.versions, &version.name)
+            && self.resources.iter().any(|it| covers(it, &resource.plural, request.subresource))
     }
 }
 

@@ -134,14 +134,14 @@ impl MutatingWebhooks {
     ) -> std::result::Result<Change, Refusal> {
         let before = object.as_deref().map(|it| call::in_version(request, invocation, it));
         let old = request.old.map(|it| call::in_version(request, invocation, it));
-        let shown = Shown { version: invocation.version, object: before.as_ref(), old: old.as_ref() };
+        let shown = Shown { invocation, object: before.as_ref(), old: old.as_ref() };
         let answer = self.caller.ask(hook, request, &shown).await?;
         if answer.patch.is_empty() {
             return Ok(Change::default());
         }
-        let undecodable = |why: &dyn std::fmt::Display| Refusal::Failed {
-            reason: format!("received undecodable patch in webhook response: {why}"),
-            code: 503,
+        let undecodable = |why: &dyn std::fmt::Display| {
+            let reason = format!("received undecodable patch in webhook response: {why}");
+            Refusal::asked_in_vain(503, reason)
         };
         let wanted = json::read(&answer.patch).map_err(|error| undecodable(&error))?.value;
         if wanted.as_list().is_some_and(<[Value]>::is_empty) {
@@ -219,8 +219,8 @@ fn read_back(
     let context = request.context;
     let draft = Draft { value: tree, ..Draft::default() };
     if before.kind == request.resource.kind {
-        let version = invocation.version;
-        let after = decode::object(context, request.resource, version, draft, FieldValidation::Ignore);
+        let Invocation { resource, version } = invocation;
+        let after = decode::object(context, resource, version, draft, FieldValidation::Ignore);
         let mut after = after.map_err(unreadable)?;
         request.resource.arrange(&mut after);
         return Ok(after);

@@ -4,11 +4,11 @@ use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Map, Object, Value};
 use keelson_registry::admission::{Operation, Request};
-use keelson_registry::{DryRun, Version};
+use keelson_registry::{DryRun, Resource};
 use keelson_status::Status;
 
 use super::hook::Review;
-use super::matching::namespace;
+use super::matching::{Invocation, namespace};
 use super::text_list;
 
 const GROUP: &str = "admission.k8s.io";
@@ -24,7 +24,7 @@ impl Review {
 
 /// What is shown to a webhook, in the version it wants.
 pub(crate) struct Shown<'s> {
-    pub(crate) version: &'s Version,
+    pub(crate) invocation: Invocation<'s>,
     pub(crate) object: Option<&'s Object>,
     pub(crate) old: Option<&'s Object>,
 }
@@ -33,23 +33,24 @@ pub(crate) struct Shown<'s> {
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go (v1.36.4).
 pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &Shown<'_>) -> bytes::Bytes {
-    let resource = request.resource;
-    let own = request.context.api_version.as_str();
+    let (resource, own) = (request.resource, request.context.api_version.as_str());
+    let Invocation { resource: other, version } = shown.invocation;
+    let asked = version.api_version.as_str();
     // What is posted to some subresources is of another kind.
     let foreign = shown.object.filter(|it| it.kind != resource.kind);
-    let kind = |api_version: &str| match foreign {
+    let kind = |api_version: &str, resource: &Resource| match foreign {
         Some(object) => group_version(&object.api_version, ("kind", &object.kind)),
         None => group_version(api_version, ("kind", &resource.kind)),
     };
-    let plural = |api_version: &str| group_version(api_version, ("resource", &resource.plural));
-    let asked = shown.version.api_version.as_str();
+    let plural =
+        |api_version: &str, resource: &Resource| group_version(api_version, ("resource", &resource.plural));
     let mut body = Map::new();
     body.push_new("uid", uid);
-    body.push_new("kind", kind(asked));
-    body.push_new("resource", plural(asked));
+    body.push_new("kind", kind(asked, other));
+    body.push_new("resource", plural(asked, other));
     push_text(&mut body, "subResource", request.subresource);
-    body.push_new("requestKind", kind(own));
-    body.push_new("requestResource", plural(own));
+    body.push_new("requestKind", kind(own, resource));
+    body.push_new("requestResource", plural(own, resource));
     push_text(&mut body, "requestSubResource", request.subresource);
     push_text(&mut body, "name", &request.place.name);
     push_text(&mut body, "namespace", namespace(request));

@@ -66,7 +66,7 @@ impl ValidatingWebhooks {
         let started = clock.monotonic();
         let object = object.map(|it| call::in_version(request, invocation, it));
         let old = request.old.map(|it| call::in_version(request, invocation, it));
-        let shown = Shown { version: invocation.version, object: object.as_ref(), old: old.as_ref() };
+        let shown = Shown { invocation, object: object.as_ref(), old: old.as_ref() };
         let outcome = self.caller.ask(hook, request, &shown).await.map(|_| ());
         self.caller.conclude(turn, request, (outcome, clock.monotonic().saturating_sub(started)))
     }

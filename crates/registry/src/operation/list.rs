@@ -119,6 +119,7 @@ impl Walk<'_> {
         } else {
             snapshot.page_where(&request, |object| self.matcher.matches(object))
         };
+        self.objects.cache.count_list(&scope, &page);
         if page.next.is_some() {
             // The next page is of the same state: keep it at hand for a while.
             self.objects.cache.keep(snapshot);

@@ -104,6 +104,45 @@ impl<M: Metric> Collect for Family<M> {
     }
 }
 
+type Gather<M> = Box<dyn Fn() -> Vec<(Vec<String>, Arc<M>)> + Send + Sync>;
+
+/// A family whose members are kept elsewhere and gathered when they are asked for.
+pub struct Gathered<M> {
+    name: &'static str,
+    help: &'static str,
+    labels: &'static [&'static str],
+    gather: Gather<M>,
+}
+
+impl<M: Metric> Gathered<M> {
+    /// `gather` tells the members with the values of their labels.
+    pub fn new(
+        name: &'static str,
+        help: &'static str,
+        labels: &'static [&'static str],
+        gather: impl Fn() -> Vec<(Vec<String>, Arc<M>)> + Send + Sync + 'static,
+    ) -> Gathered<M> {
+        Gathered { name, help, labels, gather: Box::new(gather) }
+    }
+}
+
+impl<M: Metric> Collect for Gathered<M> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn write(&self, out: &mut String) {
+        let members = (self.gather)();
+        if members.is_empty() {
+            return;
+        }
+        write_head(out, self.name, self.help, M::KIND);
+        for (values, member) in &members {
+            member.write(&Line { name: self.name, labels: self.labels, values }, out);
+        }
+    }
+}
+
 /// One sample of a family that is computed when it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -219,8 +258,10 @@ fn write_head(out: &mut String, name: &str, help: &str, kind: Kind) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collect, Computed, Family, Kind};
-    use crate::metrics::value::{Counter, Histogram, Summary};
+    use std::sync::Arc;
+
+    use super::{Collect, Computed, Family, Gathered, Kind};
+    use crate::metrics::{Counter, Histogram, Summary};
 
     #[track_caller]
     fn check(collector: &dyn Collect, expected: &str) {
@@ -251,6 +292,19 @@ mod tests {
             "# HELP h Help.\n# TYPE h histogram\nh_bucket{x=\"1\",le=\"0.5\"} 2\nh_bucket{x=\"1\",le=\"1\"} 3\n\
              h_bucket{x=\"1\",le=\"+Inf\"} 4\nh_sum{x=\"1\"} 3.5\nh_count{x=\"1\"} 4\n",
         );
+    }
+
+    #[test]
+    fn what_is_kept_elsewhere_is_gathered() {
+        let counter = Arc::new(Counter::default());
+        let kept = counter.clone();
+        let family = Gathered::new("a_total", "Help.", &["x"], move || match kept.get() {
+            0 => Vec::new(),
+            _ => vec![(vec![String::from("1")], kept.clone())],
+        });
+        check(&family, "");
+        counter.inc();
+        check(&family, "# HELP a_total Help.\n# TYPE a_total counter\na_total{x=\"1\"} 1\n");
     }
 
     #[test]

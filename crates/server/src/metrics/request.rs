@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 
 use super::Registry;
 use super::family::Family;
-use super::value::{Counter, Gauge, Histogram};
+use super::{Counter, Gauge, Histogram};
 
 /// Which requests are counted together. Everything here is the name of something that is served, or of a fixed list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,9 @@
-//! A counter, a gauge, a histogram: atomics that print themselves.
+//! A counter, a gauge, a histogram: atomics that are printed.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use keelson_stdx::histogram::Histogram;
 
 use super::family::{Kind, Line};
 
@@ -88,54 +90,25 @@ impl Metric for Gauge {
     }
 }
 
-/// How values are distributed. `buckets` are upper bounds, in order.
-#[derive(Debug)]
-pub struct Histogram {
-    bounds: &'static [f64],
-    /// One more than bounds: the last one is for what is above all of them.
-    counts: Box<[AtomicU64]>,
-    /// The bits of an `f64`.
-    sum: AtomicU64,
-}
-
-impl Histogram {
-    /// One more value.
-    pub fn observe(&self, value: f64) {
-        let bucket = self.bounds.partition_point(|bound| *bound < value);
-        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
-        let _ = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {
-            Some((f64::from_bits(bits) + value).to_bits())
-        });
-    }
-
-    /// How many values there were.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
-    }
-}
-
 impl Metric for Histogram {
     const KIND: Kind = Kind::Histogram;
 
     fn new(bounds: &'static [f64]) -> Histogram {
-        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
-        Histogram { bounds, counts, sum: AtomicU64::new(0f64.to_bits()) }
+        Histogram::new(bounds)
     }
 
     fn write(&self, line: &Line<'_>, out: &mut String) {
-        let mut so_far = 0;
         let mut bound_text = String::new();
-        for (count, bound) in self.counts.iter().zip(self.bounds.iter().copied().chain([f64::INFINITY])) {
-            so_far += count.load(Ordering::Relaxed);
+        for (bound, count) in self.buckets() {
             bound_text.clear();
             let _ = match bound {
                 f64::INFINITY => write!(bound_text, "+Inf"),
                 bound => write!(bound_text, "{}", Number(bound)),
             };
-            line.write(out, "_bucket", Some(&bound_text), so_far as f64);
+            line.write(out, "_bucket", Some(&bound_text), count as f64);
         }
-        line.write(out, "_sum", None, f64::from_bits(self.sum.load(Ordering::Relaxed)));
-        line.write(out, "_count", None, so_far as f64);
+        line.write(out, "_sum", None, self.sum());
+        line.write(out, "_count", None, self.count() as f64);
     }
 }
 
@@ -158,7 +131,7 @@ impl Metric for Summary {
     }
 
     fn write(&self, line: &Line<'_>, out: &mut String) {
-        line.write(out, "_sum", None, f64::from_bits(self.0.sum.load(Ordering::Relaxed)));
+        line.write(out, "_sum", None, self.0.sum());
         line.write(out, "_count", None, self.0.count() as f64);
     }
 }

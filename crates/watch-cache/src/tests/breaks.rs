@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use keelson_store::Store;
+use keelson_store::{Key, Store};
 
-use crate::tests::support::{Fixture, listed};
+use crate::shared::Change;
+use crate::tests::support::{Fixture, PREFIX, listed, turn};
 use crate::{Difference, Error, Scope, Start, WatchRequest};
 
 fn everything(start: Start) -> WatchRequest {
@@ -168,4 +169,43 @@ async fn bytes_and_objects_are_counted() {
     assert_eq!((stats.objects, stats.bytes), (0, 0));
     fixture.pass(Duration::from_secs(1)).await;
     assert_eq!(fixture.cache.stats(), stats, "nothing happens by itself");
+}
+
+#[tokio::test]
+async fn a_cache_that_is_wrong_finds_out_and_mends_itself() {
+    let period = Duration::from_secs(300);
+    let fixture = Fixture::with(|options| options.check_every = Some(period)).await;
+    fixture.put("a/x", "n1").await;
+    fixture.put("a/y", "n1").await;
+    let mut client = fixture.watch(everything(Start::Snapshot));
+    fixture.fresh().await;
+    client.ready();
+    fixture.pass(2 * period).await;
+    let checks = |fixture: &Fixture| {
+        let stats = fixture.cache.stats();
+        (stats.checks_passed, stats.checks_failed, stats.checks_broken)
+    };
+    assert_eq!(checks(&fixture), (1, 0, 0));
+
+    // Something is lost, as by a bug or by bits that turned over.
+    let revision = fixture.elsewhere().await;
+    fixture.cache.shared.publish(Change { key: Key::from(format!("{PREFIX}a/x")), revision, object: None });
+    fixture.elsewhere().await;
+    assert_eq!(client.ready(), "-a/x=n1");
+    assert_eq!(listed(&fixture.fresh().await, &Scope::All), "a/y=n1");
+
+    fixture.pass(2 * period).await;
+    turn().await;
+    assert_eq!(checks(&fixture), (1, 1, 0));
+    let healed = fixture.fresh().await;
+    assert_eq!(client.next().await, None, "who was told something wrong has to list again");
+    assert_eq!(listed(&healed, &Scope::All), "a/x=n1 a/y=n1");
+    assert_eq!(fixture.cache.verify().await.unwrap(), []);
+
+    let mut client = fixture.watch(everything(Start::After(healed.revision()))).with_list(&healed);
+    fixture.put("a/y", "n2").await;
+    fixture.fresh().await;
+    assert_eq!(client.ready(), "~a/y=n2");
+    fixture.pass(2 * period).await;
+    assert_eq!(checks(&fixture), (2, 1, 0), "and goes on");
 }

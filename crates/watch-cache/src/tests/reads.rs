@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keelson_object::Frozen;
 use keelson_stdx::task;
 use keelson_store::Revision;
 
@@ -189,4 +190,45 @@ async fn what_is_found_may_be_old_but_nothing_is_missed() {
     let (found, ()) = within(async { tokio::join!(fixture.cache.find("a", "db"), release) }).await;
     assert!(found.unwrap().is_some());
     assert!(within(fixture.cache.find("a", "nobody")).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn how_long_readers_wait_is_counted() {
+    let fixture = Fixture::new().await;
+    fixture.put("a/x", "n1").await;
+    fixture.fresh().await;
+    let (waits, before) = (fixture.cache.read_waits(), fixture.cache.read_waits().count());
+    fixture.fresh().await;
+    assert_eq!((waits.count() - before, waits.sum()), (1, 0.0));
+
+    fixture.hold();
+    fixture.put("a/x", "n2").await;
+    let waiting = task::spawn("reader", {
+        let cache = fixture.cache.clone();
+        async move { cache.fresh().await }
+    });
+    fixture.pass(Duration::from_millis(150)).await;
+    fixture.release();
+    within(waiting).await.unwrap().unwrap();
+    let within = |bound: f64| waits.buckets().find(|it| it.0 == bound).map(|it| it.1 - before);
+    assert_eq!((within(0.1), within(0.2)), (Some(1), Some(2)));
+}
+
+#[tokio::test]
+async fn lists_are_counted_by_the_index_that_helped() {
+    let fixture = Fixture::with(|options| options.indexes = vec![0]).await;
+    for (path, node) in [("a/x", "n1"), ("a/y", "n2"), ("b/z", "n1")] {
+        fixture.put(path, node).await;
+    }
+    let snapshot = fixture.fresh().await;
+    let count = |scope: &Scope, matches: fn(&Frozen) -> bool| {
+        let page = snapshot.page_where(&PageRequest { scope, after: None, limit: 2 }, matches);
+        fixture.cache.count_list(scope, &page);
+    };
+    count(&Scope::All, |object| object.index().fields[0] == "n1");
+    count(&Scope::Namespace("a".into()), |_| true);
+    count(&Scope::Field { index: 0, value: "n1".into() }, |_| false);
+    let lists: Vec<_> = fixture.cache.lists().iter().map(|it| (it.index, it.lists, it.fetched)).collect();
+    assert_eq!(lists, [(None, 2, 5), (Some(0), 1, 2)]);
+    assert_eq!(fixture.cache.stats().listed, 4);
 }

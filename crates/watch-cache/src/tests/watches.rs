@@ -26,6 +26,8 @@ async fn a_watch_begins_with_what_is_there_and_goes_on_with_what_happens() {
     fixture.fresh().await;
     assert_eq!(client.ready(), "~a/x=n2 -b/y=n1 +c/z=n3");
     assert_eq!(client.ready(), "");
+    let stats = fixture.cache.stats();
+    assert_eq!((stats.initial_events, stats.queued), (2, 3));
 }
 
 #[tokio::test]
@@ -40,6 +42,7 @@ async fn a_watch_after_a_revision_gets_what_happened_since() {
     let after = fixture.watch(everything(Start::After(first)));
     let mut after = after.with_list(&listed);
     assert_eq!(after.ready(), "~a/x=n2");
+    assert_eq!(fixture.cache.stats().initial_events, 3, "two for the one, one for the other");
 }
 
 #[tokio::test]
