@@ -145,6 +145,7 @@ impl Caller {
         let reply = client.post_json(&path, question, Some(hook.timeout)).await;
         let reply = reply.map_err(|error| failed(503, &error))?;
         let review = read(&reply).map_err(|(code, why)| failed(code, &why))?;
+        let review = review::typed(review).map_err(|why| failed(503, &why))?;
         review::answer(form, &uid, self.task, &review)
             .map_err(|why| (503, format!("received invalid webhook response: {why}")))
     }

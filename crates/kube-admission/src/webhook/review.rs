@@ -1,10 +1,13 @@
 //! AdmissionReview: what a webhook is asked, and what it answers.
 
+use std::sync::LazyLock;
+
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Map, Object, Value};
 use keelson_registry::admission::{Operation, Request};
 use keelson_registry::{DryRun, Resource};
+use keelson_schema::{Schema, TypeMismatch};
 use keelson_status::Status;
 
 use super::hook::Review;
@@ -129,6 +132,37 @@ pub(crate) enum Task {
     Judge,
 }
 
+/// What comes back, as far as it is looked at. Bytes are read where they are needed.
+///
+/// Upstream: staging/src/k8s.io/api/admission/v1/types.go (v1.36.4).
+const STRUCTS: &[(&str, &str)] = &[
+    ("StatusCause", "reason CauseType=string; message string; field string"),
+    (
+        "StatusDetails",
+        "name string; group string; kind string; uid string; causes []StatusCause; retryAfterSeconds int32",
+    ),
+    (
+        "Status",
+        "kind string; apiVersion string; metadata any; status string; message string; reason StatusReason=string; \
+         details *StatusDetails; code int32",
+    ),
+    (
+        "AdmissionResponse",
+        "uid string; allowed bool; status *Status; patch any; patchType *PatchType=string; \
+         auditAnnotations map[string]string; warnings []string",
+    ),
+    ("AdmissionReview", "kind string; apiVersion string; request any; response *AdmissionResponse"),
+];
+
+/// The review, if everything in it has the type that it must have.
+pub(crate) fn typed(review: Map) -> Result<Map, TypeMismatch> {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Schema::by_hand("v1", STRUCTS));
+    let mut value = Value::Map(review);
+    SCHEMA.conform(&mut value)?;
+    let Value::Map(review) = value else { return Ok(Map::new()) };
+    Ok(review)
+}
+
 /// Reads an answer, or says why it is none.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
@@ -207,7 +241,7 @@ fn check_kind(review: &Map) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Review, Task, answer};
+    use super::{Answer, Review, Task, answer, typed};
     use crate::testing::map;
 
     #[track_caller]
@@ -236,6 +270,35 @@ mod tests {
             answer(Review::V1, "u", Task::Judge, &other),
             Err("expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="
                 .to_owned())
+        );
+    }
+
+    #[test]
+    fn everything_in_an_answer_has_its_type() {
+        let check = |response: &str, expected: &str| {
+            let review = map(&format!(r#"{{"kind":"AdmissionReview","request":7,"response":{response}}}"#));
+            let found = typed(review).err().map(|it| it.to_string()).unwrap_or_default();
+            assert_eq!(found, expected, "{response}");
+        };
+        check(r#"{"uid":"u","warnings":["a"],"status":{"code":400},"patch":[1],"more":{}}"#, "");
+        let wrong = "json: cannot unmarshal";
+        let field = "into Go struct field AdmissionResponse.response";
+        check(r#"{"warnings":["a",7]}"#, &format!("{wrong} number {field}.warnings of type string"));
+        check(r#"{"warnings":"a"}"#, &format!("{wrong} string {field}.warnings of type []string"));
+        check(r#"{"allowed":"true"}"#, &format!("{wrong} string {field}.allowed of type bool"));
+        check(
+            r#"{"auditAnnotations":{"a":true}}"#,
+            &format!("{wrong} bool {field}.auditAnnotations of type string"),
+        );
+        check(
+            r#"{"status":{"code":"x"}}"#,
+            &format!("{wrong} string into Go struct field Status.response.status.code of type int32"),
+        );
+        check(
+            "[]",
+            &format!(
+                "{wrong} array into Go struct field AdmissionReview.response of type v1.AdmissionResponse"
+            ),
         );
     }
 
