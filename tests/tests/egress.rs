@@ -38,15 +38,17 @@ fn flag(folder: &Path, selections: &[Value]) -> String {
     format!("--egress-selector-config-file={}", file.display())
 }
 
-async fn callee() -> (Callee, SocketAddr) {
-    let names = ["127.0.0.1", "hook.example", "hooks.hooked.svc"];
-    let callee = Callee::named(&names, webhook).await.expect("a webhook");
+/// A webhook under these names, and where it is.
+async fn callee(names: &[&str]) -> (Callee, SocketAddr) {
+    let callee = Callee::named(names, webhook).await.expect("a webhook");
     let address = SocketAddr::from(([127, 0, 0, 1], callee.port()));
     (callee, address)
 }
 
-/// What a proxy does with tunnels to these hosts; all others lead to the webhook.
-fn manner(address: &str, webhook: SocketAddr) -> Tunnel {
+const NAMES: [&str; 3] = ["127.0.0.1", "hook.example", "hooks.hooked.svc"];
+
+/// What a proxy does with tunnels to these hosts; all others lead to the webhook, or to one that has a common name only.
+fn manner(address: &str, webhook: SocketAddr, nameless: SocketAddr) -> Tunnel {
     match address.split(':').next().unwrap_or_default() {
         "refused.example" => Tunnel::Said("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"),
         "broken.example" => Tunnel::Said("HTTP/1.0 502 Bad Gateway\n\n"),
@@ -58,6 +60,7 @@ fn manner(address: &str, webhook: SocketAddr) -> Tunnel {
         "eager.example" => Tunnel::Said("HTTP/1.1 200 OK\r\n\r\nSSH-2.0"),
         "nobody.example" => Tunnel::Said("HTTP/1.1 200 OK\r\n\r\n"),
         "hanging.example" => Tunnel::Hangs,
+        "kube-apiserver" | "nameless.example" => Tunnel::To(nameless),
         _ => Tunnel::To(webhook),
     }
 }
@@ -81,23 +84,35 @@ async fn behind_service(side: &Side) {
 
 /// One server: webhooks at addresses are reached through good tunnels; those behind services through a proxy that is
 /// not who it should be.
-async fn dialogue(side: &Side, tunnels: &Tunnels) -> Vec<String> {
+async fn dialogue(side: &Side, tunnels: &Tunnels, nameless: &Callee) -> Vec<String> {
     let mut answers = Vec::new();
-    let ca = STANDARD.encode(side.callee.ca());
-    for host in [
-        "hook.example",
-        "hook.example:8443",
-        "refused.example",
-        "broken.example",
-        "closed.example",
-        "half.example",
-        "rude.example",
-        "odd.example",
-        "headless.example",
-        "eager.example",
-        "nobody.example",
-        "hanging.example",
+    let stranger = Authority::new("stranger").expect("an authority");
+    let (known, other, stranger) = (side.callee.ca(), nameless.ca(), stranger.certificate());
+    for (host, ca) in [
+        ("hook.example", known),
+        ("hook.example:8443", known),
+        ("refused.example", known),
+        ("broken.example", known),
+        ("closed.example", known),
+        ("half.example", known),
+        ("rude.example", known),
+        ("odd.example", known),
+        ("headless.example", known),
+        ("eager.example", known),
+        ("nobody.example", known),
+        ("hanging.example", known),
+        // Those who are reached, but are not who they should be.
+        ("hook.example", stranger),
+        ("hook.example", other),
+        ("other.example", known),
+        ("other.example", stranger),
+        ("127.0.0.2", known),
+        ("nameless.example", other),
+        ("kube-apiserver", other),
+        ("kube-apiserver", stranger),
+        ("10.0.0.1", other),
     ] {
+        let ca = STANDARD.encode(ca);
         let hook = json!({"clientConfig": {"url": format!("https://{host}/judge"), "caBundle": ca}, "timeoutSeconds": 1});
         side.validating("/judge", &hook).await;
         let made = side.client.post(&format!("{MAPS}?dryRun=All"), &fixture::config_map("bad")).await;
@@ -108,6 +123,8 @@ async fn dialogue(side: &Side, tunnels: &Tunnels) -> Vec<String> {
     let made = side.client.post(&format!("{MAPS}?dryRun=All"), &fixture::config_map("bad")).await;
     answers.push(format!("service: {}", side.shown(&made)));
     side.forget().await;
+    let metrics = side.client.get("/metrics").await.text();
+    answers.extend(metrics.lines().filter(|it| it.starts_with("apiserver_webhooks_x509")).map(str::to_owned));
     let shown = answers.iter().map(|it| it.replace(tunnels.url().trim_start_matches("https://"), "PROXY"));
     shown.chain(tunnels.asked()).collect()
 }
@@ -118,34 +135,38 @@ async fn webhooks_behind_proxies_are_reached_or_not_as_by_upstream() {
     let test = "webhooks_behind_proxies_are_reached_or_not_as_by_upstream";
     let stranger = Authority::new("stranger").expect("an authority");
     let prepare = async |folder: &Path| {
-        let (callee, at) = callee().await;
-        let tunnels = Tunnels::open(move |address| manner(address, at)).await.expect("a proxy");
+        let ((callee, at), (nameless, there)) = (callee(&NAMES).await, callee(&[]).await);
+        let decide = move |address: &str| manner(address, at, there);
+        let tunnels = Tunnels::open(decide).await.expect("a proxy");
         let client = tunnels.client().expect("a certificate");
         let good = selection(folder, "controlplane", (&tunnels, tunnels.ca(), &client));
         let bad = selection(folder, "cluster", (&tunnels, stranger.certificate(), &client));
         let flag = flag(folder, &[good, bad]);
-        (callee, tunnels, flag)
+        (callee, tunnels, nameless, flag)
     };
     let (at_theirs, at_ours) =
         (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-    let (their_callee, their_tunnels, flag) = prepare(at_theirs.path()).await;
+    let (their_callee, their_tunnels, their_other, flag) = prepare(at_theirs.path()).await;
     let Some(upstream) = Upstream::with(test, Accounts::Free, &[flag]).await else { return };
-    let (our_callee, our_tunnels, flag) = prepare(at_ours.path()).await;
+    let (our_callee, our_tunnels, our_other, flag) = prepare(at_ours.path()).await;
     let server = RunningServer::start(Options::default().argument(flag)).await;
     let theirs = Side::with(upstream.client().clone(), their_callee).await.patient();
     let ours = Side::with(server.client(), our_callee).await.patient();
-    let (expected, found) =
-        tokio::join!(Box::pin(dialogue(&theirs, &their_tunnels)), Box::pin(dialogue(&ours, &our_tunnels)));
+    let (expected, found) = tokio::join!(
+        Box::pin(dialogue(&theirs, &their_tunnels, &their_other)),
+        Box::pin(dialogue(&ours, &our_tunnels, &our_other))
+    );
     let different = differences(&expected, &found);
     assert!(different.is_empty(), "{} differences:\n{}", different.len(), different.join("\n"));
     assert!(found[0].contains("no coffee here"), "the webhook was asked: {}", found[0]);
+    assert!(found.iter().any(|it| it == "apiserver_webhooks_x509_missing_san_total 2"), "{found:#?}");
 }
 
 #[tokio::test]
 async fn a_webhook_behind_a_service_is_reached_through_a_tunnel() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (callee, at) = callee().await;
-    let tunnels = Tunnels::open(move |address| manner(address, at)).await.expect("a proxy");
+    let (callee, at) = callee(&NAMES).await;
+    let tunnels = Tunnels::open(move |address| manner(address, at, at)).await.expect("a proxy");
     let client = tunnels.client().expect("a certificate");
     let good = selection(folder.path(), "cluster", (&tunnels, tunnels.ca(), &client));
     let server = RunningServer::start(Options::default().argument(flag(folder.path(), &[good]))).await;

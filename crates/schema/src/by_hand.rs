@@ -17,8 +17,9 @@ use crate::types::{Field, Member, Shape, Struct, StructRef, Type};
 
 impl Schema {
     /// Structs with their fields; who uses another one comes after it, and the last is the whole document. A type is
-    /// `string`, `bool`, `int32`, `int64`, `duration`, `any`, the name of a struct, or one of these behind `*`, `[]` or
-    /// `map[string]`; `Mode=string` is text that upstream's messages call `v1.Mode`.
+    /// `string`, `bool`, `int32`, `int64`, `duration`, `bytes`, `any`, the name of a struct, or one of these behind `*`,
+    /// `[]` or `map[string]`; `Mode=string` is text that upstream's messages call `v1.Mode`, and `types.UID=string` text
+    /// that they call so.
     pub fn by_hand(package: &str, structs: &[(&str, &str)]) -> Schema {
         let mut known: HashMap<&str, Arc<Struct>> = HashMap::new();
         let mut last = None;
@@ -50,7 +51,8 @@ fn type_of(text: &str, package: &str, known: &HashMap<&str, Arc<Struct>>) -> Typ
         return Type::of(Shape::Map(Arc::new(types)));
     }
     if let Some((name, of)) = text.split_once('=') {
-        return Type { name: Some(format!("{package}.{name}").into()), ..type_of(of, package, known) };
+        let name = if name.contains('.') { name.to_owned() } else { format!("{package}.{name}") };
+        return Type { name: Some(name.into()), ..type_of(of, package, known) };
     }
     Type::of(match text {
         "string" => Shape::String,
@@ -58,6 +60,7 @@ fn type_of(text: &str, package: &str, known: &HashMap<&str, Arc<Struct>>) -> Typ
         "int32" => Shape::Int32,
         "int64" => Shape::Int64,
         "duration" => Shape::Duration,
+        "bytes" => Shape::Bytes,
         "any" => Shape::Any,
         name => {
             Shape::Struct(StructRef::from(known.get(name).expect("a struct stands before its use").clone()))

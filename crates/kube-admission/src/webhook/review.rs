@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Map, Object, Value};
@@ -132,14 +134,14 @@ pub(crate) enum Task {
     Judge,
 }
 
-/// What comes back, as far as it is looked at. Bytes are read where they are needed.
+/// What comes back, as far as it is looked at.
 ///
 /// Upstream: staging/src/k8s.io/api/admission/v1/types.go (v1.36.4).
 const STRUCTS: &[(&str, &str)] = &[
     ("StatusCause", "reason CauseType=string; message string; field string"),
     (
         "StatusDetails",
-        "name string; group string; kind string; uid string; causes []StatusCause; retryAfterSeconds int32",
+        "name string; group string; kind string; uid types.UID=string; causes []StatusCause; retryAfterSeconds int32",
     ),
     (
         "Status",
@@ -148,7 +150,7 @@ const STRUCTS: &[(&str, &str)] = &[
     ),
     (
         "AdmissionResponse",
-        "uid string; allowed bool; status *Status; patch any; patchType *PatchType=string; \
+        "uid types.UID=string; allowed bool; status *Status; patch bytes; patchType *PatchType=string; \
          auditAnnotations map[string]string; warnings []string",
     ),
     ("AdmissionReview", "kind string; apiVersion string; request any; response *AdmissionResponse"),
@@ -168,7 +170,8 @@ pub(crate) fn typed(review: Map) -> Result<Map, TypeMismatch> {
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
 pub(crate) fn answer(form: Review, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {
     let Some(response) = review.map("response") else { return Err("webhook response was absent".to_owned()) };
-    let patch = response.get("patch").map_or(Ok(Vec::new()), bytes)?;
+    let patch = STANDARD.decode(response.str("patch").unwrap_or_default());
+    let patch = patch.map_err(|error| format!("response.patch: {error}"))?;
     let patch_type = response.str("patchType");
     if form == Review::V1 {
         let found = response.str("uid").unwrap_or_default();
@@ -210,24 +213,6 @@ pub(crate) fn answer(form: Review, uid: &str, task: Task, review: &Map) -> Resul
     })
 }
 
-/// Bytes as Go reads them: text in base64, or a list of numbers, which is how some libraries write them.
-fn bytes(value: &Value) -> Result<Vec<u8>, String> {
-    let number = |it: &Value| it.as_int().and_then(|it| u8::try_from(it).ok());
-    match value {
-        Value::Null => Ok(Vec::new()),
-        Value::String(text) => {
-            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.as_str())
-                .map_err(|error| format!("response.patch: {error}"))
-        }
-        Value::List(numbers) => numbers
-            .iter()
-            .map(number)
-            .collect::<Option<_>>()
-            .ok_or_else(|| "response.patch: it is a list of something else than bytes".to_owned()),
-        other => Err(format!("response.patch: cannot unmarshal {} into bytes", other.json_type())),
-    }
-}
-
 fn check_kind(review: &Map) -> Result<(), String> {
     let text = |key: &str| review.str(key).unwrap_or_default();
     let ApiVersion { group, version } = ApiVersion::parse(text("apiVersion")).unwrap_or_default();
@@ -249,7 +234,8 @@ mod tests {
         let review = map(&format!(
             r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#
         ));
-        let found = answer(form, "u", task, &review).map(|it| it.allowed);
+        let review = typed(review).map_err(|it| it.to_string());
+        let found = review.and_then(|it| answer(form, "u", task, &it)).map(|it| it.allowed);
         assert_eq!(found, expected.map_err(str::to_owned));
     }
 
@@ -313,7 +299,9 @@ mod tests {
             Review::V1,
             Task::Change,
             r#"{"uid":"u","patch":[300],"patchType":"JSONPatch"}"#,
-            Err("response.patch: it is a list of something else than bytes"),
+            Err(
+                "json: cannot unmarshal number 300 into Go struct field AdmissionResponse.response.patch of type uint8",
+            ),
         );
         check(Review::V1, Task::Judge, patch, Err("validating webhook may not return response.patch"));
         check(
