@@ -116,6 +116,29 @@ impl Plugin for Silent {
     }
 }
 
+/// Shows those who judge after it something else.
+struct Shower;
+
+impl Plugin for Shower {
+    fn name(&self) -> &'static str {
+        "Shower"
+    }
+
+    fn handles(&self, request: &Request<'_>) -> bool {
+        request.place.name == "shown"
+    }
+
+    fn validate<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        object: Option<&'p Object>,
+    ) -> BoxFuture<'p, Result<()>> {
+        let other = Object { kind: "Weed".into(), ..object.cloned().unwrap_or_default() };
+        request.show(other);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
 /// Remembers who took how long.
 #[derive(Default)]
 struct Times(Mutex<Vec<(Option<usize>, Took)>>);
@@ -155,7 +178,8 @@ impl Stage {
         let (log, times) = (Log::default(), Arc::<Times>::default());
         let plugin =
             |name| Box::new(Recorder { name, log: log.clone(), hand: hand.clone() }) as Box<dyn Plugin>;
-        let chain = Chain::new(vec![plugin("A"), Box::new(Silent), plugin("B")]).measured(times.clone());
+        let chain = Chain::new(vec![plugin("A"), Box::new(Silent), Box::new(Shower), plugin("B")])
+            .measured(times.clone());
         let mut context = Context::new(User::new("gardener", &[]), clock);
         context.admission = Some(Arc::new(chain));
         Stage { live, log, times, context, _hand: hand }
@@ -193,6 +217,27 @@ async fn everybody_changes_before_anybody_judges() {
 }
 
 #[tokio::test]
+async fn what_is_shown_to_those_who_judge_is_not_stored() {
+    let stage = Stage::new().await;
+    let made = stage.create("shown").await.expect("nobody is against it");
+    assert_eq!(made.kind, "Flower");
+    let judged: Vec<String> = stage.heard().split_off(2);
+    let expected =
+        ["A validates CREATE \"shown\" new=Flower old=-", "B validates CREATE \"shown\" new=Weed old=-"];
+    assert_eq!(judged, expected);
+}
+
+#[test]
+fn annotations_have_names_with_a_prefix() {
+    let context = Context::new(User::new("gardener", &[]), Clock::real());
+    for key in ["a.example.com/b", "plain", "a.example.com/b c", "a.example.com/b/c", "a.example.com/", "/b"]
+    {
+        context.annotate(key, "x");
+    }
+    assert_eq!(context.take_annotations().into_keys().collect::<Vec<_>>(), ["a.example.com/b"]);
+}
+
+#[tokio::test]
 async fn times_are_those_of_plugins_that_have_something_to_say() {
     let stage = Stage::new().await;
     stage.create("a").await.expect("nobody is against it");
@@ -203,7 +248,7 @@ async fn times_are_those_of_plugins_that_have_something_to_say() {
     };
     let found: Vec<_> = stage.times.0.lock().iter().map(took).collect();
     let (mutate, validate) = (Phase::Mutate, Phase::Validate);
-    let both = |phase| [(Some(0), phase, 1, false), (Some(2), phase, 1, false), (None, phase, 2, false)];
+    let both = |phase| [(Some(0), phase, 1, false), (Some(3), phase, 1, false), (None, phase, 2, false)];
     let refused = [(Some(0), validate, 1, true), (None, validate, 1, true)];
     assert_eq!(found, [&both(mutate)[..], &both(validate), &both(mutate), &refused].concat());
 }
