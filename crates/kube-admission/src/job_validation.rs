@@ -27,7 +27,7 @@ impl Plugin for JobValidation {
             }
             // Where there are no such groups nobody is in one.
             let Ok(groups) = request.context.reach("scheduling.k8s.io", "podgroups") else { return Ok(()) };
-            let snapshot = groups.cache()?.fresh().await?;
+            let snapshot = groups.cache()?.at_hand().await;
             let all = snapshot.namespace(&request.place.namespace);
             let all = all.map(|(_, it)| groups.thaw(it)).collect::<Result<Vec<_>>>()?;
             match gang(old, &all) {

@@ -113,9 +113,8 @@ impl Asked<'_> {
     /// An object of the cluster that must be there.
     async fn find(&self, (group, plural): (&str, &str), namespace: &str, name: &str) -> Result<Object> {
         let live = self.request.context.reach(group, plural)?;
-        let snapshot = live.cache()?.fresh().await?;
-        match snapshot.get(namespace, name) {
-            Some(frozen) => live.thaw(frozen),
+        match live.cache()?.find(namespace, name).await? {
+            Some(frozen) => live.thaw(&frozen),
             None => Err(Error::NotFound {
                 // As upstream's caches say it: in the singular.
                 resource: GroupResource::new(group, plural.trim_end_matches('s')),

@@ -49,9 +49,8 @@ async fn may_grow(request: &Request<'_>, claim: &Object, old: &Object) -> Result
     let same = claims::class(claim).filter(|it| !it.is_empty() && claims::class(old) == Some(it));
     let Some(name) = same else { return Ok(false) };
     let classes = request.context.reach("storage.k8s.io", "storageclasses")?;
-    let snapshot = classes.cache()?.fresh().await?;
-    let Some(class) = snapshot.get("", name) else { return Ok(false) };
-    Ok(classes.thaw(class)?.fields.bool("allowVolumeExpansion") == Some(true))
+    let Some(class) = classes.cache()?.find("", name).await? else { return Ok(false) };
+    Ok(classes.thaw(&class)?.fields.bool("allowVolumeExpansion") == Some(true))
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ impl Plugin for PodGroupWorkloadExists {
             let Some(reference) = reference.and_then(Value::as_map) else { return Ok(()) };
             let name = reference.str("workloadName").unwrap_or_default();
             let workloads = request.context.reach("scheduling.k8s.io", "workloads")?;
-            let snapshot = workloads.cache()?.fresh().await?;
-            let found = snapshot.get(&request.place.namespace, name).map(|it| workloads.thaw(it));
+            let found = workloads.cache()?.find(&request.place.namespace, name).await?;
+            let found = found.map(|it| workloads.thaw(&it));
             let template = reference.str("podGroupTemplateName").unwrap_or_default();
             match problem(found.transpose()?.as_ref(), name, template) {
                 None => Ok(()),
