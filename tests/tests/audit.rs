@@ -280,7 +280,16 @@ fn normalise_names(map: &mut Map) {
         if DIFFERENT.contains(&key.as_str()) && value.as_str().is_some() && !is_given || is_generated {
             *value = Value::from("differs");
         }
+        if let ("cells", Value::List(cells)) = (key.as_str(), value) {
+            cells.iter_mut().filter(|it| is_age(it)).for_each(|it| *it = Value::from("differs"));
+        }
     }
+}
+
+/// `0s` on one server may be `1s` on the other.
+fn is_age(cell: &Value) -> bool {
+    let seconds = cell.as_str().and_then(|it| it.strip_suffix('s'));
+    seconds.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
 }
 
 /// Needs upstream's server; runs in the long tier.
