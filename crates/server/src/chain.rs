@@ -29,6 +29,7 @@ use crate::body::RequestBody;
 use crate::builder::Server;
 use crate::error::{Error, Result};
 use crate::listen::connection::Peer;
+use crate::observe;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond;
@@ -134,7 +135,12 @@ async fn serve_counted(
         let known = Box::pin(serve_known(facts, parts, body, info));
         match deadline::run(&facts.server.clock, deadline, known).await {
             Ok(response) => response,
-            Err(error) => respond::answer(error, &parts.headers, &Query::of(&parts.uri)),
+            Err(error) => {
+                if matches!(error, Error::Timeout) {
+                    observe::timed_out(facts, info, parts);
+                }
+                respond::answer(error, &parts.headers, &Query::of(&parts.uri))
+            }
         }
     };
     cors.add_to(&mut response);
@@ -151,7 +157,11 @@ async fn serve_known(
 ) -> Result<Response> {
     let authenticated =
         authenticate::authenticate(facts, parts).await.inspect_err(|_| audit::refuse(facts, parts, info))?;
+    let (clock, filters) = (&facts.server.clock, &facts.server.metrics.filters);
+    let begun = clock.monotonic();
     audit::receive(facts, parts, info, &authenticated).await?;
+    let recorded = clock.monotonic();
+    filters.audit.observe(recorded.saturating_sub(begun).as_secs_f64());
     let user = authenticated.user;
     let user = match impersonation::impersonate(facts, parts, info, &user).await? {
         Some(actor) => {
@@ -160,7 +170,10 @@ async fn serve_known(
         }
         None => user,
     };
-    let seat = in_flight::take_seat(facts.server, info, &user)?;
+    let impersonated = clock.monotonic().saturating_sub(recorded);
+    filters.impersonation(facts.server.impersonation.step()).observe(impersonated.as_secs_f64());
+    let seat = in_flight::take_seat(facts.server, info, &user)
+        .inspect_err(|_| observe::dropped(facts, info, parts))?;
     let granted = authorize::authorize(facts, parts, info, &user).await?;
     let mut response = route::route(facts, granted, parts, body).await?;
     response.body_mut().hold(seat);

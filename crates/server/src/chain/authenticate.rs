@@ -34,9 +34,11 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         (outcome, _) => outcome,
     };
     let elapsed = clock.monotonic().saturating_sub(begun);
+    facts.server.metrics.filters.authentication.observe(elapsed.as_secs_f64());
     let authenticated = match outcome {
         Ok(Some(authenticated)) => {
             metrics.success.count(elapsed);
+            facts.server.metrics.users.count(&authenticated.user.name);
             facts.warnings.extend(authenticated.warnings.iter().map(|&it| it.to_owned()));
             authenticated
         }

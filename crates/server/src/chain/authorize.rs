@@ -40,6 +40,7 @@ pub(crate) async fn authorize<'r>(
     // A broken rule does not take away what another rule gives.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);
+        facts.server.metrics.filters.authorization.observe(elapsed.as_secs_f64());
         annotate(facts, "allow", verdict.decision.reason());
         return Ok(Granted { user, info, _proof: Proof });
     }

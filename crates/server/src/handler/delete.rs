@@ -57,7 +57,7 @@ async fn delete_unreadable(call: &Call<'_>) -> Result<Response> {
 
 /// The options of a delete: the body if there is one, else the query.
 pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteParams> {
-    let body = body.read(call.facts.server.settings.max_body).await?;
+    let body = call.read(body).await?;
     if body.is_empty() {
         return from_query(call.query, call.facts.server.settings.unreadable_deletion);
     }
