@@ -115,9 +115,12 @@ impl Assembly {
         if config.store == StoreChoice::Embedded {
             offer_snapshots(config, &storage, &loops.tasks);
         }
-        if let Some(encryption) = encryption {
-            encryption.add_numbers(server.metrics());
-            loops.tasks.spawn("encryption configuration", encryption.follow());
+        match encryption {
+            Some(encryption) => {
+                encryption.add_numbers(server.metrics());
+                loops.tasks.spawn("encryption configuration", encryption.follow());
+            }
+            None => Encryption::add_idle_numbers(clock, server.metrics()),
         }
         let loops = loops.tasks;
         Ok(Assembly { server, listener, address, storage, identity, loops, audit, clock: clock.clone() })

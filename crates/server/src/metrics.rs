@@ -220,7 +220,7 @@ impl Metrics {
                 &["group", "version", "resource", "scope"],
                 WATCH_LIST_BUCKETS,
             ),
-            panics: counter("apiserver_panics_total", "[ALPHA] Panics in handlers that were caught.", &[])
+            panics: counter("keelson_panics_total", "[ALPHA] Panics in handlers that were caught.", &[])
                 .with(&[]),
             health_checks: HealthMetrics::new(),
             registry,

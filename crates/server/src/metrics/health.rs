@@ -18,7 +18,7 @@ impl HealthMetrics {
     /// None yet.
     pub fn new() -> HealthMetrics {
         let registry = Registry::default();
-        process::add_start_time_to(&registry);
+        process::add_start_time_to(&registry, "[ALPHA] When the process started, in Unix time.");
         HealthMetrics {
             last: registry.family(Family::new(
                 "kubernetes_healthcheck",

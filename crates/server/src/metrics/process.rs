@@ -39,12 +39,11 @@ pub fn add_to(registry: &Registry) {
     );
     number("process_open_fds", "Open file descriptors.", Kind::Gauge, open_files);
     number("process_max_fds", "Most file descriptors that may be open.", Kind::Gauge, max_files);
-    add_start_time_to(registry);
+    add_start_time_to(registry, "When the process started, in Unix time.");
 }
 
 /// Adds when the process started, without which counters cannot be read.
-pub(super) fn add_start_time_to(registry: &Registry) {
-    let help = "When the process started, in Unix time.";
+pub(super) fn add_start_time_to(registry: &Registry, help: &'static str) {
     registry.add(Arc::new(Computed::number("process_start_time_seconds", help, Kind::Gauge, start_time)));
 }
 
