@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use keelson_authn::User;
-use keelson_object::{Map, Object, ObjectMeta, Value};
+use keelson_object::{Frozen, Map, Object, ObjectMeta, Value};
 use keelson_registry::options::DeleteOptions;
 use keelson_registry::{Catalog, Context, Error, Live, Place, Result, operation};
 use keelson_stdx::clock::Clock;
@@ -277,15 +277,13 @@ struct Range {
 /// The ranges of all ServiceCIDRs: few.
 async fn ranges(context: &Context) -> Result<Vec<Range>> {
     let cidrs = live(context, "servicecidrs")?;
-    cidrs.cache()?.fresh().await?;
-    known_ranges(cidrs)
+    let snapshot = cidrs.cache()?.fresh().await?;
+    ranges_of(cidrs, snapshot.iter().map(|(_, frozen)| &**frozen))
 }
 
-/// The ranges as this server has seen them.
-fn known_ranges(cidrs: &Live) -> Result<Vec<Range>> {
-    let snapshot = cidrs.cache()?.snapshot();
+fn ranges_of<'f>(cidrs: &Live, objects: impl Iterator<Item = &'f Frozen>) -> Result<Vec<Range>> {
     let mut ranges = Vec::new();
-    for (_, frozen) in snapshot.iter() {
+    for frozen in objects {
         let object = cidrs.thaw(frozen)?;
         let is_ready = !object.meta.is_being_deleted() && is_ready(&object);
         let texts = object.fields.map("spec").map(|it| it.list("cidrs")).unwrap_or_default();
@@ -330,7 +328,9 @@ pub fn range_use(catalog: &Catalog) -> Result<Vec<RangeUse>> {
         let used = kept.iter().filter(|it| range.contains(**it)).count();
         RangeUse { net: range.net, used, size: last.saturating_add(1).saturating_sub(first) as f64 }
     };
-    Ok(known_ranges(cidrs)?.into_iter().map(of_range).collect())
+    let snapshot = cidrs.cache()?.snapshot();
+    let ranges = ranges_of(cidrs, snapshot.iter().map(|(_, frozen)| &**frozen))?;
+    Ok(ranges.into_iter().map(of_range).collect())
 }
 
 fn containing(ranges: &[Range], address: IpAddr) -> std::result::Result<&Range, Refusal> {
