@@ -26,10 +26,12 @@ pub fn json() -> Bytes {
 pub fn template(name: &str) -> Result<Map> {
     let mut pod = tree();
     let metadata = pod.get_mut("metadata").and_then(Value::as_map_mut).context("a pod has metadata")?;
-    for given in ["generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"] {
-        metadata.remove(given);
+    let given = ["namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"];
+    for key in given.into_iter().chain(["generateName"]) {
+        metadata.remove(key);
     }
     metadata.set("name", name);
+    pod.remove("status");
     Ok(pod)
 }
 

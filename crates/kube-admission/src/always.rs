@@ -2,10 +2,8 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 /// Has nothing against anything.
 pub(crate) struct AlwaysAdmit;
@@ -33,11 +31,7 @@ impl Plugin for AlwaysDeny {
     }
 
     /// Upstream: plugin/pkg/admission/deny/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         let reason = "admission control is denying all modifications";
         Box::pin(ready(Err(request.forbidden(object.as_deref(), reason))))
     }

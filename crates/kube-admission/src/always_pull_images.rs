@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
-use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Error, Result};
+use keelson_registry::Error;
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::aggregate::aggregate;
 use crate::pods::{CONTAINERS, maps_mut};
@@ -26,11 +25,7 @@ impl Plugin for AlwaysPullImages {
     }
 
     /// Upstream: plugin/pkg/admission/alwayspullimages/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         if let Some(pod) = object
             && !has_old_images(request, pod)
         {
@@ -40,11 +35,7 @@ impl Plugin for AlwaysPullImages {
     }
 
     /// Upstream: plugin/pkg/admission/alwayspullimages/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         let Some(pod) = object.filter(|it| !has_old_images(request, it)) else {
             return Box::pin(ready(Ok(())));
         };

@@ -1,9 +1,7 @@
 //! CertificateApproval: requests for certificates are approved by those who may approve for the signer.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 use crate::signers;
 
@@ -22,11 +20,7 @@ impl Plugin for CertificateApproval {
     /// The signer that counts is the one the request was made for.
     ///
     /// Upstream: plugin/pkg/admission/certificates/approval/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(signers::require(request, object, "approve"))
     }
 }

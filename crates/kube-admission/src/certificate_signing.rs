@@ -1,9 +1,7 @@
 //! CertificateSigning: certificates are put in by those who may sign for the signer.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 use crate::signers;
 
@@ -20,11 +18,7 @@ impl Plugin for CertificateSigning {
     }
 
     /// Upstream: plugin/pkg/admission/certificates/signing/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             match (request.old, object) {
                 (Some(old), Some(new)) if is_signed(old, new) => {

@@ -2,10 +2,8 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::certificate_request;
 
@@ -26,11 +24,7 @@ impl Plugin for CertificateSubjectRestriction {
     }
 
     /// Upstream: plugin/pkg/admission/certificates/subjectrestriction/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         let of_us = object.filter(|it| it.text_at("spec.signerName") == Some(SIGNER));
         let wanted =
             of_us.map(|it| certificate_request::parse(it.text_at("spec.request").unwrap_or_default()));

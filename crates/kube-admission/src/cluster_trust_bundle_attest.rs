@@ -1,10 +1,8 @@
 //! ClusterTrustBundleAttest: what a signer trusts is said by those who may attest for it.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
 use keelson_object::scalar::quote;
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::signers;
 
 /// The plugin.
@@ -20,11 +18,7 @@ impl Plugin for ClusterTrustBundleAttest {
     }
 
     /// Upstream: plugin/pkg/admission/certificates/ctbattest/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(bundle) = object else { return Ok(()) };
             let signer = bundle.text_at("spec.signerName").unwrap_or_default();

@@ -8,7 +8,7 @@ use memchr::memmem;
 ///
 /// Upstream: pkg/volume/util/storageclass.go, GetDefaultClass (v1.36.4).
 pub(crate) async fn newest(classes: &Live, annotations: &[&str]) -> Result<Option<SmolStr>> {
-    let snapshot = classes.cache()?.fresh().await?;
+    let snapshot = classes.cache()?.at_hand().await;
     let mut best = None;
     for (_, frozen) in snapshot.iter() {
         let json = frozen.metadata_json();

@@ -1,9 +1,7 @@
 //! DefaultIngressClass: an ingress of no class gets the one that is marked for it.
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::default_class;
 
@@ -20,11 +18,7 @@ impl Plugin for DefaultIngressClass {
     }
 
     /// Upstream: plugin/pkg/admission/network/defaultingressclass/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(ingress) = object.filter(|it| !has_class(it)) else { return Ok(()) };
             let classes = request.context.reach("networking.k8s.io", "ingressclasses")?;

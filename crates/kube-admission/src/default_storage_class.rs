@@ -1,9 +1,7 @@
 //! DefaultStorageClass: a claim of no class gets the one that is marked for it.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::{claims, default_class};
 
@@ -20,11 +18,7 @@ impl Plugin for DefaultStorageClass {
     }
 
     /// Upstream: plugin/pkg/admission/storage/storageclass/setdefault/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(claim) = object.filter(|it| claims::class(it).is_none()) else { return Ok(()) };
             let classes = request.context.reach("storage.k8s.io", "storageclasses")?;

@@ -2,10 +2,8 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 use crate::plugins::Settings;
 use crate::pods::{Toleration, tolerations};
@@ -54,11 +52,7 @@ impl Plugin for DefaultTolerationSeconds {
     }
 
     /// Upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        _request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, _request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         if let Some(pod) = object {
             self.add(pod.fields.map_mut("spec"));
         }

@@ -2,10 +2,8 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 /// The plugin.
 pub(crate) struct DenyServiceExternalIps;
@@ -20,11 +18,7 @@ impl Plugin for DenyServiceExternalIps {
     }
 
     /// Upstream: plugin/pkg/admission/network/denyserviceexternalips/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         let answer = match object {
             Some(service) if !has_old_addresses(service, request.old) => {
                 Err(request.forbidden(object, "Use of external IPs is denied by admission control"))

@@ -9,11 +9,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::Error;
+use keelson_registry::admission::{Plugin, Request, Ruling};
 use keelson_registry::context::DryRun;
-use keelson_registry::{Error, Result};
 use keelson_status::Status;
 use keelson_stdx::lru::Lru;
 use parking_lot::Mutex;
@@ -44,11 +43,7 @@ impl Plugin for EventRateLimit {
     }
 
     /// Upstream: plugin/pkg/admission/eventratelimit/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         let now = request.context.clock.monotonic();
         let refusals = self.0.iter().filter_map(|it| it.refusal(&key(it.limit.of, request, object), now));
         let answer = aggregate(refusals.collect()).map_or(Ok(()), |reason| {

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, SmolStr};
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 use crate::pods::{Toleration, is_extended, tolerations};
 
@@ -23,11 +21,7 @@ impl Plugin for ExtendedResourceToleration {
     }
 
     /// Upstream: plugin/pkg/admission/extendedresourcetoleration/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        _request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, _request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         if let Some(pod) = object {
             tolerate(pod.fields.map_mut("spec"));
         }

@@ -1,9 +1,7 @@
 //! Gated: a plugin that has nothing to say where its feature is off.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 use crate::plugins::Settings;
 
@@ -29,19 +27,11 @@ impl<P: Plugin> Plugin for Gated<P> {
         self.is_on && self.plugin.handles(request)
     }
 
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         self.plugin.mutate(request, object)
     }
 
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         self.plugin.validate(request, object)
     }
 }

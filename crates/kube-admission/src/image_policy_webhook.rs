@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use keelson_codec::json;
 use keelson_object::Object;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 use keelson_registry::{Error, Result};
 use keelson_status::{Outcome, Reason, Status as Refusal};
 use keelson_stdx::clock::Clock;
@@ -63,11 +62,7 @@ impl Plugin for ImagePolicyWebhook {
     }
 
     /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, Validate and admitPod (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             let status = match self.status(request, pod).await {

@@ -1,10 +1,9 @@
 //! JobValidation: a job whose pods are placed all at once or not at all stays as wide as it is.
 
-use futures_util::future::BoxFuture;
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 /// The plugin.
 pub(crate) struct JobValidation;
@@ -19,11 +18,7 @@ impl Plugin for JobValidation {
     }
 
     /// Upstream: plugin/pkg/admission/job/admission.go, validateParallelismChange (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let (Some(job), Some(old)) = (object, request.old) else { return Ok(()) };
             let width = |it: &Object| it.fields.at("spec.parallelism").and_then(Value::as_int);
@@ -32,7 +27,7 @@ impl Plugin for JobValidation {
             }
             // Where there are no such groups nobody is in one.
             let Ok(groups) = request.context.reach("scheduling.k8s.io", "podgroups") else { return Ok(()) };
-            let snapshot = groups.cache()?.fresh().await?;
+            let snapshot = groups.cache()?.at_hand().await;
             let all = snapshot.namespace(&request.place.namespace);
             let all = all.map(|(_, it)| groups.thaw(it)).collect::<Result<Vec<_>>>()?;
             match gang(old, &all) {

@@ -2,10 +2,9 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Object, Value};
-use keelson_registry::admission::{Plugin, Request};
-use keelson_registry::{Error, Result};
+use keelson_registry::Error;
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 const HOST: &str = "kubernetes.io/hostname";
 
@@ -22,11 +21,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
     }
 
     /// Upstream: plugin/pkg/admission/antiaffinity/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         let answer = match object.and_then(|pod| wide(pod).map(|key| (pod, key))) {
             None => Ok(()),
             Some((pod, key)) => Err(Error::Forbidden {

@@ -3,10 +3,9 @@
 mod constraint;
 mod defaults;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object};
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::aggregate::aggregate;
 use crate::amounts::{self, Amounts, PodLevel};
@@ -42,11 +41,7 @@ impl Plugin for LimitRanger {
     }
 
     /// Upstream: plugin/pkg/admission/limitranger/admission.go, PodMutateLimitFunc (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object.filter(|_| request.resource.plural == "pods") else { return Ok(()) };
             for limits in ranges(request).await? {
@@ -57,11 +52,7 @@ impl Plugin for LimitRanger {
     }
 
     /// Upstream: plugin/pkg/admission/limitranger/admission.go, PodValidateLimitFunc (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(spec) = object.and_then(|it| it.fields.map("spec")) else { return Ok(()) };
             for limits in ranges(request).await? {

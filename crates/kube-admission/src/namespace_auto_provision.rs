@@ -1,11 +1,10 @@
 //! NamespaceAutoProvision: whoever makes something in a namespace that is not there makes the namespace, too.
 
-use futures_util::future::BoxFuture;
 use keelson_authn::User;
 use keelson_object::{Object, ObjectMeta};
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::context::DryRun;
-use keelson_registry::{Context, Error, Result, operation};
+use keelson_registry::{Context, Error, operation};
 use keelson_status::Status;
 
 /// The plugin.
@@ -24,11 +23,7 @@ impl Plugin for NamespaceAutoProvision {
     }
 
     /// Upstream: plugin/pkg/admission/namespace/autoprovision/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let name = &request.place.namespace;
             let namespaces = request.context.reach("", "namespaces")?;

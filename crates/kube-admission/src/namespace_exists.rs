@@ -1,9 +1,7 @@
 //! NamespaceExists: nothing happens in a namespace that is not there.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 /// The plugin.
 pub(crate) struct NamespaceExists;
@@ -20,11 +18,7 @@ impl Plugin for NamespaceExists {
     }
 
     /// Upstream: plugin/pkg/admission/namespace/exists/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        _object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, _object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let name = &request.place.namespace;
             let namespaces = request.context.reach("", "namespaces")?;

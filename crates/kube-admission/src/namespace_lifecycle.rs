@@ -1,9 +1,8 @@
 //! NamespaceLifecycle: nothing is made in a namespace that is not there or on its way out, and some namespaces stay.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Error, Result};
+use keelson_registry::Error;
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_status::{Cause, Status};
 
 /// Namespaces that nobody can delete.
@@ -32,11 +31,7 @@ impl Plugin for NamespaceLifecycle {
     }
 
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             if request.operation == Operation::Delete {
                 return match IMMORTAL.contains(&request.place.name.as_str()) {

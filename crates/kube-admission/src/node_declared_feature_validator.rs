@@ -1,10 +1,8 @@
 //! NodeDeclaredFeatureValidator: a running pod is not changed into what its node cannot do.
 
-use futures_util::future::BoxFuture;
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::nodes;
 
@@ -23,11 +21,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
     }
 
     /// Upstream: plugin/pkg/admission/nodedeclaredfeatures/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object.filter(|it| nodes::is_changed_on_node(request, it)) else { return Ok(()) };
             let needed = request.old.map(|old| needed(spec(old), spec(pod))).unwrap_or_default();

@@ -8,11 +8,10 @@ mod nodes;
 mod pods;
 mod tokens;
 
-use futures_util::future::BoxFuture;
 use keelson_authz::node::node_name;
 use keelson_object::scalar::quote;
 use keelson_object::{GroupResource, Object};
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::{Error, Result};
 
 use crate::plugins::Settings;
@@ -45,11 +44,7 @@ impl Plugin for NodeRestriction {
     }
 
     /// Upstream: plugin/pkg/admission/noderestriction/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let subject = request.context.subject();
             let Some(node) = node_name(&subject) else { return Ok(()) };
@@ -80,11 +75,7 @@ impl Plugin for NodeRestriction {
     }
 
     /// What is deleted is seen late.
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let is_slice = request.is_of("resource.k8s.io", "resourceslices");
             let (Operation::Delete, true, Some(old)) = (request.operation, is_slice, request.old) else {
@@ -122,9 +113,8 @@ impl Asked<'_> {
     /// An object of the cluster that must be there.
     async fn find(&self, (group, plural): (&str, &str), namespace: &str, name: &str) -> Result<Object> {
         let live = self.request.context.reach(group, plural)?;
-        let snapshot = live.cache()?.fresh().await?;
-        match snapshot.get(namespace, name) {
-            Some(frozen) => live.thaw(frozen),
+        match live.cache()?.find(namespace, name).await? {
+            Some(frozen) => live.thaw(&frozen),
             None => Err(Error::NotFound {
                 // As upstream's caches say it: in the singular.
                 resource: GroupResource::new(group, plural.trim_end_matches('s')),

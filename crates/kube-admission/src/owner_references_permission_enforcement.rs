@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use keelson_authz::{Target, Verdict};
 use keelson_object::scalar::quote;
 use keelson_object::{ApiVersion, Object, OwnerReference};
-use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Live, Result, Scope};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
+use keelson_registry::{Live, Scope};
 
 /// The plugin.
 pub(crate) struct OwnerReferencesPermissionEnforcement;
@@ -24,11 +23,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 
     /// Upstream: plugin/pkg/admission/gc/gc_admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(new) = object else { return Ok(()) };
             let before = request.old.map_or(&[][..], |it| &it.meta.owner_references);

@@ -1,10 +1,9 @@
 //! PersistentVolumeClaimResize: a claim grows only if its class lets it.
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
 use keelson_object::scalar::Quantity;
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::claims;
 
@@ -21,11 +20,7 @@ impl Plugin for PersistentVolumeClaimResize {
     }
 
     /// Upstream: plugin/pkg/admission/storage/persistentvolume/resize/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let (Some(claim), Some(old)) = (object, request.old) else { return Ok(()) };
             if size(claim) <= size(old) {
@@ -54,9 +49,8 @@ async fn may_grow(request: &Request<'_>, claim: &Object, old: &Object) -> Result
     let same = claims::class(claim).filter(|it| !it.is_empty() && claims::class(old) == Some(it));
     let Some(name) = same else { return Ok(false) };
     let classes = request.context.reach("storage.k8s.io", "storageclasses")?;
-    let snapshot = classes.cache()?.fresh().await?;
-    let Some(class) = snapshot.get("", name) else { return Ok(false) };
-    Ok(classes.thaw(class)?.fields.bool("allowVolumeExpansion") == Some(true))
+    let Some(class) = classes.cache()?.find("", name).await? else { return Ok(false) };
+    Ok(classes.thaw(&class)?.fields.bool("allowVolumeExpansion") == Some(true))
 }
 
 #[cfg(test)]

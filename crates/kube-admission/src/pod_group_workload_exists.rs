@@ -1,10 +1,8 @@
 //! PodGroupWorkloadExists: the template of a group of pods is there when the group is made.
 
-use futures_util::future::BoxFuture;
 use keelson_object::scalar::quote;
 use keelson_object::{Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 /// The plugin.
 pub(crate) struct PodGroupWorkloadExists;
@@ -19,18 +17,14 @@ impl Plugin for PodGroupWorkloadExists {
     }
 
     /// Upstream: plugin/pkg/admission/podgroup/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let reference = object.and_then(|it| it.fields.at("spec.podGroupTemplateRef.workload"));
             let Some(reference) = reference.and_then(Value::as_map) else { return Ok(()) };
             let name = reference.str("workloadName").unwrap_or_default();
             let workloads = request.context.reach("scheduling.k8s.io", "workloads")?;
-            let snapshot = workloads.cache()?.fresh().await?;
-            let found = snapshot.get(&request.place.namespace, name).map(|it| workloads.thaw(it));
+            let found = workloads.cache()?.find(&request.place.namespace, name).await?;
+            let found = found.map(|it| workloads.thaw(&it));
             let template = reference.str("podGroupTemplateName").unwrap_or_default();
             match problem(found.transpose()?.as_ref(), name, template) {
                 None => Ok(()),

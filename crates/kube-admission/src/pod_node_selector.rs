@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::future::BoxFuture;
 use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;
 use keelson_object::{Map, Object, SmolStr, Value};
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::{Error, Result};
 use keelson_status::Status;
 
@@ -58,11 +57,7 @@ impl Plugin for PodNodeSelector {
     }
 
     /// Upstream: plugin/pkg/admission/podnodeselector/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             let wanted = self.of_namespace(request).await?;
@@ -78,11 +73,7 @@ impl Plugin for PodNodeSelector {
     }
 
     /// Upstream: plugin/pkg/admission/podnodeselector/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             self.check(request, pod, &self.of_namespace(request).await?)

@@ -1,10 +1,9 @@
 //! PodResizeValidator: a pod does not outgrow its node.
 
-use futures_util::future::BoxFuture;
 use keelson_object::scalar::{Quantity, quote};
 use keelson_object::{Map, Object};
-use keelson_registry::admission::{Operation, Plugin, Request};
-use keelson_registry::{Error, Result};
+use keelson_registry::Error;
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_status::{Cause, Status};
 
 use crate::amounts::{self, PodLevel};
@@ -23,11 +22,7 @@ impl Plugin for PodResizeValidator {
     }
 
     /// Upstream: plugin/pkg/admission/podresize/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object.filter(|it| nodes::is_changed_on_node(request, it)) else { return Ok(()) };
             let node = nodes::of_pod(request, pod).await?;

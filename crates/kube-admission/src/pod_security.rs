@@ -14,10 +14,9 @@ mod policy;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use keelson_object::meta::StringMap;
 use keelson_object::{FieldErrors, Map, Object};
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::{Error, Result};
 
 use checks::{Pod, Problem};
@@ -69,11 +68,7 @@ impl Plugin for PodSecurity {
     }
 
     /// Upstream: staging/src/k8s.io/pod-security-admission/admission/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(object) = object else { return Ok(()) };
             match request.resource.plural.as_str() {

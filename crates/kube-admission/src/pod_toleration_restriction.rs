@@ -2,12 +2,11 @@
 
 use std::sync::LazyLock;
 
-use futures_util::future::BoxFuture;
 use keelson_codec::config_file::ConfigKind;
 use keelson_codec::json;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::{Error, Result};
 use keelson_schema::Schema;
 
@@ -37,11 +36,7 @@ impl Plugin for PodTolerationRestriction {
     }
 
     /// Upstream: plugin/pkg/admission/podtolerationrestriction/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             let mut added = match request.operation {
@@ -64,11 +59,7 @@ impl Plugin for PodTolerationRestriction {
     }
 
     /// Upstream: plugin/pkg/admission/podtolerationrestriction/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             match object {
                 Some(pod) => self.check(request, pod).await,

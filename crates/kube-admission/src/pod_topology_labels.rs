@@ -1,10 +1,8 @@
 //! PodTopologyLabels: a pod carries the zone and the region of its node.
 
-use futures_util::future::BoxFuture;
 use keelson_object::meta::StringMap;
 use keelson_object::{Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 const COPIED: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
@@ -23,11 +21,7 @@ impl Plugin for PodTopologyLabels {
     }
 
     /// Upstream: plugin/pkg/admission/podtopologylabels/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(object) = object else { return Ok(()) };
             let name = match request.subresource {

@@ -2,10 +2,9 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, SmolStr};
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use memchr::memmem;
 
 use crate::plugins::Settings;
@@ -48,11 +47,7 @@ impl Plugin for Priority {
     }
 
     /// Upstream: plugin/pkg/admission/priority/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         let plural = request.resource.plural.as_str();
         match (plural, request.operation, object) {
             ("pods", Operation::Create, Some(pod)) => Box::pin(rank_pod(request, pod)),
@@ -72,11 +67,7 @@ impl Plugin for Priority {
     /// There is one default at most.
     ///
     /// Upstream: plugin/pkg/admission/priority/admission.go, validatePriorityClass (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         let is_class = request.resource.plural == "priorityclasses";
         let Some(class) = object.filter(|it| is_class && it.fields.bool("globalDefault") == Some(true))
         else {

@@ -2,10 +2,8 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Object, ObjectMeta};
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::plugins::Settings;
 
@@ -45,11 +43,7 @@ impl Plugin for Protection {
             && self.finalizers.iter().any(|(group, plural, _)| request.is_object_of(group, plural))
     }
 
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         let own = self.finalizers.iter().find(|(group, plural, _)| request.is_of(group, plural));
         if let (Some((.., finalizer)), Some(object)) = (own, object) {
             protect(&mut object.meta, finalizer);

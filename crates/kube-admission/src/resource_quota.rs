@@ -22,9 +22,8 @@ mod volumes;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use keelson_object::Object;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::{Catalog, Context, Error, Result};
 
 pub use census::Census;
@@ -141,11 +140,7 @@ impl Plugin for ResourceQuota {
             && Evaluator::of(group, plural).is_some_and(|it| it.handles(request))
     }
 
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             match object {
                 Some(object) => self.judge(request, object).await,

@@ -1,10 +1,9 @@
 //! RuntimeClass: what a runtime costs, and on which nodes it is.
 
-use futures_util::future::BoxFuture;
 use keelson_object::scalar::{Quantity, quote};
 use keelson_object::{Map, Object, Value};
 use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::pods;
 
@@ -21,11 +20,7 @@ impl Plugin for RuntimeClass {
     }
 
     /// Upstream: plugin/pkg/admission/runtimeclass/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             let Some(class) = class_of(request, pod).await? else { return Ok(()) };
@@ -36,11 +31,7 @@ impl Plugin for RuntimeClass {
     }
 
     /// Upstream: plugin/pkg/admission/runtimeclass/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             let class = class_of(request, pod).await?;

@@ -4,9 +4,8 @@ mod references;
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Value};
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_registry::{Result, generate_name};
 
 use crate::pods::maps_mut;
@@ -46,11 +45,7 @@ impl Plugin for ServiceAccount {
     }
 
     /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object.filter(|_| request.operation == Operation::Create) else { return Ok(()) };
             // A kubelet deletes a mirror pod that is not as the kubelet made it.
@@ -68,11 +63,7 @@ impl Plugin for ServiceAccount {
     }
 
     /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, Validate (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             match object {
                 Some(pod) => check(request, pod).await,

@@ -2,10 +2,8 @@
 
 use std::future::ready;
 
-use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Value};
-use keelson_registry::Result;
-use keelson_registry::admission::{Operation, Plugin, Request};
+use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 const KEY: &str = "node.kubernetes.io/not-ready";
 const EFFECT: &str = "NoSchedule";
@@ -23,11 +21,7 @@ impl Plugin for TaintNodesByCondition {
     }
 
     /// Upstream: plugin/pkg/admission/nodetaint/admission.go, Admit (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        _request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, _request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         if let Some(node) = object {
             taint(node.fields.map_mut("spec"));
         }

@@ -151,6 +151,9 @@ impl<'r> Request<'r> {
     }
 }
 
+/// What a plugin says: nothing against it, or why not.
+pub type Ruling<'p> = BoxFuture<'p, Result<()>>;
+
 /// One policy.
 pub trait Plugin: Send + Sync + 'static {
     /// The name by which operators switch it: `NamespaceLifecycle`.
@@ -160,21 +163,13 @@ pub trait Plugin: Send + Sync + 'static {
     fn handles(&self, request: &Request<'_>) -> bool;
 
     /// Changes the object, or refuses it. There is none when something is deleted.
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        _object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, _object: Option<&'p mut Object>) -> Ruling<'p> {
         request.rounds.is_idle.store(true, Ordering::Relaxed);
         Box::pin(ready(Ok(())))
     }
 
     /// Refuses the object as it would be stored.
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        _object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, _object: Option<&'p Object>) -> Ruling<'p> {
         request.rounds.is_idle.store(true, Ordering::Relaxed);
         Box::pin(ready(Ok(())))
     }

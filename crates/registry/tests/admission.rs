@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use keelson_authn::User;
 use keelson_object::{Map, Object, OwnerReference, Value};
-use keelson_registry::admission::{Chain, Measure, Operation, Phase, Plugin, Request, Took};
+use keelson_registry::admission::{Chain, Measure, Operation, Phase, Plugin, Request, Ruling, Took};
 use keelson_registry::live::Ground;
 use keelson_registry::operation;
 use keelson_registry::options::{DeleteOptions, ListOptions, Part};
@@ -52,11 +51,7 @@ impl Plugin for Recorder {
         true
     }
 
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             self.note("mutates", request, object.as_deref());
             let Some(object) = object else { return Ok(()) };
@@ -84,11 +79,7 @@ impl Plugin for Recorder {
         })
     }
 
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             self.note("validates", request, object);
             match object.or(request.old).filter(|it| it.meta.name == "refused") {

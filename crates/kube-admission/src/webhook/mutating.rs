@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::future::BoxFuture;
 use keelson_codec::json;
 use keelson_merge::JsonPatch;
 use keelson_object::{ApiVersion, Map, Object, Value};
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 use keelson_registry::decode::{self, Draft, Shape};
 use keelson_registry::options::FieldValidation;
 use keelson_registry::{Error, Result};
@@ -65,11 +64,7 @@ impl Plugin for MutatingWebhooks {
     }
 
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, Dispatch (v1.36.4).
-    fn mutate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        mut object: Option<&'p mut Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn mutate<'p>(&'p self, request: &'p Request<'_>, mut object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let hooks = self.source.hooks(request)?;
             if hooks.is_empty() {

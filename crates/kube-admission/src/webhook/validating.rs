@@ -1,9 +1,9 @@
 //! ValidatingAdmissionWebhook: all webhooks are asked at once, and each may refuse.
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use keelson_object::Object;
 use keelson_registry::Result;
-use keelson_registry::admission::{Plugin, Request};
+use keelson_registry::admission::{Plugin, Request, Ruling};
 
 use super::call::{self, Caller, Turn};
 use super::hook::Reach;
@@ -40,11 +40,7 @@ impl Plugin for ValidatingWebhooks {
     }
 
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go, Dispatch (v1.36.4).
-    fn validate<'p>(
-        &'p self,
-        request: &'p Request<'_>,
-        object: Option<&'p Object>,
-    ) -> BoxFuture<'p, Result<()>> {
+    fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let hooks = self.source.hooks(request)?;
             let mut asked = Vec::new();
