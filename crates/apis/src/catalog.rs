@@ -9,7 +9,7 @@ use keelson_registry::live::Ground;
 use parking_lot::Mutex;
 
 use crate::access::Access;
-use crate::services::{Family, PortRange};
+use crate::services::{Family, PortRange, ServiceCounts};
 
 /// What an operator may decide about built-in kinds.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Settings {
     pub ground: Option<Ground>,
     /// Where services get addresses and ports from.
     pub services: ServiceRanges,
+    /// What is counted about them.
+    pub service_counts: Arc<ServiceCounts>,
     /// The features that something asked for.
     pub asked: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -69,6 +71,7 @@ impl Default for Settings {
             access: Access::default(),
             ground: None,
             services: ServiceRanges::default(),
+            service_counts: Arc::default(),
             asked: Arc::default(),
         }
     }

@@ -35,8 +35,9 @@ pub mod services {
     //! The addresses and ports that services get, for who looks after them.
 
     pub use crate::core::service::{
-        ClusterAddresses, FAMILY_LABEL, Family, KEEPER, MANAGED_BY, NodePorts, Owner, PortRange, PortSet,
-        Stored, address_numbers, port_numbers,
+        Asked, ClusterAddresses, FAMILY_LABEL, Family, KEEPER, MANAGED_BY, NodePorts, Outcomes, Owner,
+        PortCounts, PortRange, PortRefusal, PortSet, RangeCounts, RangeUse, ServiceCounts, Stored, Tally,
+        address_numbers, port_numbers, range_use,
     };
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use keelson_apis::services::{NodePorts, PortSet, Stored, port_numbers};
+use keelson_apis::services::{NodePorts, PortRefusal, PortSet, Stored, port_numbers};
 use keelson_registry::{CatalogHandle, Live, Result};
 use keelson_stdx::clock::Clock;
 
@@ -41,30 +41,52 @@ impl NodePortRepair {
 
     /// Repairs once.
     pub async fn repair(&mut self, catalog: &CatalogHandle) -> Result<()> {
-        let Some(services) = catalog.load().live("", "services").cloned() else { return Ok(()) };
+        let done = self.compare(catalog).await;
+        match &done {
+            Ok(wrong) => self.ports.counts().ports_repaired(wrong),
+            Err(_) => self.ports.counts().ports_not_repaired(),
+        }
+        done.map(|_| ())
+    }
+
+    /// Repairs, and tells what was wrong in upstream's words.
+    async fn compare(&mut self, catalog: &CatalogHandle) -> Result<Vec<&'static str>> {
+        let mut wrong = Vec::new();
+        let Some(services) = catalog.load().live("", "services").cloned() else { return Ok(wrong) };
         let owned = owned(&services).await?;
         let range = self.ports.range();
         let lost = &mut self.lost;
         let before = lost.clone();
-        self.ports
-            .rebuild(|stored| {
-                *lost = before.clone();
-                let mut rebuilt = PortSet::new(range);
-                for port in &owned {
-                    lost.remove(port);
-                    if let Err(refusal) = rebuilt.take(*port) {
+        let rebuilding = self.ports.rebuild(|stored| {
+            *lost = before.clone();
+            wrong.clear();
+            let mut rebuilt = PortSet::new(range);
+            for port in &owned {
+                lost.remove(port);
+                match rebuilt.take(*port) {
+                    Ok(()) if stored.as_ref().is_none_or(|it| !it.ports.has(*port)) => wrong.push("repair"),
+                    Ok(()) => {}
+                    Err(refusal) => {
                         tracing::warn!(port, %refusal, "a service has a node port that it should not have");
+                        wrong.push(match refusal {
+                            PortRefusal::Taken => "duplicate",
+                            PortRefusal::Outside(_) => "outOfRange",
+                            PortRefusal::Full => "full",
+                        });
                     }
                 }
-                keep_lost(&mut rebuilt, stored.as_ref(), lost);
-                rebuilt
-            })
-            .await
+            }
+            let leaked = keep_lost(&mut rebuilt, stored.as_ref(), lost);
+            wrong.extend(std::iter::repeat_n("leak", leaked));
+            rebuilt
+        });
+        rebuilding.await.map(|()| wrong)
     }
 }
 
-/// Ports that are taken but nobody's stay taken for some more looks.
-fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<i64, u32>) {
+/// Ports that are taken but nobody's stay taken for some more looks. How many go back.
+fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<i64, u32>) -> usize {
+    let mut leaked = 0;
     for port in stored.into_iter().flat_map(|it| it.ports.iter()) {
         if rebuilt.has(port) {
             continue;
@@ -73,6 +95,7 @@ fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<
         if *looks == 0 {
             tracing::warn!(port, "a node port without an owner is given back");
             lost.remove(&port);
+            leaked += 1;
             continue;
         }
         *looks -= 1;
@@ -80,15 +103,16 @@ fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<
             tracing::warn!(port, "a node port without an owner is outside of the range");
         }
     }
+    leaked
 }
 
-/// The node ports of all services.
-async fn owned(services: &Live) -> Result<BTreeSet<i64>> {
+/// The node ports of all services, once for each service.
+async fn owned(services: &Live) -> Result<Vec<i64>> {
     let snapshot = services.cache()?.fresh().await?;
-    let mut owned = BTreeSet::new();
+    let mut owned = Vec::new();
     for (_, frozen) in snapshot.iter() {
         if let Some(spec) = services.thaw(frozen)?.fields.map("spec") {
-            owned.extend(port_numbers(spec));
+            owned.extend(port_numbers(spec).into_iter().collect::<BTreeSet<_>>());
         }
     }
     Ok(owned)

@@ -8,6 +8,7 @@
 mod loops;
 mod plugin_numbers;
 mod security;
+mod service_numbers;
 mod settings;
 
 use std::future::Future;
@@ -76,13 +77,14 @@ impl Assembly {
         let ground = ground(config, &storage, &measures, encryption.as_ref(), clock);
         let external = settings::external_address(config, address.port());
         let mut security = Security::new(config, prepared, deciders, external, (&catalog, clock))?;
-        let groups = settings::groups(config, security.access(config), &ground)?;
+        let service_counts = Arc::default();
+        let groups = settings::groups(config, security.access(config), &ground, &service_counts)?;
         catalog.swap(catalog::load(groups, &ground).await?);
         let tasks = Tasks::new();
         let loops = Loops { config, catalog: &catalog, clock, tasks, booted: Booted::default() };
         storage.start_loops(config, &measures, &loops.tasks);
         loops.start_housekeeping();
-        let leave_services = loops.start_services(&ground, address.port());
+        let leave_services = loops.start_services(&ground, address.port(), &service_counts);
         let trust_changed = security.start(&loops, prepared)?;
         let identity = start_identity(&storage, &loops);
         let openapi =
@@ -107,14 +109,18 @@ impl Assembly {
         measures.add_to(server.metrics());
         plugin_numbers::add(server.metrics(), &plugins);
         webhook_metrics.add_to(server.metrics());
+        service_numbers::add(server.metrics(), &catalog, &service_counts);
         security.add_metrics(server.metrics());
         security.follow_authorities(&server, &loops, trust_changed);
         if config.store == StoreChoice::Embedded {
             offer_snapshots(config, &storage, &loops.tasks);
         }
-        if let Some(encryption) = encryption {
-            encryption.add_numbers(server.metrics());
-            loops.tasks.spawn("encryption configuration", encryption.follow());
+        match encryption {
+            Some(encryption) => {
+                encryption.add_numbers(server.metrics());
+                loops.tasks.spawn("encryption configuration", encryption.follow());
+            }
+            None => Encryption::add_idle_numbers(clock, server.metrics()),
         }
         let loops = loops.tasks;
         Ok(Assembly { server, listener, address, storage, identity, loops, audit, clock: clock.clone() })

@@ -84,6 +84,11 @@ impl Encryption {
         builder
     }
 
+    /// Has the numbers of a server printed that encrypts nothing.
+    pub fn add_idle_numbers(clock: &Clock, registry: &Registry) {
+        Numbers::new(clock.clone()).add_to(registry);
+    }
+
     /// Has the numbers printed.
     pub fn add_numbers(&self, registry: &Registry) {
         self.numbers.add_to(registry);

@@ -250,7 +250,7 @@ impl Builder {
             livez_grace: self.settings.livez_grace,
             readyz_only,
             ready: self.moments.has_been_ready.clone(),
-            counts: Arc::clone(&metrics.health_checks),
+            counts: metrics.health_checks.clone(),
         });
         let authorizer = self.authorizer.ok_or(BuildError::Missing("an authorizer"))?;
         let constrained = self.settings.constrained_impersonation;
@@ -298,7 +298,7 @@ fn add_object_counts(registry: &Registry, catalog: &CatalogHandle) {
     registry.add(Arc::new(
         Computed::new(
             "apiserver_storage_objects",
-            "[STABLE] Stored objects, by resource.",
+            "[STABLE] (Deprecated since 1.34.0) Stored objects, by resource; use apiserver_resource_objects.",
             Kind::Gauge,
             count(catalog.clone(), dotted),
         )

@@ -29,6 +29,7 @@ use crate::body::RequestBody;
 use crate::builder::Server;
 use crate::error::{Error, Result};
 use crate::listen::connection::Peer;
+use crate::observe;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond;
@@ -134,7 +135,12 @@ async fn serve_counted(
         let known = Box::pin(serve_known(facts, parts, body, info));
         match deadline::run(&facts.server.clock, deadline, known).await {
             Ok(response) => response,
-            Err(error) => respond::answer(error, &parts.headers, &Query::of(&parts.uri)),
+            Err(error) => {
+                if matches!(error, Error::Timeout) {
+                    observe::timed_out(facts, info, parts);
+                }
+                respond::answer(error, &parts.headers, &Query::of(&parts.uri))
+            }
         }
     };
     cors.add_to(&mut response);
@@ -149,20 +155,36 @@ async fn serve_known(
     body: RequestBody,
     info: &RequestInfo,
 ) -> Result<Response> {
-    let authenticated =
+    let (authenticated, mut now) =
         authenticate::authenticate(facts, parts).await.inspect_err(|_| audit::refuse(facts, parts, info))?;
+    let server = facts.server;
+    let filters = &server.metrics.filters;
     audit::receive(facts, parts, info, &authenticated).await?;
+    // What does nothing takes no time: a look at the clock costs more than these two steps of most requests.
+    filters.audit.observe(lap(server, &mut now, server.audit.is_some()));
     let user = authenticated.user;
-    let user = match impersonation::impersonate(facts, parts, info, &user).await? {
+    let actor = impersonation::impersonate(facts, parts, info, &user).await?;
+    filters.impersonation(server.impersonation.step()).observe(lap(server, &mut now, actor.is_some()));
+    let user = match actor {
         Some(actor) => {
             audit::impersonated(facts, &actor);
             actor.user
         }
         None => user,
     };
-    let seat = in_flight::take_seat(facts.server, info, &user)?;
-    let granted = authorize::authorize(facts, parts, info, &user).await?;
+    let seat = in_flight::take_seat(facts.server, info, &user)
+        .inspect_err(|_| observe::dropped(facts, info, parts))?;
+    let granted = authorize::authorize(facts, parts, info, &user, now).await?;
     let mut response = route::route(facts, granted, parts, body).await?;
     response.body_mut().hold(seat);
     Ok(response)
+}
+
+/// The seconds since `last`, which is now afterwards; none where nothing was done.
+fn lap(server: &Server, last: &mut Duration, has_worked: bool) -> f64 {
+    if !has_worked {
+        return 0.0;
+    }
+    let begun = std::mem::replace(last, server.clock.monotonic());
+    last.saturating_sub(begun).as_secs_f64()
 }

@@ -19,6 +19,7 @@ use crate::encode;
 use crate::encode::compress::{Gzip, whole};
 use crate::error::{Error, Result};
 use crate::negotiate::{self, Address, Offer, Protobuf};
+use crate::observe;
 use crate::openapi::Offered;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -49,11 +50,11 @@ pub(crate) fn answer(
     match segments[..] {
         ["api"] if wants_aggregated(parts) => {
             let kept = discovery.core.of(catalog, || Document::core(catalog));
-            return Ok(Some(aggregated(facts, &kept.1, parts)));
+            return Ok(Some(aggregated(facts, &kept.1, parts, "api")));
         }
         ["apis"] if wants_aggregated(parts) => {
             let kept = discovery.named.of(catalog, || Document::named(catalog));
-            return Ok(Some(aggregated(facts, &kept.1, parts)));
+            return Ok(Some(aggregated(facts, &kept.1, parts, "apis")));
         }
         ["api" | "apis"] | ["api", _] => {}
         ["apis", group] | ["apis", group, _] if !group.is_empty() => {}
@@ -78,12 +79,14 @@ pub(crate) fn answer(
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
 }
 
-fn aggregated(facts: &Facts<'_>, document: &Document, parts: &Parts) -> Response {
+/// Upstream: apiserver/pkg/endpoints/discovery/aggregated/handler.go, which counts it by what it is (v1.36.4).
+fn aggregated(facts: &Facts<'_>, document: &Document, parts: &Parts, name: &str) -> Response {
     let response = document.answer(parts);
     if response.status() == StatusCode::OK {
         record(facts, document.json.trim_ascii_end());
     }
-    response
+    let series = observe::path_series(&facts.server.metrics, name, "apiserver");
+    observe::observed(facts, &Query::of(&parts.uri), response, series)
 }
 
 /// Documents are objects for the audit log.

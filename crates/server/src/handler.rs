@@ -29,11 +29,13 @@ use keelson_registry::scale::KIND as SCALE;
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
 use keelson_schema::Schema;
 
+use crate::body::RequestBody;
 use crate::chain::Facts;
 use crate::encode::compress::{Gzip, whole};
 use crate::encode::table::{Headings, Table};
 use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
+use crate::metrics::Series;
 use crate::negotiate::{self, Address, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
 use crate::params::{table, write};
 use crate::query::Query;
@@ -52,9 +54,17 @@ pub(crate) struct Call<'c> {
     pub(crate) parts: &'c Parts,
     pub(crate) query: &'c Query<'c>,
     pub(crate) found: Found,
+    pub(crate) series: &'c Arc<Series>,
 }
 
 impl Call<'_> {
+    /// Reads the body.
+    async fn read(&self, body: RequestBody) -> Result<Bytes> {
+        let body = body.read(self.facts.server.settings.max_body).await?;
+        self.series.body(body.len());
+        Ok(body)
+    }
+
     fn namespace(&self) -> &str {
         route::namespace(self.info)
     }

@@ -7,7 +7,10 @@
 pub mod admission;
 pub mod audit;
 pub mod family;
+pub mod filters;
+pub mod health;
 pub mod process;
+mod registered;
 pub mod request;
 pub mod value;
 
@@ -17,8 +20,10 @@ use std::time::Duration;
 use parking_lot::RwLock;
 
 pub use family::{Collect, Computed, Family, Gathered, Kind, Sample};
+pub use filters::{Filters, Users};
+pub use health::HealthMetrics;
 pub use keelson_stdx::histogram::Histogram;
-pub use request::{RequestMetrics, Series, SeriesLabels};
+pub use request::{Answered, FieldValidation, RequestMetrics, Series, SeriesLabels};
 pub use value::{Counter, Gauge, Summary};
 
 use crate::endpoint::version::Version;
@@ -27,8 +32,10 @@ use crate::listen::tls::Reload;
 /// Everything that is counted; `/metrics` prints it.
 #[derive(Default)]
 pub struct Registry {
-    collectors: RwLock<Vec<Arc<dyn Collect>>>,
+    collectors: Arc<Collectors>,
 }
+
+type Collectors = RwLock<Vec<Arc<dyn Collect>>>;
 
 impl Registry {
     /// Prints `collector` from now on.
@@ -71,16 +78,22 @@ pub struct Metrics {
     pub client_certificate_expiration: Arc<Histogram>,
     /// Whether it was found out who asks.
     pub authentication: AuthenticationMetrics,
+    /// Who asked.
+    pub users: Users,
+    /// How long the steps before the answer take.
+    pub filters: Filters,
     /// Whether they may.
     pub authorization: AuthorizationMetrics,
     /// Events that were sent to watchers.
     pub watch_events: Arc<Family<Counter>>,
     /// How large they were.
     pub watch_event_sizes: Arc<Family<Histogram>>,
+    /// From the arrival of a watch to the end of what was there: group, version, resource, scope.
+    pub watch_lists: Arc<Family<Histogram>>,
     /// Panics that were caught.
     pub panics: Arc<Counter>,
-    /// `name`, `status`: health checks that were made.
-    pub health_checks: Arc<Family<Counter>>,
+    /// Health checks that were made; printed apart from the others.
+    pub health_checks: HealthMetrics,
 }
 
 /// 1 ms, doubled fourteen times.
@@ -90,6 +103,9 @@ pub(crate) const AUTH_BUCKETS: &[f64] = &[
 
 /// 1 KiB, doubled seven times.
 const EVENT_BUCKETS: &[f64] = &[1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131_072.0];
+
+const WATCH_LIST_BUCKETS: &[f64] =
+    &[0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0];
 
 /// From half an hour to a year.
 ///
@@ -129,7 +145,9 @@ impl Metrics {
             registry.family(Family::<Histogram>::with_buckets(name, help, labels, buckets))
         };
         registry.add(Arc::new(build_info(version)));
+        registry.add(Arc::new(version_info(version)));
         process::add_to(&registry);
+        registered::add_to(&registry);
         let watched = &["group", "version", "resource"];
         Metrics {
             requests: RequestMetrics::new(&registry),
@@ -170,6 +188,8 @@ impl Metrics {
                     AUTH_BUCKETS,
                 ),
             ),
+            users: Users::new(&registry),
+            filters: Filters::new(&registry),
             authorization: AuthorizationMetrics::new(
                 &counter(
                     "authorization_attempts_total",
@@ -194,13 +214,15 @@ impl Metrics {
                 watched,
                 EVENT_BUCKETS,
             ),
-            panics: counter("apiserver_panics_total", "[ALPHA] Panics in handlers that were caught.", &[])
-                .with(&[]),
-            health_checks: counter(
-                "kubernetes_healthchecks_total",
-                "[STABLE] Health checks made, by name, endpoint and status.",
-                &["name", "type", "status"],
+            watch_lists: histogram(
+                "apiserver_watch_list_duration_seconds",
+                "[BETA] Seconds until a watch that begins with what is there had sent it.",
+                &["group", "version", "resource", "scope"],
+                WATCH_LIST_BUCKETS,
             ),
+            panics: counter("keelson_panics_total", "[ALPHA] Panics in handlers that were caught.", &[])
+                .with(&[]),
+            health_checks: HealthMetrics::new(),
             registry,
         }
     }
@@ -280,7 +302,7 @@ fn build_info(version: &Version) -> Computed {
     .to_vec();
     Computed::new(
         "kubernetes_build_info",
-        "[ALPHA] Which version this is; always 1.",
+        "[BETA] Which version this is; always 1.",
         Kind::Gauge,
         move || vec![Sample { labels: values.clone(), value: 1.0 }],
     )
@@ -295,4 +317,21 @@ fn build_info(version: &Version) -> Computed {
         "minor",
         "platform",
     ])
+}
+
+/// As which version this server behaves: as its own.
+fn version_info(version: &Version) -> Computed {
+    let minor: u32 = version.minor.parse().unwrap_or_default();
+    let oldest = format!("{}.{}", version.major, minor.saturating_sub(1));
+    let emulation = format!("{}.{minor}", version.major);
+    let own = version.git_version.trim_start_matches('v');
+    let binary = own.split(['-', '+']).next().unwrap_or(own).to_owned();
+    let values = vec![String::from("kube"), binary, emulation, oldest];
+    Computed::new(
+        "version_info",
+        "[ALPHA] Which versions of Kubernetes the server is compatible with; always 1.",
+        Kind::Gauge,
+        move || vec![Sample { labels: values.clone(), value: 1.0 }],
+    )
+    .labels(&["component", "binary", "emulation", "min_compat"])
 }

@@ -4,46 +4,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::Method;
 use http::request::Parts;
-use keelson_registry::Deprecation;
+use http::{Method, header};
+use keelson_registry::{Deprecation, Found};
 use keelson_stdx::clock::Clock;
 
 use crate::chain::Facts;
-use crate::metrics::{Metrics, Series, SeriesLabels};
+use crate::metrics::{Answered, FieldValidation, Metrics, Series, SeriesLabels};
+use crate::negotiate::text;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::response::Response;
 
 /// The series of a request for a resource that is served.
 ///
-/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, MonitorRequest, CleanScope, CleanVerb (v1.36.4).
+/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, MonitorRequest, cleanVerb, and endpoints/installer.go, which
+/// knows scopes by address (v1.36.4).
 pub(crate) fn series(metrics: &Metrics, info: &RequestInfo, parts: &Parts, query: &Query<'_>) -> Arc<Series> {
-    let scope = if !info.name.is_empty() || info.verb == "create" {
+    let scope = if info.parts.len() > 1 || parts.method == Method::POST {
         "resource"
     } else if !info.namespace.is_empty() {
         "namespace"
     } else {
         "cluster"
     };
-    let verb = match parts.method {
-        _ if info.verb == "watch" => "WATCH",
-        Method::GET | Method::HEAD if scope != "resource" => "LIST",
-        Method::GET | Method::HEAD => "GET",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        _ => "other",
-    };
-    let dry_run = match query.get("dryRun") {
-        None => "",
-        Some(_) if query.all("dryRun").all(|it| it == "All") => "All",
-        Some(_) => "invalid",
-    };
     metrics.requests.series(&SeriesLabels {
-        verb,
-        dry_run,
+        verb: verb(info, parts, scope),
+        dry_run: dry_run(query),
         group: &info.group,
         version: &info.version,
         resource: &info.resource,
@@ -51,6 +38,112 @@ pub(crate) fn series(metrics: &Metrics, info: &RequestInfo, parts: &Parts, query
         scope,
         component: "apiserver",
     })
+}
+
+fn verb(info: &RequestInfo, parts: &Parts, scope: &str) -> &'static str {
+    let is_stream = matches!(&*info.subresource, "log" | "exec" | "portforward" | "attach" | "proxy");
+    match parts.method {
+        _ if info.verb == "watch" => "WATCH",
+        _ if info.is_resource_request && is_stream => "CONNECT",
+        Method::GET | Method::HEAD if !matches!(scope, "resource" | "") => "LIST",
+        Method::GET | Method::HEAD => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH if text(&parts.headers, header::CONTENT_TYPE) == "application/apply-patch+yaml" => {
+            "APPLY"
+        }
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}
+
+fn dry_run(query: &Query<'_>) -> &'static str {
+    match query.get("dryRun") {
+        None => "",
+        Some(_) if query.all("dryRun").all(|it| it == "All") => "All",
+        Some(_) => "invalid",
+    }
+}
+
+/// The scope of what a request selects, which may be less than what is at its address.
+///
+/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, CleanScope (v1.36.4).
+pub(crate) fn scope(info: &RequestInfo) -> &'static str {
+    if !info.name.is_empty() || info.verb == "create" {
+        "resource"
+    } else if !info.namespace.is_empty() {
+        "namespace"
+    } else if info.is_resource_request {
+        "cluster"
+    } else {
+        ""
+    }
+}
+
+/// The series of a path that is no resource; `path` is one that is served.
+pub(crate) fn path_series(metrics: &Metrics, path: &str, component: &str) -> Arc<Series> {
+    metrics.requests.series(&SeriesLabels {
+        verb: "GET",
+        dry_run: "",
+        group: "",
+        version: "",
+        resource: "",
+        subresource: path,
+        scope: "",
+        component,
+    })
+}
+
+/// There is no room for a request.
+///
+/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, RecordDroppedRequest, RecordRequestTermination (v1.36.4).
+pub(crate) fn dropped(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) {
+    let series = early_series(facts, info, parts);
+    series.count(429);
+    series.terminated(429);
+}
+
+/// A request took too long.
+pub(crate) fn timed_out(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) {
+    let series = early_series(facts, info, parts);
+    series.observe(&Answered {
+        code: 504,
+        elapsed: facts.server.clock.monotonic().saturating_sub(facts.received),
+        webhooks: Duration::ZERO,
+        bytes: 0,
+        validation: FieldValidation::of(Query::of(&parts.uri).all("fieldValidation")),
+    });
+    series.terminated(504);
+}
+
+/// The series of a request of which nobody has seen yet whether what it is about is served: only names that are known
+/// here become labels.
+fn early_series(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) -> Arc<Series> {
+    let catalog = facts.server.catalog.load();
+    let found = catalog.find(&info.group, &info.version, &info.resource);
+    let found = found.filter(|it| info.is_resource_request && has(it, &info.subresource));
+    let (info, is_known) = match found {
+        Some(_) => (info, true),
+        None => (&RequestInfo::default(), false),
+    };
+    let scope = scope(info);
+    facts.server.metrics.requests.series(&SeriesLabels {
+        verb: verb(info, parts, scope),
+        dry_run: if is_known { dry_run(&Query::of(&parts.uri)) } else { "" },
+        group: &info.group,
+        version: &info.version,
+        resource: &info.resource,
+        subresource: &info.subresource,
+        scope,
+        component: "apiserver",
+    })
+}
+
+fn has(found: &Found, subresource: &str) -> bool {
+    let resource = &found.live.resource;
+    matches!(subresource, "" | "status" | "scale")
+        || resource.subresources.iter().any(|it| it.name == subresource)
 }
 
 /// Remembers that somebody still uses what is on its way out.
@@ -68,7 +161,12 @@ pub(crate) fn deprecated(facts: &Facts<'_>, info: &RequestInfo, deprecation: &De
 }
 
 /// The answer, counted when it is sent or dropped.
-pub(crate) fn observed(facts: &Facts<'_>, response: Response, series: Arc<Series>) -> Response {
+pub(crate) fn observed(
+    facts: &Facts<'_>,
+    query: &Query<'_>,
+    response: Response,
+    series: Arc<Series>,
+) -> Response {
     let bytes = Arc::new(AtomicU64::new(0));
     let mut response = match response.body().len() {
         Some(length) => {
@@ -90,6 +188,8 @@ pub(crate) fn observed(facts: &Facts<'_>, response: Response, series: Arc<Series
         code: response.status().as_u16(),
         clock: facts.server.clock.clone(),
         received: facts.received,
+        webhooks: facts.timings.waited(),
+        validation: FieldValidation::of(query.all("fieldValidation")),
     };
     response.body_mut().hold(observed);
     response
@@ -101,11 +201,18 @@ struct Observed {
     code: u16,
     clock: Clock,
     received: Duration,
+    webhooks: Duration,
+    validation: FieldValidation,
 }
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        let elapsed = self.clock.monotonic().saturating_sub(self.received);
-        self.series.observe(self.code, elapsed, self.bytes.load(Ordering::Relaxed));
+        self.series.observe(&Answered {
+            code: self.code,
+            elapsed: self.clock.monotonic().saturating_sub(self.received),
+            webhooks: self.webhooks,
+            bytes: self.bytes.load(Ordering::Relaxed),
+            validation: self.validation,
+        });
     }
 }

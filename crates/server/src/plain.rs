@@ -10,7 +10,6 @@ use crate::chain::Facts;
 use crate::discovery;
 use crate::endpoint::{index, metrics};
 use crate::error::{Error, Result};
-use crate::metrics::SeriesLabels;
 use crate::negotiate;
 use crate::observe;
 use crate::query::Query;
@@ -38,24 +37,34 @@ impl Mounted {
     }
 }
 
+/// The endpoints whose answers are counted, as upstream does.
+///
+/// Upstream: kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
+const COUNTED: [&str; 2] = ["/openapi/v3", "/openapi/v3/"];
+
 /// The answer to a path that is not about a resource.
 pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) -> Result<Response> {
     let (server, path) = (facts.server, &*info.path);
-    if let Some(response) = server.health.answer(path, &Query::of(&parts.uri)).await {
+    let query = Query::of(&parts.uri);
+    if let Some(response) = server.health.answer(path, &query).await {
         let Some(probe) = ["/healthz", "/livez", "/readyz"].into_iter().find(|it| *it == path) else {
             return Ok(response);
         };
-        let series = server.metrics.requests.series(&probe_labels(probe));
-        return Ok(observe::observed(facts, response, series));
+        let series = observe::path_series(&server.metrics, probe, "");
+        return Ok(observe::observed(facts, &query, response, series));
     }
     if let Some(mounted) = server.endpoints.iter().find(|it| it.takes(path)) {
-        return Ok(mounted.endpoint.answer(path, parts).await);
+        let response = mounted.endpoint.answer(path, parts).await;
+        let Some(counted) = COUNTED.iter().find(|it| **it == mounted.path) else { return Ok(response) };
+        let series = observe::path_series(&server.metrics, &counted[1..], "");
+        return Ok(observe::observed(facts, &query, response, series));
     }
     match path {
         "/metrics" => {
             server.update_gauges();
             Ok(metrics::answer(&server.metrics.registry))
         }
+        "/metrics/slis" => Ok(metrics::answer(server.metrics.health_checks.registry())),
         "/version" | "/version/" if parts.method != Method::GET => Err(Error::MethodNotAllowed),
         "/version" | "/version/" => {
             negotiate::has_one_of(&parts.headers, "application/json".to_owned())?;
@@ -69,24 +78,11 @@ pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts)
 
 fn paths(facts: &Facts<'_>) -> impl Iterator<Item = String> {
     let server = facts.server;
-    let own = ["/metrics", "/version"].map(str::to_owned);
+    let own = ["/metrics", "/metrics/slis", "/version"].map(str::to_owned);
     let mounted = server.endpoints.iter().map(|it| it.path.clone());
     discovery::paths(&server.catalog.load())
         .into_iter()
         .chain(own)
         .chain(mounted)
         .chain(server.health.paths())
-}
-
-fn probe_labels(path: &'static str) -> SeriesLabels<'static> {
-    SeriesLabels {
-        verb: "GET",
-        dry_run: "",
-        group: "",
-        version: "",
-        resource: "",
-        subresource: path,
-        scope: "",
-        component: "",
-    }
 }

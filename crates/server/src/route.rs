@@ -1,5 +1,7 @@
 //! From what a request is about to who answers it: a lookup in the catalog, or one of the plain endpoints.
 
+use std::sync::Arc;
+
 use http::Method;
 use http::request::Parts;
 use keelson_object::scalar::quote;
@@ -20,6 +22,9 @@ use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::respond;
 use crate::response::Response;
+
+/// Who servers are to each other.
+const OWN_USER: &str = "system:apiserver";
 
 /// Answers a request that is granted.
 pub(crate) async fn route(
@@ -53,7 +58,10 @@ pub(crate) async fn route(
         facts.warnings.extend([deprecation.warning(version, kind)]);
         observe::deprecated(facts, info, deprecation);
     }
-    let call = Call { facts, user: granted.user, info, parts, query: &query, found };
+    if granted.user.name == OWN_USER {
+        series.own();
+    }
+    let call = Call { facts, user: granted.user, info, parts, query: &query, found, series: &series };
     let representation = match operation {
         Operation::Connect(_) => Ok(()),
         Operation::List | Operation::Watch => call.check_representation(negotiate::Address::Collection),
@@ -63,12 +71,12 @@ pub(crate) async fn route(
     let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
     if let Err(error) = representation {
         body.discard().await;
-        return Ok(observe::observed(facts, refused(error), series));
+        return Ok(observe::observed(facts, &query, refused(error), Arc::clone(&series)));
     }
     let answered = match operation {
         Operation::Get => handler::get::get(&call).await,
         Operation::List => handler::list::list(&call).await,
-        Operation::Watch => handler::watch::watch(&call, &series).await,
+        Operation::Watch => handler::watch::watch(&call).await,
         Operation::Create => Box::pin(handler::create::create(&call, body)).await,
         Operation::Update(part) => Box::pin(handler::update::update(&call, part, body)).await,
         Operation::Patch(part) => Box::pin(handler::patch::patch(&call, part, body)).await,
@@ -86,7 +94,7 @@ pub(crate) async fn route(
         }
     };
     let response = answered.unwrap_or_else(refused);
-    Ok(observe::observed(facts, response, series))
+    Ok(observe::observed(facts, &query, response, Arc::clone(&series)))
 }
 
 /// What is done below an object.

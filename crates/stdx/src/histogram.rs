@@ -23,6 +23,9 @@ impl Histogram {
     pub fn observe(&self, value: f64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         self.counts[bucket].fetch_add(1, Relaxed);
+        if value == 0.0 {
+            return;
+        }
         let _ =
             self.sum.fetch_update(Relaxed, Relaxed, |bits| Some((f64::from_bits(bits) + value).to_bits()));
     }

@@ -1,6 +1,7 @@
 //! Service: a name for a set of pods.
 
 mod cluster_addresses;
+mod counts;
 mod defaults;
 mod facts;
 mod families;
@@ -24,10 +25,11 @@ use crate::shared::addresses::Strictness;
 use crate::shared::workload_columns::labels;
 use rules::Checked;
 
-pub use cluster_addresses::{ClusterAddresses, FAMILY_LABEL, KEEPER, MANAGED_BY, Owner};
+pub use cluster_addresses::{ClusterAddresses, FAMILY_LABEL, KEEPER, MANAGED_BY, Owner, RangeUse, range_use};
+pub use counts::{Asked, Outcomes, PortCounts, RangeCounts, ServiceCounts, Tally};
 pub use facts::Family;
 pub use node_ports::{NodePorts, Stored};
-pub use port_set::{PortRange, PortSet};
+pub use port_set::{PortRange, PortRefusal, PortSet};
 pub use reserve::{address_numbers, port_numbers};
 
 pub(crate) struct Service {
@@ -60,7 +62,10 @@ pub(crate) fn numbers(settings: &Settings) -> impl Reserve {
             is_dual: ranges.is_dual,
             strictness: Strictness::of(settings),
         },
-        ports: settings.ground.as_ref().map(|it| Arc::new(NodePorts::new(it, ranges.node_ports))),
+        ports: settings.ground.as_ref().map(|it| {
+            Arc::new(NodePorts::new(it, ranges.node_ports).counted(settings.service_counts.clone()))
+        }),
+        counts: settings.service_counts.clone(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use keelson_apis::services::NodePorts;
+use keelson_apis::services::{NodePorts, ServiceCounts};
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_housekeeping::kubernetes_service::{KubernetesService, LEAVES_WITHIN, Presence, Reconciler};
@@ -90,7 +90,7 @@ impl Loops<'_> {
 
     /// Addresses, ports, and the service `kubernetes`, behind which this server stands at `port`. What is given back is
     /// to be done before it stops.
-    pub(super) fn start_services(&self, ground: &Ground, port: u16) -> Hook {
+    pub(super) fn start_services(&self, ground: &Ground, port: u16, counts: &Arc<ServiceCounts>) -> Hook {
         let config = self.config;
         let advertised = config.advertise_address;
         let can_be_endpoint = !advertised.is_loopback() && !advertised.is_unspecified();
@@ -107,7 +107,7 @@ impl Loops<'_> {
         let services = Services {
             kubernetes: kubernetes.clone(),
             cidrs: std::iter::once(ranges.primary).chain(ranges.secondary).map(|it| it.to_string()).collect(),
-            node_ports: NodePorts::new(ground, config.node_ports),
+            node_ports: NodePorts::new(ground, config.node_ports).counted(counts.clone()),
         };
         let booted = self.booted.clone();
         let done = move |stage| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use keelson_apis::services::Family;
+use keelson_apis::services::{Family, ServiceCounts};
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_kube_admission::webhook::Webhooks;
 use keelson_kube_admission::{Proxies, Route};
@@ -86,6 +86,7 @@ pub(super) fn groups(
     config: &Config,
     access: keelson_apis::Access,
     ground: &Ground,
+    service_counts: &Arc<ServiceCounts>,
 ) -> Result<Vec<Group>, Error> {
     let features = features_on(config);
     let settings = keelson_apis::Settings {
@@ -99,6 +100,7 @@ pub(super) fn groups(
             is_dual: config.service_ranges.secondary.is_some(),
             node_ports: config.node_ports,
         },
+        service_counts: service_counts.clone(),
         ..keelson_apis::Settings::default()
     };
     let mut groups = keelson_apis::groups(&settings);

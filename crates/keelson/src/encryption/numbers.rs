@@ -147,7 +147,11 @@ impl Numbers {
     /// Has them printed.
     pub(super) fn add_to(&self, registry: &Registry) {
         let (server, config) = (self.server.clone(), self.config.clone());
-        let info = move || vec![Sample { labels: vec![server.clone(), config.lock().clone()], value: 1.0 }];
+        let info = move || {
+            let config = config.lock().clone();
+            let sample = Sample { labels: vec![server.clone(), config], value: 1.0 };
+            Some(sample).into_iter().filter(|it| !it.labels[1].is_empty()).collect()
+        };
         registry.add(Arc::new(
             Computed::new(
                 "apiserver_encryption_config_controller_last_config_info",

@@ -1,5 +1,7 @@
 //! Who asks.
 
+use std::time::Duration;
+
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Version, header};
 use keelson_authn::{Authenticated, Credentials, User};
@@ -9,8 +11,8 @@ use crate::chain::{Facts, websocket_token};
 use crate::error::{Error, Result};
 use crate::settings::FrontProxyHeaders;
 
-/// Asks the authenticator. Credentials do not travel further than this.
-pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<Authenticated> {
+/// Asks the authenticator, and tells when it was done. Credentials do not travel further than this.
+pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<(Authenticated, Duration)> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
     let begun = clock.monotonic();
     if let Some(expires) = facts.peer.expires() {
@@ -33,10 +35,13 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         (Ok(Some(found)), Err(_)) if found.user.name == User::ANONYMOUS => Ok(None),
         (outcome, _) => outcome,
     };
-    let elapsed = clock.monotonic().saturating_sub(begun);
+    let done = clock.monotonic();
+    let elapsed = done.saturating_sub(begun);
+    facts.server.metrics.filters.authentication.observe(elapsed.as_secs_f64());
     let authenticated = match outcome {
         Ok(Some(authenticated)) => {
             metrics.success.count(elapsed);
+            facts.server.metrics.users.count(&authenticated.user.name);
             facts.warnings.extend(authenticated.warnings.iter().map(|&it| it.to_owned()));
             authenticated
         }
@@ -60,7 +65,7 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
     if user.name == User::ANONYMOUS || user.is_in_group(User::ALL_UNAUTHENTICATED) {
         part_with(facts, parts);
     }
-    Ok(authenticated)
+    Ok((authenticated, done))
 }
 
 /// HTTP/2 connections are dear; who does not say who they are gets one request on each.

@@ -1,6 +1,7 @@
 //! Whether they may.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
 use keelson_authn::User;
@@ -24,15 +25,15 @@ pub(crate) struct Granted<'r> {
 
 struct Proof;
 
-/// Asks the authorizer.
+/// Asks the authorizer. It is `begun` now.
 pub(crate) async fn authorize<'r>(
     facts: &Facts<'_>,
     parts: &Parts,
     info: &'r RequestInfo,
     user: &'r Arc<User>,
+    begun: Duration,
 ) -> Result<Granted<'r>> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authorization);
-    let begun = clock.monotonic();
     let selected = Selected::of(info);
     let attributes = attributes(info, user, &selected);
     let verdict = facts.server.authorizer.authorize(&attributes).await;
@@ -40,6 +41,7 @@ pub(crate) async fn authorize<'r>(
     // A broken rule does not take away what another rule gives.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);
+        facts.server.metrics.filters.authorization.observe(elapsed.as_secs_f64());
         annotate(facts, "allow", verdict.decision.reason());
         return Ok(Granted { user, info, _proof: Proof });
     }

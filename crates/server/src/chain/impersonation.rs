@@ -37,6 +37,11 @@ pub(crate) struct Actor {
 }
 
 impl Impersonation {
+    /// The name of this step.
+    pub(crate) fn step(&self) -> &'static str {
+        if self.constrained.is_some() { "constrainedimpersonation" } else { "impersonation" }
+    }
+
     /// `constrained` is the gate `ConstrainedImpersonation`.
     pub(crate) fn new(
         authorizer: Arc<dyn Authorizer>,

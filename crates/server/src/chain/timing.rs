@@ -1,5 +1,7 @@
 //! `Server-Timing: name;desc="what";dur=milliseconds`: who was waited for. Only who is told to measures.
 
+use std::time::Duration;
+
 use http::{HeaderName, HeaderValue};
 use keelson_registry::context::Timing;
 use parking_lot::Mutex;
@@ -16,6 +18,21 @@ impl Timings {
     /// Adds some.
     pub(crate) fn extend(&self, timings: impl IntoIterator<Item = Timing>) {
         self.0.lock().extend(timings);
+    }
+
+    /// How long the answer waited for them: those who change objects come one after the other, those who judge them
+    /// all at once.
+    ///
+    /// Upstream: apiserver/pkg/endpoints/request/webhook_duration.go (v1.36.4).
+    pub(crate) fn waited(&self) -> Duration {
+        let (mut changing, mut judging) = (Duration::ZERO, Duration::ZERO);
+        for timing in self.0.lock().iter() {
+            match timing.what {
+                "validating" => judging = judging.max(timing.elapsed),
+                _ => changing += timing.elapsed,
+            }
+        }
+        changing + judging
     }
 
     /// Writes them into the answer.
@@ -42,7 +59,7 @@ mod tests {
 
     use keelson_registry::context::Timing;
 
-    use super::header_value;
+    use super::{Timings, header_value};
 
     #[track_caller]
     fn check(name: &str, expected: Option<&str>) {
@@ -50,6 +67,24 @@ mod tests {
             Timing { name: name.to_owned(), what: "validating", elapsed: Duration::from_micros(1500) };
         let found = header_value(&timing);
         assert_eq!(found.as_ref().and_then(|it| it.to_str().ok()), expected);
+    }
+
+    #[test]
+    fn who_judges_is_waited_for_all_at_once() {
+        let timings = Timings::default();
+        assert_eq!(timings.waited(), Duration::ZERO);
+        let timing = |what, milliseconds| Timing {
+            name: String::from("a.example.com"),
+            what,
+            elapsed: Duration::from_millis(milliseconds),
+        };
+        timings.extend([
+            timing("admit", 3),
+            timing("admit", 4),
+            timing("validating", 20),
+            timing("validating", 10),
+        ]);
+        assert_eq!(timings.waited(), Duration::from_millis(27));
     }
 
     #[test]

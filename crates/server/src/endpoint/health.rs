@@ -10,7 +10,7 @@ use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
 use tracing::info;
 
-use crate::metrics::{Counter, Family};
+use crate::metrics::HealthMetrics;
 use crate::query::Query;
 use crate::response::{NOSNIFF, Response, text, text_error};
 use crate::shutdown::Moment;
@@ -100,7 +100,7 @@ pub struct Health {
     checks: Vec<NamedCheck>,
     readyz_only: Vec<NamedCheck>,
     ready: Moment,
-    counts: Arc<Family<Counter>>,
+    counts: HealthMetrics,
 }
 
 /// What a server's health is made of.
@@ -118,7 +118,7 @@ pub struct HealthSettings {
     /// Happens when `/readyz` is green for the first time.
     pub ready: Moment,
     /// Counts checks by name, endpoint and result.
-    pub counts: Arc<Family<Counter>>,
+    pub counts: HealthMetrics,
 }
 
 impl Health {
@@ -187,8 +187,7 @@ impl Health {
                 continue;
             }
             let result = self.run(probe, check).await;
-            let status = if result.is_ok() { "success" } else { "error" };
-            self.counts.with(&[name, probe.name(), status]).inc();
+            self.counts.count(name, probe.name(), &result);
             match result {
                 Ok(()) => {
                     let _ = writeln!(lines, "[+]{name} ok");
@@ -239,7 +238,7 @@ mod tests {
     use keelson_stdx::clock::{Clock, ManualClock};
 
     use super::{Health, HealthSettings, NamedCheck};
-    use crate::metrics::Family;
+    use crate::metrics::HealthMetrics;
     use crate::query::Query;
     use crate::shutdown::Moments;
 
@@ -257,7 +256,7 @@ mod tests {
                 "process is shutting down",
             )],
             ready: moments.has_been_ready.clone(),
-            counts: Family::new("checks", "Checks.", &["name", "type", "status"]).into(),
+            counts: HealthMetrics::new(),
         });
         (health, moments, hand)
     }

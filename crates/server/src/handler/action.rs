@@ -27,7 +27,7 @@ pub(crate) async fn act(
 ) -> Result<Response> {
     let output = call.output()?;
     let encoding = call.input()?;
-    let body = body.read(call.facts.server.settings.max_body).await?;
+    let body = call.read(body).await?;
     let params = write(call.query, Writing::Create)?;
     let draft = call.draft(encoding, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);

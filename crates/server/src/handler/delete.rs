@@ -46,7 +46,7 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
 /// An object that cannot be read goes if the client may do that as well: what it depends on cannot be known.
 async fn delete_unreadable(call: &Call<'_>) -> Result<Response> {
     let info = RequestInfo { verb: "unsafe-delete-ignore-read-errors".into(), ..call.info.clone() };
-    authorize(call.facts, call.parts, &info, call.user).await?;
+    authorize(call.facts, call.parts, &info, call.user, call.facts.server.clock.monotonic()).await?;
     let place = call.place();
     operation::delete_unreadable(&call.found.live, &place).await?;
     let kind = call.found.live.resource.kind.to_string();
@@ -57,7 +57,7 @@ async fn delete_unreadable(call: &Call<'_>) -> Result<Response> {
 
 /// The options of a delete: the body if there is one, else the query.
 pub(super) async fn params(call: &Call<'_>, body: RequestBody) -> Result<DeleteParams> {
-    let body = body.read(call.facts.server.settings.max_body).await?;
+    let body = call.read(body).await?;
     if body.is_empty() {
         return from_query(call.query, call.facts.server.settings.unreadable_deletion);
     }

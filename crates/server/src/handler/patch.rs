@@ -25,7 +25,7 @@ use crate::response::Response;
 pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
     let form = Form::of(call)?;
-    let body = body.read(call.facts.server.settings.max_body).await?;
+    let body = call.read(body).await?;
     if let Form::Apply(language) = form {
         return apply(call, part, (language, &body), output).await;
     }

@@ -33,7 +33,7 @@ pub(crate) async fn get(call: &Call<'_>, at: &Scale) -> Result<Response> {
 
 pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let body = body.read(call.facts.server.settings.max_body).await?;
+    let body = call.read(body).await?;
     let params = write(call.query, Writing::Update)?;
     let draft = call.draft(call.input()?, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
@@ -46,7 +46,7 @@ pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Re
 pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
     let form = Form::of(call)?;
-    let body: Bytes = body.read(call.facts.server.settings.max_body).await?;
+    let body: Bytes = call.read(body).await?;
     if let Form::Apply(language) = form {
         return apply(call, at, (language, &body), output).await;
     }

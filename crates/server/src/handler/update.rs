@@ -12,7 +12,7 @@ use crate::response::Response;
 
 pub(crate) async fn update(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
-    let body = body.read(call.facts.server.settings.max_body).await?;
+    let body = call.read(body).await?;
     let params = write(call.query, Writing::Update)?;
     let encoding = call.input()?;
     let draft = call.draft(encoding, &body)?;

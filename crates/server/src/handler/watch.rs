@@ -13,15 +13,15 @@ use super::Call;
 use crate::encode;
 use crate::encode::table::Headings;
 use crate::error::{Error, Result};
-use crate::metrics::Series;
 use crate::negotiate::{self, Encoding, Shape};
+use crate::observe;
 use crate::params::list;
 use crate::respond;
 use crate::response::{Body, Response, with_type};
-use crate::stream::watch::{Beginning, Frames, Look, Wire, frames, messages};
+use crate::stream::watch::{Beginning, Frames, Look, Tally, Wire, frames, messages};
 use crate::stream::websocket::{self, Conversation, Framing};
 
-pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Response> {
+pub(crate) async fn watch(call: &Call<'_>) -> Result<Response> {
     let output = call.output()?;
     let live = &call.found.live;
     if !live.resource.supports(Verb::Watch) {
@@ -47,7 +47,12 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
         look,
         wire: if output.encoding == Encoding::Cbor { Wire::Cbor } else { Wire::Own },
         timeout,
-        series: Arc::clone(series),
+        tally: Tally {
+            series: Arc::clone(call.series),
+            received: call.facts.received,
+            scope: observe::scope(call.info),
+            listed: listed(call),
+        },
     };
     negotiate::can_be_streamed(output, call.offer())?;
     if let Some(upgrade) = call.parts.extensions.get::<OnUpgrade>()
@@ -61,6 +66,16 @@ pub(crate) async fn watch(call: &Call<'_>, series: &Arc<Series>) -> Result<Respo
         Encoding::Json | Encoding::Yaml => encode::media_type(Encoding::Json),
     };
     Ok(with_type(StatusCode::OK, media_type, Body::stream(frames(setup))))
+}
+
+/// The scope of what a watch begins with; a selector may name a namespace.
+///
+/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, CleanListScope (v1.36.4).
+fn listed(call: &Call<'_>) -> &'static str {
+    match observe::scope(call.info) {
+        "cluster" if call.info.field_selector.contains("metadata.namespace=") => "namespace",
+        scope => scope,
+    }
 }
 
 /// How the stream begins. A client whose revision is too old or too new learns within it where it must begin again.

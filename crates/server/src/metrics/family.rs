@@ -13,6 +13,9 @@ pub trait Collect: Send + Sync {
     /// The name of the family.
     fn name(&self) -> &'static str;
 
+    /// What it is; begins with how stable it is, as in `[ALPHA]`.
+    fn help(&self) -> &'static str;
+
     /// Prints help, type and all samples.
     fn write(&self, out: &mut String);
 }
@@ -92,6 +95,10 @@ impl<M: Metric> Collect for Family<M> {
         self.name
     }
 
+    fn help(&self) -> &'static str {
+        self.help
+    }
+
     fn write(&self, out: &mut String) {
         let members = self.members.read();
         if members.is_empty() {
@@ -129,6 +136,10 @@ impl<M: Metric> Gathered<M> {
 impl<M: Metric> Collect for Gathered<M> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn help(&self) -> &'static str {
+        self.help
     }
 
     fn write(&self, out: &mut String) {
@@ -197,6 +208,10 @@ impl Computed {
 impl Collect for Computed {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn help(&self) -> &'static str {
+        self.help
     }
 
     fn write(&self, out: &mut String) {

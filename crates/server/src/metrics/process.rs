@@ -19,9 +19,32 @@ pub fn add_to(registry: &Registry) {
         resident_bytes,
     );
     number("process_virtual_memory_bytes", "Address space of the process.", Kind::Gauge, virtual_bytes);
+    number(
+        "process_virtual_memory_max_bytes",
+        "Largest address space that the process may have.",
+        Kind::Gauge,
+        max_virtual_bytes,
+    );
+    number(
+        "process_network_receive_bytes_total",
+        "Bytes that came in over the network of the process.",
+        Kind::Counter,
+        || octets("InOctets"),
+    );
+    number(
+        "process_network_transmit_bytes_total",
+        "Bytes that went out over the network of the process.",
+        Kind::Counter,
+        || octets("OutOctets"),
+    );
     number("process_open_fds", "Open file descriptors.", Kind::Gauge, open_files);
     number("process_max_fds", "Most file descriptors that may be open.", Kind::Gauge, max_files);
-    number("process_start_time_seconds", "When the process started, in Unix time.", Kind::Gauge, start_time);
+    add_start_time_to(registry, "When the process started, in Unix time.");
+}
+
+/// Adds when the process started, without which counters cannot be read.
+pub(super) fn add_start_time_to(registry: &Registry, help: &'static str) {
+    registry.add(Arc::new(Computed::number("process_start_time_seconds", help, Kind::Gauge, start_time)));
 }
 
 /// Linux counts in hundredths of a second in `/proc`, whatever it does inside.
@@ -57,6 +80,21 @@ fn max_files() -> Option<f64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.map(|it| it as f64)
 }
 
+/// Without a limit it is the largest number that there is, as upstream has it.
+#[allow(clippy::unnecessary_wraps)]
+fn max_virtual_bytes() -> Option<f64> {
+    Some(rustix::process::getrlimit(rustix::process::Resource::As).current.unwrap_or(u64::MAX) as f64)
+}
+
+/// A column of the two lines that `/proc/self/net/netstat` has about IP: names, and numbers below them.
+fn octets(column: &str) -> Option<f64> {
+    let text = fs::read_to_string("/proc/self/net/netstat").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let position = names.split_whitespace().position(|it| it == column)?;
+    numbers.split_whitespace().nth(position)?.parse().ok()
+}
+
 /// The n-th field of `/proc/self/stat`, counted from zero. The second is in parentheses and may hold spaces.
 fn stat_field(position: usize) -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
@@ -73,10 +111,18 @@ mod tests {
         let registry = Registry::default();
         super::add_to(&registry);
         let text = registry.text();
-        for name in ["process_resident_memory_bytes ", "process_open_fds ", "process_start_time_seconds "] {
+        for name in [
+            "process_resident_memory_bytes ",
+            "process_virtual_memory_max_bytes ",
+            "process_network_receive_bytes_total ",
+            "process_network_transmit_bytes_total ",
+            "process_open_fds ",
+            "process_start_time_seconds ",
+        ] {
             let line = text.lines().find(|line| line.starts_with(name)).unwrap();
             let number: f64 = line[name.len()..].parse().unwrap();
-            assert!(number > 0.0, "{line}");
+            // A machine may have no traffic at all.
+            assert!(number > 0.0 || name.contains("network"), "{line}");
         }
     }
 }

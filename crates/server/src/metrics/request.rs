@@ -40,7 +40,67 @@ pub struct Series {
     sli_duration: Option<Arc<Histogram>>,
     sizes: Option<Arc<Histogram>>,
     codes: [OnceLock<Arc<Counter>>; CODES.len()],
-    long_running: OnceLock<Arc<Gauge>>,
+    body_sizes: OnceLock<Arc<Histogram>>,
+    own: OnceLock<Arc<Counter>>,
+}
+
+/// What there is to count about an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    /// Its status.
+    pub code: u16,
+    /// Since the request came.
+    pub elapsed: Duration,
+    /// How much of that was waiting for webhooks.
+    pub webhooks: Duration,
+    /// Its length.
+    pub bytes: u64,
+    /// What the client wants done about fields that nobody knows.
+    pub validation: FieldValidation,
+}
+
+/// What the client wants done about fields that nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FieldValidation {
+    Unsaid,
+    Ignore,
+    Warn,
+    Strict,
+    Invalid,
+}
+
+impl FieldValidation {
+    const ALL: [FieldValidation; 5] = [
+        FieldValidation::Unsaid,
+        FieldValidation::Ignore,
+        FieldValidation::Warn,
+        FieldValidation::Strict,
+        FieldValidation::Invalid,
+    ];
+
+    /// What the values of the parameter say.
+    ///
+    /// Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, cleanFieldValidation (v1.36.4).
+    pub fn of<'v>(mut values: impl Iterator<Item = &'v str>) -> FieldValidation {
+        match (values.next(), values.next()) {
+            (None | Some(""), None) => FieldValidation::Unsaid,
+            (Some("Ignore"), None) => FieldValidation::Ignore,
+            (Some("Warn"), None) => FieldValidation::Warn,
+            (Some("Strict"), None) => FieldValidation::Strict,
+            _ => FieldValidation::Invalid,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            FieldValidation::Unsaid => "",
+            FieldValidation::Ignore => "Ignore",
+            FieldValidation::Warn => "Warn",
+            FieldValidation::Strict => "Strict",
+            FieldValidation::Invalid => "invalid",
+        }
+    }
 }
 
 /// The codes that have a place in [`Series`]; others are looked up.
@@ -67,6 +127,11 @@ struct Families {
     sizes: Arc<Family<Histogram>>,
     long_running: Arc<Family<Gauge>>,
     terminations: Arc<Family<Counter>>,
+    body_sizes: Arc<Family<Histogram>>,
+    own: Arc<Family<Counter>>,
+    validation: Arc<Family<Histogram>>,
+    /// By [`FieldValidation`].
+    validations: [OnceLock<Arc<Histogram>>; FieldValidation::ALL.len()],
 }
 
 const DURATION_BUCKETS: &[f64] = &[
@@ -79,11 +144,21 @@ const SLI_BUCKETS: &[f64] = &[
 ];
 const SIZE_BUCKETS: &[f64] = &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
-impl RequestMetrics {
-    /// All families, without members.
-    pub fn new(registry: &Registry) -> RequestMetrics {
+/// From 50 to 3050 kB, every 100.
+const BODY_BUCKETS: &[f64] = &{
+    let mut bounds = [5e4; 31];
+    let mut i = 1;
+    while i < bounds.len() {
+        bounds[i] = bounds[i - 1] + 1e5;
+        i += 1;
+    }
+    bounds
+};
+
+impl Families {
+    fn new(registry: &Registry) -> Families {
         let short = &["verb", "group", "version", "resource", "subresource", "scope", "component"];
-        let families = Families {
+        Families {
             total: registry.family(Family::new(
                 "apiserver_request_total",
                 "[STABLE] Requests, by verb, dry run, group, version, resource, scope, component and status code.",
@@ -117,14 +192,48 @@ impl RequestMetrics {
                 "[ALPHA] Requests that the server ended to protect itself.",
                 &["verb", "group", "version", "resource", "subresource", "scope", "component", "code"],
             )),
-        };
+            body_sizes: registry.family(Family::with_buckets(
+                "apiserver_request_body_size_bytes",
+                "[ALPHA] Bytes of the bodies of requests, by resource and verb.",
+                &["group", "resource", "verb"],
+                BODY_BUCKETS,
+            )),
+            own: registry.family(Family::new(
+                "apiserver_selfrequest_total",
+                "[ALPHA] Requests that servers made of servers.",
+                &["verb", "group", "resource", "subresource"],
+            )),
+            validation: registry.family(Family::with_buckets(
+                "field_validation_request_duration_seconds",
+                "[ALPHA] Seconds from the arrival of a request to the last byte of its answer, by what it wants \
+                 done about unknown fields.",
+                &["field_validation"],
+                SLI_BUCKETS,
+            )),
+            validations: [const { OnceLock::new() }; FieldValidation::ALL.len()],
+        }
+    }
+}
+
+impl RequestMetrics {
+    /// All families, without members.
+    pub fn new(registry: &Registry) -> RequestMetrics {
         let in_flight = registry.family(Family::<Gauge>::new(
             "apiserver_current_inflight_requests",
             "[STABLE] The most requests that were under way lately, by kind.",
             &["request_kind"],
         ));
+        // Nobody waits here: who finds no seat is told to come back.
+        let in_queue = registry.family(Family::<Gauge>::new(
+            "apiserver_current_inqueue_requests",
+            "[ALPHA] The most requests that were waiting lately, by kind.",
+            &["request_kind"],
+        ));
+        for kind in ["readOnly", "mutating"] {
+            in_queue.with(&[kind]);
+        }
         RequestMetrics {
-            families: Arc::new(families),
+            families: Arc::new(Families::new(registry)),
             series: ArcSwap::default(),
             read_only_in_flight: in_flight.with(&["readOnly"]),
             mutating_in_flight: in_flight.with(&["mutating"]),
@@ -166,7 +275,8 @@ impl Series {
             families,
             labels: long.map(str::to_owned),
             codes: [const { OnceLock::new() }; CODES.len()],
-            long_running: OnceLock::new(),
+            body_sizes: OnceLock::new(),
+            own: OnceLock::new(),
         }
     }
 
@@ -175,26 +285,61 @@ impl Series {
         SeriesLabels { verb, dry_run, group, version, resource, subresource, scope, component }
     }
 
-    /// A request was answered with `code` and `bytes` after `elapsed`.
-    pub fn observe(&self, code: u16, elapsed: Duration, bytes: u64) {
-        let seconds = elapsed.as_secs_f64();
+    /// A request was answered.
+    pub fn observe(&self, answered: &Answered) {
+        self.count(answered.code);
+        let seconds = answered.elapsed.as_secs_f64();
+        self.duration.observe(seconds);
+        if let Some(sli_duration) = &self.sli_duration {
+            sli_duration.observe(answered.elapsed.saturating_sub(answered.webhooks).as_secs_f64());
+        }
+        if let Some(sizes) = &self.sizes {
+            sizes.observe(answered.bytes as f64);
+        }
+        let Families { validation, validations, .. } = &*self.families;
+        let asked = answered.validation;
+        validations[asked as usize].get_or_init(|| validation.with(&[asked.as_str()])).observe(seconds);
+    }
+
+    /// There was a request with this code, and nothing else is known about it.
+    pub fn count(&self, code: u16) {
         match CODES.iter().position(|it| *it == code) {
             Some(position) => self.codes[position].get_or_init(|| self.total(code)).inc(),
             None => self.total(code).inc(),
         }
-        self.duration.observe(seconds);
-        if let Some(sli_duration) = &self.sli_duration {
-            sli_duration.observe(seconds);
-        }
-        if let Some(sizes) = &self.sizes {
-            sizes.observe(bytes as f64);
-        }
+    }
+
+    /// The body of a request was read.
+    ///
+    /// Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/metrics/metrics.go (v1.36.4).
+    pub fn body(&self, bytes: usize) {
+        let sizes = self.body_sizes.get_or_init(|| {
+            let SeriesLabels { verb, group, resource, scope, .. } = self.labels();
+            let verb = match verb {
+                "PUT" => "update",
+                "PATCH" | "APPLY" => "patch",
+                "DELETE" if scope == "resource" => "delete",
+                "DELETE" => "delete_collection",
+                _ => "create",
+            };
+            self.families.body_sizes.with(&[group, resource, verb])
+        });
+        sizes.observe(bytes as f64);
+    }
+
+    /// A server makes this request.
+    pub fn own(&self) {
+        let own = self.own.get_or_init(|| {
+            let SeriesLabels { verb, group, resource, subresource, .. } = self.labels();
+            self.families.own.with(&[verb, group, resource, subresource])
+        });
+        own.inc();
     }
 
     /// The server ended a request to protect itself.
     pub fn terminated(&self, code: u16) {
-        let [verb, _, group, version, resource, subresource, scope, component] =
-            self.labels.each_ref().map(|it| &**it);
+        let SeriesLabels { verb, group, version, resource, subresource, scope, component, .. } =
+            self.labels();
         let code = code.to_string();
         self.families
             .terminations
@@ -202,13 +347,10 @@ impl Series {
             .inc();
     }
 
-    /// Long-running requests under way.
-    pub fn long_running(&self) -> &Arc<Gauge> {
-        self.long_running.get_or_init(|| {
-            let [verb, _, group, version, resource, subresource, scope, component] =
-                self.labels.each_ref().map(|it| &**it);
-            self.families.long_running.with(&[verb, group, version, resource, subresource, scope, component])
-        })
+    /// Long-running requests under way; their scope is that of what they select. Keep it: this is a lookup.
+    pub fn long_running(&self, scope: &str) -> Arc<Gauge> {
+        let SeriesLabels { verb, group, version, resource, subresource, component, .. } = self.labels();
+        self.families.long_running.with(&[verb, group, version, resource, subresource, scope, component])
     }
 
     fn total(&self, code: u16) -> Arc<Counter> {
@@ -234,7 +376,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::{RequestMetrics, SeriesLabels};
+    use super::{Answered, FieldValidation, RequestMetrics, SeriesLabels};
     use crate::metrics::Registry;
 
     const LABELS: SeriesLabels<'_> = SeriesLabels {
@@ -249,6 +391,20 @@ mod tests {
     };
 
     #[test]
+    fn what_is_wanted_of_unknown_fields_is_one_of_few_things() {
+        let check = |values: &[&str], expected: &str| {
+            assert_eq!(FieldValidation::of(values.iter().copied()).as_str(), expected, "{values:?}");
+        };
+        check(&[], "");
+        check(&[""], "");
+        check(&["Strict"], "Strict");
+        check(&["Warn"], "Warn");
+        check(&["Ignore"], "Ignore");
+        check(&["strict"], "invalid");
+        check(&["Strict", "Strict"], "invalid");
+    }
+
+    #[test]
     fn requests_are_counted_by_what_they_are_about() {
         let registry = Registry::default();
         let metrics = RequestMetrics::new(&registry);
@@ -256,11 +412,23 @@ mod tests {
         assert!(Arc::ptr_eq(&series, &metrics.series(&LABELS)));
         assert!(!Arc::ptr_eq(&series, &metrics.series(&SeriesLabels { verb: "GET", ..LABELS })));
 
-        series.observe(200, Duration::from_millis(10), 5000);
-        series.observe(200, Duration::from_millis(10), 5000);
-        series.observe(418, Duration::from_millis(10), 0);
+        let ok = Answered {
+            code: 200,
+            elapsed: Duration::from_millis(110),
+            webhooks: Duration::from_millis(70),
+            bytes: 5000,
+            validation: FieldValidation::Unsaid,
+        };
+        series.observe(&ok);
+        series.observe(&Answered { validation: FieldValidation::Strict, ..ok });
+        series.observe(&Answered { code: 418, bytes: 0, ..ok });
         series.terminated(429);
-        series.long_running().inc();
+        series.count(429);
+        series.long_running("resource").inc();
+        series.own();
+        metrics.series(&SeriesLabels { verb: "DELETE", ..LABELS }).body(60_000);
+        metrics.series(&SeriesLabels { verb: "DELETE", scope: "resource", ..LABELS }).body(0);
+        metrics.series(&SeriesLabels { verb: "APPLY", scope: "resource", ..LABELS }).body(100);
         let text = registry.text();
         let expect = |line: &str| assert!(text.contains(line), "{line} in\n{text}");
         let tail = "group=\"apps\",version=\"v1\",resource=\"deployments\",subresource=\"\",scope=\"namespace\",\
@@ -269,7 +437,23 @@ mod tests {
         expect(&format!("apiserver_request_total{{verb=\"LIST\",dry_run=\"\",{tail},code=\"418\"}} 1\n"));
         expect(&format!("apiserver_response_sizes_bucket{{verb=\"LIST\",{tail},le=\"10000\"}} 3\n"));
         expect(&format!("apiserver_request_duration_seconds_count{{verb=\"LIST\",dry_run=\"\",{tail}}} 3\n"));
-        expect(&format!("apiserver_longrunning_requests{{verb=\"LIST\",{tail}}} 1\n"));
+        let selected = tail.replace("namespace", "resource");
+        expect(&format!("apiserver_longrunning_requests{{verb=\"LIST\",{selected}}} 1\n"));
+        expect(&format!(
+            "apiserver_request_sli_duration_seconds_bucket{{verb=\"LIST\",{tail},le=\"0.05\"}} 3\n"
+        ));
+        expect(&format!("apiserver_request_total{{verb=\"LIST\",dry_run=\"\",{tail},code=\"429\"}} 1\n"));
+        expect(
+            "apiserver_selfrequest_total{verb=\"LIST\",group=\"apps\",resource=\"deployments\",subresource=\"\"} 1\n",
+        );
+        expect("field_validation_request_duration_seconds_count{field_validation=\"\"} 2\n");
+        expect("field_validation_request_duration_seconds_count{field_validation=\"Strict\"} 1\n");
+        let bodies = "apiserver_request_body_size_bytes_bucket{group=\"apps\",resource=\"deployments\",verb=";
+        expect(&format!("{bodies}\"delete_collection\",le=\"50000\"}} 0\n"));
+        expect(&format!("{bodies}\"delete_collection\",le=\"150000\"}} 1\n"));
+        expect(&format!("{bodies}\"delete\",le=\"50000\"}} 1\n"));
+        expect(&format!("{bodies}\"patch\",le=\"3.05e+06\"}} 1\n"));
+        expect("apiserver_current_inqueue_requests{request_kind=\"readOnly\"} 0\n");
         expect(&format!("apiserver_request_terminations_total{{verb=\"LIST\",{tail},code=\"429\"}} 1\n"));
     }
 }

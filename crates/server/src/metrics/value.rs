@@ -136,14 +136,15 @@ impl Metric for Summary {
     }
 }
 
-/// A number as Go's `strconv.FormatFloat(…, 'g', -1, 64)` prints it: exponents from 10^21 on and below 10^-4.
+/// A number as Go's `strconv.FormatFloat(…, 'g', -1, 64)` prints it: exponents from 10^6 on and below 10^-4. The
+/// bounds of buckets are labels, and read `1e+06` in what dashboards ask for.
 pub(super) struct Number(pub(super) f64);
 
 impl std::fmt::Display for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let number = self.0;
         let magnitude = number.abs();
-        if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
+        if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {
             let text = format!("{number:e}");
             let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
             let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -164,7 +165,9 @@ mod tests {
         check(0.0, "0");
         check(1.0, "1");
         check(0.005, "0.005");
-        check(1e6, "1000000");
+        check(999_999.5, "999999.5");
+        check(1e6, "1e+06");
+        check(1_050_000.0, "1.05e+06");
         check(1.5e21, "1.5e+21");
         check(1e-5, "1e-05");
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, Stream};
-use keelson_object::Frozen;
 use keelson_object::scalar::Time;
+use keelson_object::{Frozen, SmolStr};
 use keelson_registry::operation::{Change, Watch};
 use keelson_registry::{Error as RegistryError, Found};
 use keelson_status::Status;
@@ -22,7 +22,7 @@ use crate::encode::frame::{self, InitialEnd};
 use crate::encode::protobuf;
 use crate::encode::table::{Headings, Table};
 use crate::encode::{CHUNK, cbor};
-use crate::metrics::{Counter, Gauge, Histogram, Series};
+use crate::metrics::{Counter, Family, Gauge, Histogram, Series};
 use crate::negotiate::MetaVersion;
 use crate::respond;
 use crate::shutdown::Pass;
@@ -36,7 +36,18 @@ pub(crate) struct Frames {
     pub(crate) wire: Wire,
     /// How long it lasts.
     pub(crate) timeout: Duration,
+    pub(crate) tally: Tally,
+}
+
+/// What is counted about the stream.
+pub(crate) struct Tally {
     pub(crate) series: Arc<Series>,
+    /// When the request came.
+    pub(crate) received: Duration,
+    /// The scope of the request.
+    pub(crate) scope: &'static str,
+    /// The scope of what the stream begins with.
+    pub(crate) listed: &'static str,
 }
 
 /// How the stream begins.
@@ -102,7 +113,7 @@ struct State {
 
 impl State {
     fn new(setup: Frames) -> State {
-        let Frames { server, found, beginning, look, wire, timeout, series } = setup;
+        let Frames { server, found, beginning, look, wire, timeout, tally } = setup;
         let (watch, failed) = match beginning {
             Beginning::Watch(watch) => (Some(watch), None),
             Beginning::Failed(status) => (None, Some(status)),
@@ -112,13 +123,13 @@ impl State {
             watch,
             failed,
             writer: Writer {
-                counts: Counts::new(&server, &found),
+                counts: Counts::new(&server, &found, &tally),
                 clock: server.clock.clone(),
                 found,
                 look,
                 wire,
             },
-            _counted: Counted::new(&server, &series),
+            _counted: Counted::new(&server, &tally),
             end: Box::pin(async move {
                 tokio::select! {
                     () = server.clock.sleep(timeout) => {}
@@ -206,7 +217,10 @@ impl Writer {
             Change::Shared(event) => self.own(event.kind(), event.object()),
             Change::Own { kind, object } => self.own(kind, &object),
             Change::Bookmark(revision) => self.bookmark(revision, InitialEnd::No),
-            Change::InitialEventsEnd(revision) => self.bookmark(revision, InitialEnd::Yes),
+            Change::InitialEventsEnd(revision) => {
+                self.counts.listed(&self.clock);
+                self.bookmark(revision, InitialEnd::Yes)
+            }
         };
         let frame = self.on_wire(frame);
         self.counts.events.inc();
@@ -290,14 +304,34 @@ async fn server_ends(server: &Server) {
 struct Counts {
     events: Arc<Counter>,
     sizes: Arc<Histogram>,
+    /// Where the end of what was there is noted: there is one for each kind of watch, not for each watch.
+    lists: Arc<Family<Histogram>>,
+    labels: [SmolStr; 3],
+    listed: &'static str,
+    received: Duration,
 }
 
 impl Counts {
-    fn new(server: &Server, found: &Found) -> Counts {
+    fn new(server: &Server, found: &Found, tally: &Tally) -> Counts {
         let resource = &found.live.resource;
-        let labels = [&*resource.group, &*found.version().name, &*resource.plural];
+        let names = [&resource.group, &found.version().name, &resource.plural];
+        let labels = names.map(|it| &**it);
         let metrics = &server.metrics;
-        Counts { events: metrics.watch_events.with(&labels), sizes: metrics.watch_event_sizes.with(&labels) }
+        Counts {
+            events: metrics.watch_events.with(&labels),
+            sizes: metrics.watch_event_sizes.with(&labels),
+            lists: Arc::clone(&metrics.watch_lists),
+            labels: labels.map(SmolStr::new),
+            listed: tally.listed,
+            received: tally.received,
+        }
+    }
+
+    /// All that was there at the beginning is sent.
+    fn listed(&self, clock: &Clock) {
+        let [group, version, resource] = self.labels.each_ref().map(|it| &**it);
+        let took = clock.monotonic().saturating_sub(self.received);
+        self.lists.with(&[group, version, resource, self.listed]).observe(took.as_secs_f64());
     }
 }
 
@@ -308,9 +342,10 @@ struct Counted {
 }
 
 impl Counted {
-    fn new(server: &Server, series: &Series) -> Counted {
-        series.long_running().inc();
-        Counted { long_running: Arc::clone(series.long_running()), _pass: server.watches.enter() }
+    fn new(server: &Server, tally: &Tally) -> Counted {
+        let long_running = tally.series.long_running(tally.scope);
+        long_running.inc();
+        Counted { long_running, _pass: server.watches.enter() }
     }
 }
 

@@ -228,7 +228,7 @@ async fn a_panic_costs_one_request() {
     let text = "This request caused apiserver to panic. Look in the logs for details.\n";
     check(&garden.ask("GET /panic", &[], "").await, 500, text);
     check(&garden.ask("GET /version", &[], "").await, 200, "v1.36.4");
-    check(&garden.ask("GET /metrics", &[], "").await, 200, "apiserver_panics_total 1\n");
+    check(&garden.ask("GET /metrics", &[], "").await, 200, "keelson_panics_total 1\n");
 }
 
 #[tokio::test]

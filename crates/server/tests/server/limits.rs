@@ -71,6 +71,10 @@ async fn a_slow_handler_ends_with_the_deadline_of_the_client() {
     let client = running.admin(Protocol::Http2);
     let (answer, passed) = Box::pin(advance_until(&hand, client.get("/slow?timeout=5s"))).await;
     answer.refused(504, "Timeout");
+    // Its path is of a client's making for all that is known here.
+    let counted = "apiserver_request_terminations_total{verb=\"GET\",group=\"\",version=\"\",resource=\"\",\
+                   subresource=\"\",scope=\"\",component=\"apiserver\",code=\"504\"} 1\n";
+    assert!(client.get("/metrics").await.text().contains(counted));
     assert!(passed >= Duration::from_secs(5) && passed < Duration::from_secs(30), "{passed:?}");
 }
 
@@ -125,6 +129,19 @@ async fn too_many_at_once_are_sent_away() {
     let answer = tokio::time::timeout(Duration::from_secs(10), full).await.expect("the room is full");
     assert_eq!(answer.header("retry-after"), "1");
     assert_eq!(answer.text(), "Too many requests, please try again later.\n");
+    // Who is sent away is counted, under names that are served.
+    assert_eq!(jane.get("/api/v1/meadows/a").await.status, 429);
+    assert_eq!(jane.get("/api/v1/made-up/a").await.status, 429);
+    let text = admin.get("/metrics").await.text();
+    let labels = "group=\"\",version=\"v1\",resource=\"meadows\",subresource=\"\",scope=\"resource\",\
+                  component=\"apiserver\",code=\"429\"} 1\n";
+    for counted in [
+        format!("apiserver_request_terminations_total{{verb=\"GET\",{labels}"),
+        format!("apiserver_request_total{{verb=\"GET\",dry_run=\"\",{labels}"),
+    ] {
+        assert!(text.contains(&counted), "{counted} in {text}");
+    }
+    assert!(!text.contains("made-up"));
     // Who can help gets in.
     assert_eq!(admin.get("/version").await.status, 200);
     running.gate.cancel();

@@ -14,15 +14,17 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use keelson_authn::User;
-use keelson_object::{Map, Object, ObjectMeta, Value};
+use keelson_object::{Frozen, Map, Object, ObjectMeta, Value};
 use keelson_registry::options::DeleteOptions;
 use keelson_registry::{Catalog, Context, Error, Live, Place, Result, operation};
 use keelson_stdx::clock::Clock;
 use rand::RngExt as _;
 
+use super::counts::{Asked, ServiceCounts};
 use super::facts::Family;
 
 /// Names the family of an IPAddress.
@@ -79,6 +81,7 @@ impl fmt::Display for Refusal {
 pub struct ClusterAddresses {
     catalog: Option<Arc<Catalog>>,
     clock: Clock,
+    counts: Arc<ServiceCounts>,
 }
 
 /// Whose an address is.
@@ -104,7 +107,17 @@ impl Owner<'_> {
 impl ClusterAddresses {
     /// Those that `context` can reach.
     pub fn new(context: &Context) -> ClusterAddresses {
-        ClusterAddresses { catalog: context.catalog.clone(), clock: context.clock.clone() }
+        ClusterAddresses {
+            catalog: context.catalog.clone(),
+            clock: context.clock.clone(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// The same, with everything that is taken counted here.
+    #[must_use]
+    pub(super) fn counted(self, counts: Arc<ServiceCounts>) -> ClusterAddresses {
+        ClusterAddresses { counts, ..self }
     }
 
     /// A context of the server itself.
@@ -119,8 +132,23 @@ impl ClusterAddresses {
     /// Takes this address.
     pub(super) async fn take(&self, address: IpAddr, owner: Owner<'_>) -> std::result::Result<(), Refusal> {
         let context = self.context();
-        containing(&ranges(&context).await?, address)?.check(address)?;
-        make(&context, address, owner).await
+        let ranges = ranges(&context).await?;
+        let range = containing(&ranges, address)?;
+        let begun = self.clock.monotonic();
+        let made = match range.check(address) {
+            Ok(()) => make(&context, address, owner).await,
+            refused => refused,
+        };
+        match made {
+            Ok(()) => self.taken(range, Asked::Static, begun),
+            Err(_) => self.counts.address_refused(range.net, Asked::Static),
+        }
+        made
+    }
+
+    fn taken(&self, range: &Range, asked: Asked, begun: Duration) {
+        let elapsed = self.clock.monotonic().saturating_sub(begun);
+        self.counts.address_taken(range.net, asked, elapsed);
     }
 
     /// What a dry run says to this address: only whether it is in range, and if not, of which.
@@ -143,17 +171,26 @@ impl ClusterAddresses {
         let context = self.context();
         let taken = live(&context, "ipaddresses")?.cache().map_err(Refusal::from)?.clone();
         for range in ranges(&context).await?.iter().filter(|it| it.is_ready && it.family() == family) {
+            let begun = self.clock.monotonic();
             let snapshot = taken.fresh().await.map_err(Error::from)?;
             for address in range.candidates() {
                 if snapshot.get("", &address.to_string()).is_some() {
                     continue;
                 }
-                match make(&context, address, owner).await {
-                    Ok(()) => return Ok(address),
+                let made = make(&context, address, owner).await;
+                if made.is_err() {
+                    self.counts.address_refused(range.net, Asked::Dynamic);
+                }
+                match made {
+                    Ok(()) => {
+                        self.taken(range, Asked::Dynamic, begun);
+                        return Ok(address);
+                    }
                     Err(Refusal::Taken) => {}
                     Err(refusal) => return Err(refusal),
                 }
             }
+            self.counts.address_refused(range.net, Asked::Dynamic);
         }
         Err(Refusal::Full)
     }
@@ -241,8 +278,12 @@ struct Range {
 async fn ranges(context: &Context) -> Result<Vec<Range>> {
     let cidrs = live(context, "servicecidrs")?;
     let snapshot = cidrs.cache()?.fresh().await?;
+    ranges_of(cidrs, snapshot.iter().map(|(_, frozen)| &**frozen))
+}
+
+fn ranges_of<'f>(cidrs: &Live, objects: impl Iterator<Item = &'f Frozen>) -> Result<Vec<Range>> {
     let mut ranges = Vec::new();
-    for (_, frozen) in snapshot.iter() {
+    for frozen in objects {
         let object = cidrs.thaw(frozen)?;
         let is_ready = !object.meta.is_being_deleted() && is_ready(&object);
         let texts = object.fields.map("spec").map(|it| it.list("cidrs")).unwrap_or_default();
@@ -258,6 +299,38 @@ fn is_ready(object: &Object) -> bool {
     let mut conditions = status.into_iter().flat_map(|it| it.maps("conditions"));
     let ready = conditions.find(|it| it.str("type") == Some("Ready"));
     ready.is_none_or(|it| it.str("status") == Some("True"))
+}
+
+/// How much of a range is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RangeUse {
+    /// The range.
+    pub net: IpNet,
+    /// How many addresses services have.
+    pub used: usize,
+    /// How many they can have.
+    pub size: f64,
+}
+
+/// How much of each range is taken, as this server has seen it.
+pub fn range_use(catalog: &Catalog) -> Result<Vec<RangeUse>> {
+    let (Some(cidrs), Some(addresses)) =
+        (catalog.live(GROUP, "servicecidrs"), catalog.live(GROUP, "ipaddresses"))
+    else {
+        return Ok(Vec::new());
+    };
+    let snapshot = addresses.cache()?.snapshot();
+    let kept = snapshot.iter().map(|(_, frozen)| frozen.index());
+    let kept = kept.filter(|it| it.labels.get(MANAGED_BY) == Some(KEEPER));
+    let kept: Vec<IpAddr> = kept.filter_map(|it| it.name.parse().ok()).collect();
+    let of_range = |range: Range| {
+        let (first, last) = range.edges();
+        let used = kept.iter().filter(|it| range.contains(**it)).count();
+        RangeUse { net: range.net, used, size: last.saturating_add(1).saturating_sub(first) as f64 }
+    };
+    let snapshot = cidrs.cache()?.snapshot();
+    let ranges = ranges_of(cidrs, snapshot.iter().map(|(_, frozen)| &**frozen))?;
+    Ok(ranges.into_iter().map(of_range).collect())
 }
 
 fn containing(ranges: &[Range], address: IpAddr) -> std::result::Result<&Range, Refusal> {

@@ -12,6 +12,7 @@ use keelson_registry::{Error, Result, form};
 use keelson_store::{Entry, Expect, Form, Key, Store, StoreError, Write};
 use tokio::sync::Mutex;
 
+use super::counts::ServiceCounts;
 use super::port_set::{PortRange, PortSet};
 
 /// Who loses this many races in a row gives up.
@@ -25,6 +26,7 @@ pub struct NodePorts {
     form: Form,
     /// What was there when this server last looked. Who writes holds it, so that one server does not race with itself.
     known: Mutex<Option<Entry>>,
+    counts: Arc<ServiceCounts>,
 }
 
 /// What is stored.
@@ -40,7 +42,25 @@ impl NodePorts {
     pub fn new(ground: &Ground, range: PortRange) -> NodePorts {
         let key = ground.layout.resource("ranges").cluster("servicenodeports");
         let form = ground.layout.form();
-        NodePorts { store: ground.store.clone(), key, range, form, known: Mutex::default() }
+        NodePorts {
+            store: ground.store.clone(),
+            key,
+            range,
+            form,
+            known: Mutex::default(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// The same, with everything counted here.
+    #[must_use]
+    pub fn counted(self, counts: Arc<ServiceCounts>) -> NodePorts {
+        NodePorts { counts, ..self }
+    }
+
+    /// What is counted.
+    pub fn counts(&self) -> &ServiceCounts {
+        &self.counts
     }
 
     /// The range that the operator wants.
@@ -66,7 +86,10 @@ impl NodePorts {
             // Only what is in the store counts: an outdated look may be the reason of a refusal.
             let nothing_to_do = ports == before || done.is_err();
             match self.swap(&mut known, (!nothing_to_do).then_some(&ports)).await? {
-                Swap::Done => return done,
+                Swap::Done => {
+                    self.counts.ports_seen(if done.is_ok() { &ports } else { &before });
+                    return done;
+                }
                 Swap::Lost => {}
             }
         }
@@ -82,10 +105,9 @@ impl NodePorts {
             let is_current = stored.as_ref().is_some_and(|it| it.range == self.range);
             let before = stored.as_ref().map(|it| it.ports.clone());
             let ports = edit(stored);
-            if is_current && before.as_ref() == Some(&ports) {
-                return Ok(());
-            }
-            if let Swap::Done = self.swap(&mut known, Some(&ports)).await? {
+            let is_same = is_current && before.as_ref() == Some(&ports);
+            if is_same || matches!(self.swap(&mut known, Some(&ports)).await?, Swap::Done) {
+                self.counts.ports_seen(&ports);
                 return Ok(());
             }
         }

@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use keelson_object::{Map, Value};
 
+use super::counts::{Asked, Tally};
 use super::facts::{has_health_port, has_node_ports, node_ports, text, wants_node_ports};
 use super::port_set::{PortRefusal, PortSet};
 
@@ -48,13 +49,32 @@ pub(super) trait Stock {
     fn take_any(&mut self) -> Result<i64, PortRefusal>;
 }
 
-impl Stock for PortSet {
+/// The stock, with everything that is asked of it counted.
+pub(super) struct Counted<'s> {
+    pub(super) ports: PortSet,
+    pub(super) tally: &'s mut Tally,
+}
+
+impl Counted<'_> {
+    fn count<T>(&mut self, asked: Asked, outcome: Result<T, PortRefusal>) -> Result<T, PortRefusal> {
+        let outcomes = self.tally.entry(asked).or_default();
+        match outcome {
+            Ok(_) => outcomes.taken += 1,
+            Err(_) => outcomes.refused += 1,
+        }
+        outcome
+    }
+}
+
+impl Stock for Counted<'_> {
     fn take(&mut self, port: i64) -> Result<(), PortRefusal> {
-        PortSet::take(self, port)
+        let outcome = self.ports.take(port);
+        self.count(Asked::Static, outcome)
     }
 
     fn take_any(&mut self) -> Result<i64, PortRefusal> {
-        PortSet::take_any(self)
+        let outcome = self.ports.take_any();
+        self.count(Asked::Dynamic, outcome)
     }
 }
 

@@ -146,6 +146,11 @@ impl PortSet {
         (0..self.range.size()).filter(|offset| self.bit(*offset)).map(|offset| self.port(offset))
     }
 
+    /// How many ports there are, taken or not.
+    pub fn size(&self) -> usize {
+        self.range.size()
+    }
+
     fn bit(&self, offset: usize) -> bool {
         self.bits[offset / 8] & (1 << (offset % 8)) != 0
     }

@@ -16,17 +16,19 @@ use keelson_registry::{Context, DryRun, Error, Held, Place, Reserve, Result, ope
 use keelson_status::Status;
 
 use super::cluster_addresses::{ClusterAddresses, Owner, Refusal, list};
+use super::counts::{ServiceCounts, Tally};
 use super::facts::{Family, addresses, has_address, texts};
 use super::families::{self, Cluster};
 use super::linked_fields;
 use super::node_ports::NodePorts;
-use super::port_plan::{self, Plan, Pretended};
+use super::port_plan::{self, Counted, Plan, Pretended};
 use crate::shared::addresses::sloppy;
 
 /// What services take.
 pub(super) struct ServiceNumbers {
     pub(super) cluster: Cluster,
     pub(super) ports: Option<Arc<NodePorts>>,
+    pub(super) counts: Arc<ServiceCounts>,
 }
 
 impl Reserve for ServiceNumbers {
@@ -55,7 +57,8 @@ impl ServiceNumbers {
             None => linked_fields::settle_new(spec),
         }
         families::settle(spec, old, &self.cluster).map_err(|errors| invalid(owner.name, errors))?;
-        let taker = Taker { addresses: ClusterAddresses::new(context), dry_run: context.dry_run, owner };
+        let addresses = ClusterAddresses::new(context).counted(self.counts.clone());
+        let taker = Taker { addresses, dry_run: context.dry_run, owner };
         let moved = taker.change(spec, old).await?;
         let plan = match self.plan(context, spec, old).await {
             Ok(plan) => plan,
@@ -84,15 +87,19 @@ impl ServiceNumbers {
             let real = ports.look().await.map_err(PlanRefusal::Failed)?;
             return Plan::new(spec, old, &mut Pretended::new(&real)).map_err(PlanRefusal::Refused);
         }
+        let mut tally = Tally::new();
         let planned = ports.change(|set| {
-            let mut wanted = set.clone();
+            tally.clear();
+            let mut wanted = Counted { ports: set.clone(), tally: &mut tally };
             let plan = Plan::new(spec, old, &mut wanted);
             if plan.is_ok() {
-                *set = wanted;
+                *set = wanted.ports;
             }
             Ok(plan)
         });
-        planned.await.map_err(PlanRefusal::Failed)?.map_err(PlanRefusal::Refused)
+        let planned = planned.await;
+        self.counts.ports_asked(tally);
+        planned.map_err(PlanRefusal::Failed)?.map_err(PlanRefusal::Refused)
     }
 
     fn ports(&self) -> Result<&Arc<NodePorts>> {

@@ -12,7 +12,7 @@ use keelson_registry::{Catalog, Context, Error, Place, Result, catalog, operatio
 
 use super::port_numbers;
 use crate::catalog::{ServiceRanges, Settings, groups};
-use crate::core::service::{NodePorts, PortRange, PortSet};
+use crate::core::service::{Asked, NodePorts, Outcomes, PortRange, PortSet, ServiceCounts, range_use};
 use crate::shared::testing::{ground, tree};
 
 const PORTS: PortRange = PortRange { first: 30000, last: 30063 };
@@ -21,6 +21,7 @@ const PORTS: PortRange = PortRange { first: 30000, last: 30063 };
 struct Server {
     catalog: Arc<Catalog>,
     ground: Ground,
+    counts: Arc<ServiceCounts>,
 }
 
 impl Server {
@@ -28,7 +29,7 @@ impl Server {
         let services = ServiceRanges { node_ports: PORTS, ..ServiceRanges::default() };
         let settings = Settings { ground: Some(ground.clone()), services, ..Settings::default() };
         let catalog = catalog::load(groups(&settings), ground).await.expect("a catalog");
-        Server { catalog: Arc::new(catalog), ground: ground.clone() }
+        Server { catalog: Arc::new(catalog), ground: ground.clone(), counts: settings.service_counts }
     }
 
     fn context(&self) -> Context {
@@ -100,4 +101,34 @@ async fn what_one_server_gives_back_another_can_take() {
     assert_eq!(numbers(&again), (address, ports));
     let families = again.fields.map("spec").map(|it| it.list("ipFamilies").to_vec());
     assert_eq!(families, Some(vec![Value::from("IPv4")]));
+}
+
+#[tokio::test]
+async fn what_services_take_is_counted() {
+    let [one, _] = two_servers().await;
+    one.service("a").await.expect("a service");
+    one.service("b").await.expect("a service");
+    let by_number = |name: &str| {
+        format!(
+            r#"{{"kind": "Service", "apiVersion": "v1", "metadata": {{"name": "{name}"}}, "spec": {{"type": "NodePort",
+                "clusterIP": "10.0.0.9", "ports": [{{"port": 80, "nodePort": 30001}}]}}}}"#
+        )
+    };
+    one.make("", "services", &by_number("c")).await.expect("a service");
+    one.make("", "services", &by_number("d")).await.expect_err("the address is taken");
+    let outcomes = |taken, refused| Outcomes { taken, refused };
+    let ranges = one.counts.ranges();
+    let range = &ranges[&"10.0.0.0/25".parse().expect("a range")];
+    assert_eq!(range.tally[&Asked::Dynamic], outcomes(2, 0));
+    assert_eq!(range.tally[&Asked::Static], outcomes(1, 1));
+    assert_eq!(range.durations.count(), 3);
+    let ports = one.counts.ports();
+    assert_eq!((ports.tally[&Asked::Dynamic], ports.tally[&Asked::Static]), (outcomes(2, 0), outcomes(1, 0)));
+    assert_eq!((ports.used, ports.free), (3, 61));
+    for plural in ["servicecidrs", "ipaddresses"] {
+        let live = one.catalog.live("networking.k8s.io", plural).expect("a resource");
+        live.cache().expect("a cache").fresh().await.expect("what was written");
+    }
+    let ranges = range_use(&one.catalog).expect("the use of the range");
+    assert_eq!((ranges.len(), ranges[0].used, ranges[0].size), (1, 3, 126.0));
 }
