@@ -156,7 +156,7 @@ impl Asker {
 }
 
 /// How the names of upstream's families begin that we do not have, and why.
-const NOT_OURS: [(&str, &str); 14] = [
+const NOT_OURS: [(&str, &str); 13] = [
     ("go_", "this is not Go"),
     ("workqueue_", "there are no work queues"),
     ("rest_client_", "the server does not ask itself over the network"),
@@ -169,7 +169,6 @@ const NOT_OURS: [(&str, &str); 14] = [
     ("apiserver_validation_", "objects are validated once, in one way"),
     ("apiserver_request_timestamp_comparison_time", "managed fields are compared in one way"),
     ("apiserver_selfrequest_total", "the server does not ask itself over the network"),
-    ("apiserver_webhooks_x509_", "not counted yet"),
     ("cardinality_enforcement_unexpected_categorizations_total", "no labels are held back"),
 ];
 

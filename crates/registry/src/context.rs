@@ -72,6 +72,8 @@ pub struct Timing {
     pub what: &'static str,
     /// How long.
     pub elapsed: Duration,
+    /// Whether the client is to know.
+    pub is_told: bool,
 }
 
 impl Context {
@@ -161,9 +163,9 @@ impl Context {
         std::mem::take(&mut self.request_annotations.lock())
     }
 
-    /// Somebody was waited for, and clients want to know.
-    pub fn took(&self, name: &str, what: &'static str, elapsed: Duration) {
-        self.timings.lock().push(Timing { name: name.to_owned(), what, elapsed });
+    /// Somebody was waited for.
+    pub fn took(&self, timing: Timing) {
+        self.timings.lock().push(timing);
     }
 
     /// Who was waited for, in the order in which they were done.

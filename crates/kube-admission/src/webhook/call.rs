@@ -7,6 +7,7 @@ use keelson_codec::json;
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
 use keelson_registry::admission::Request;
+use keelson_registry::context::Timing;
 use keelson_registry::{DryRun, Error, convert};
 use keelson_status::{Outcome, Status};
 use keelson_webhook_client::Reply;
@@ -167,9 +168,8 @@ impl Caller {
         if let Some(observer) = &self.how.observer {
             observer.asked(&Asked { webhook: &hook.name, step, operation, elapsed, verdict });
         }
-        if self.how.timings == Timings::Told {
-            request.context.took(&hook.name, step, elapsed);
-        }
+        let is_told = self.how.timings == Timings::Told;
+        request.context.took(Timing { name: hook.name.clone(), what: step, elapsed, is_told });
         let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         match outcome {
             Ok(done) => Ok(done),

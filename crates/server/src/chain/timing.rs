@@ -1,4 +1,4 @@
-//! `Server-Timing: name;desc="what";dur=milliseconds`: who was waited for. Only who is told to measures.
+//! `Server-Timing: name;desc="what";dur=milliseconds`: who was waited for, for clients if they are to know.
 
 use std::time::Duration;
 
@@ -35,9 +35,9 @@ impl Timings {
         changing + judging
     }
 
-    /// Writes them into the answer.
+    /// Writes those that the client is to know into the answer.
     pub(crate) fn add_to(&self, response: &mut Response) {
-        for value in self.0.lock().iter().filter_map(header_value) {
+        for value in self.0.lock().iter().filter(|it| it.is_told).filter_map(header_value) {
             response.headers_mut().append(SERVER_TIMING, value);
         }
     }
@@ -63,8 +63,12 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, expected: Option<&str>) {
-        let timing =
-            Timing { name: name.to_owned(), what: "validating", elapsed: Duration::from_micros(1500) };
+        let timing = Timing {
+            name: name.to_owned(),
+            what: "validating",
+            elapsed: Duration::from_micros(1500),
+            is_told: true,
+        };
         let found = header_value(&timing);
         assert_eq!(found.as_ref().and_then(|it| it.to_str().ok()), expected);
     }
@@ -77,6 +81,7 @@ mod tests {
             name: String::from("a.example.com"),
             what,
             elapsed: Duration::from_millis(milliseconds),
+            is_told: false,
         };
         timings.extend([
             timing("admit", 3),
