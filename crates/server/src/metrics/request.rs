@@ -61,12 +61,16 @@ pub struct Answered {
 
 /// What the client wants done about fields that nobody knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum FieldValidation {
+    /// It does not say.
     Unsaid,
+    /// Nothing.
     Ignore,
+    /// A warning.
     Warn,
+    /// A refusal.
     Strict,
+    /// Something that nobody knows.
     Invalid,
 }
 
@@ -296,9 +300,12 @@ impl Series {
         if let Some(sizes) = &self.sizes {
             sizes.observe(answered.bytes as f64);
         }
-        let Families { validation, validations, .. } = &*self.families;
-        let asked = answered.validation;
-        validations[asked as usize].get_or_init(|| validation.with(&[asked.as_str()])).observe(seconds);
+        // Who reads has no fields that anybody could not know.
+        if matches!(self.labels().verb, "POST" | "PUT" | "PATCH" | "APPLY") {
+            let Families { validation, validations, .. } = &*self.families;
+            let asked = answered.validation;
+            validations[asked as usize].get_or_init(|| validation.with(&[asked.as_str()])).observe(seconds);
+        }
     }
 
     /// There was a request with this code, and nothing else is known about it.
@@ -420,8 +427,11 @@ mod tests {
             validation: FieldValidation::Unsaid,
         };
         series.observe(&ok);
-        series.observe(&Answered { validation: FieldValidation::Strict, ..ok });
+        series.observe(&ok);
         series.observe(&Answered { code: 418, bytes: 0, ..ok });
+        let write = metrics.series(&SeriesLabels { verb: "POST", ..LABELS });
+        write.observe(&ok);
+        write.observe(&Answered { validation: FieldValidation::Strict, ..ok });
         series.terminated(429);
         series.count(429);
         series.long_running("resource").inc();
@@ -446,7 +456,7 @@ mod tests {
         expect(
             "apiserver_selfrequest_total{verb=\"LIST\",group=\"apps\",resource=\"deployments\",subresource=\"\"} 1\n",
         );
-        expect("field_validation_request_duration_seconds_count{field_validation=\"\"} 2\n");
+        expect("field_validation_request_duration_seconds_count{field_validation=\"\"} 1\n");
         expect("field_validation_request_duration_seconds_count{field_validation=\"Strict\"} 1\n");
         let bodies = "apiserver_request_body_size_bytes_bucket{group=\"apps\",resource=\"deployments\",verb=";
         expect(&format!("{bodies}\"delete_collection\",le=\"50000\"}} 0\n"));
