@@ -28,16 +28,23 @@ pub(crate) fn series(metrics: &Metrics, info: &RequestInfo, parts: &Parts, query
     } else {
         "cluster"
     };
-    metrics.requests.series(&SeriesLabels {
-        verb: verb(info, parts, scope),
-        dry_run: dry_run(query),
+    metrics.requests.series(&labels(info, (verb(info, parts, scope), dry_run(query), scope)))
+}
+
+fn labels<'i>(
+    info: &'i RequestInfo,
+    (verb, dry_run, scope): (&'static str, &'static str, &'static str),
+) -> SeriesLabels<'i> {
+    SeriesLabels {
+        verb,
+        dry_run,
         group: &info.group,
         version: &info.version,
         resource: &info.resource,
         subresource: &info.subresource,
         scope,
         component: "apiserver",
-    })
+    }
 }
 
 fn verb(info: &RequestInfo, parts: &Parts, scope: &str) -> &'static str {
@@ -123,21 +130,12 @@ fn early_series(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) -> Arc<Ser
     let catalog = facts.server.catalog.load();
     let found = catalog.find(&info.group, &info.version, &info.resource);
     let found = found.filter(|it| info.is_resource_request && has(it, &info.subresource));
-    let (info, is_known) = match found {
-        Some(_) => (info, true),
-        None => (&RequestInfo::default(), false),
+    let (info, dry_run) = match found {
+        Some(_) => (info, dry_run(&Query::of(&parts.uri))),
+        None => (&RequestInfo::default(), ""),
     };
     let scope = scope(info);
-    facts.server.metrics.requests.series(&SeriesLabels {
-        verb: verb(info, parts, scope),
-        dry_run: if is_known { dry_run(&Query::of(&parts.uri)) } else { "" },
-        group: &info.group,
-        version: &info.version,
-        resource: &info.resource,
-        subresource: &info.subresource,
-        scope,
-        component: "apiserver",
-    })
+    facts.server.metrics.requests.series(&labels(info, (verb(info, parts, scope), dry_run, scope)))
 }
 
 fn has(found: &Found, subresource: &str) -> bool {

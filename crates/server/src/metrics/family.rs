@@ -101,13 +101,7 @@ impl<M: Metric> Collect for Family<M> {
 
     fn write(&self, out: &mut String) {
         let members = self.members.read();
-        if members.is_empty() {
-            return;
-        }
-        write_head(out, self.name, self.help, M::KIND);
-        for (values, member) in members.iter() {
-            member.write(&Line { name: self.name, labels: self.labels, values }, out);
-        }
+        write_members(out, (self.name, self.help, self.labels), members.iter());
     }
 }
 
@@ -144,13 +138,8 @@ impl<M: Metric> Collect for Gathered<M> {
 
     fn write(&self, out: &mut String) {
         let members = (self.gather)();
-        if members.is_empty() {
-            return;
-        }
-        write_head(out, self.name, self.help, M::KIND);
-        for (values, member) in &members {
-            member.write(&Line { name: self.name, labels: self.labels, values }, out);
-        }
+        let members = members.iter().map(|(values, member)| (values, member));
+        write_members(out, (self.name, self.help, self.labels), members);
     }
 }
 
@@ -264,6 +253,24 @@ impl Line<'_> {
             out.push('}');
         }
         let _ = writeln!(out, " {}", Number(number));
+    }
+}
+
+/// What a family is called, what it is, and the names of its labels.
+type Head = (&'static str, &'static str, &'static [&'static str]);
+
+/// Prints a family of which there are members.
+fn write_members<'m, M: Metric>(
+    out: &mut String,
+    (name, help, labels): Head,
+    members: impl ExactSizeIterator<Item = (&'m Vec<String>, &'m Arc<M>)>,
+) {
+    if members.len() == 0 {
+        return;
+    }
+    write_head(out, name, help, M::KIND);
+    for (values, member) in members {
+        member.write(&Line { name, labels, values }, out);
     }
 }
 
