@@ -200,7 +200,17 @@ impl Call {
                 let authority = client.connector.authority().to_owned();
                 let mut request = self.request(String::new())?;
                 request.headers_mut().insert("host", HeaderValue::from_str(&authority)?);
-                let response = connection.send_request(request).await?;
+                let response = match connection.try_send_request(request).await {
+                    Ok(response) => response,
+                    // The server ended a kept connection before anything was sent on it: every client takes another.
+                    Err(mut error) => match error.take_message() {
+                        Some(request) => {
+                            connection = client.connector.http1().await?;
+                            connection.send_request(request).await?
+                        }
+                        None => return Err(error.into_error().into()),
+                    },
+                };
                 Ok((response, Some(connection)))
             }
             Protocol::Http2 => {
