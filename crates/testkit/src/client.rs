@@ -123,6 +123,9 @@ impl Client {
     }
 }
 
+/// How often a request is sent again of which nothing was sent.
+const RESENDS: usize = 3;
+
 impl Call {
     /// Sets a header; one that was set before is replaced.
     #[must_use]
@@ -196,21 +199,19 @@ impl Call {
         let client = self.client.clone();
         match client.connector.protocol() {
             Protocol::Http1 => {
-                let mut connection = client.http1().await?;
                 let authority = client.connector.authority().to_owned();
                 let mut request = self.request(String::new())?;
                 request.headers_mut().insert("host", HeaderValue::from_str(&authority)?);
-                let response = match connection.try_send_request(request).await {
-                    Ok(response) => response,
-                    // The server ended a kept connection before anything was sent on it: every client takes another.
-                    Err(mut error) => match error.take_message() {
-                        Some(request) => {
-                            connection = client.connector.http1().await?;
-                            connection.send_request(request).await?
-                        }
-                        None => return Err(error.into_error().into()),
-                    },
-                };
+                let mut connection = client.http1().await?;
+                for _ in 0..RESENDS {
+                    match connection.send_request(request.clone()).await {
+                        Ok(response) => return Ok((response, Some(connection))),
+                        // The server ended the connection before anything was sent: every client takes another.
+                        Err(error) if error.is_canceled() => connection = client.connector.http1().await?,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                let response = connection.send_request(request).await?;
                 Ok((response, Some(connection)))
             }
             Protocol::Http2 => {
