@@ -217,8 +217,19 @@ impl Call {
             Protocol::Http2 => {
                 let mut connection = client.http2().await?;
                 let before_path = format!("https://{}", client.connector.authority());
-                let response = connection.send_request(self.request(before_path)?).await?;
-                Ok((response, None))
+                let request = self.request(before_path)?;
+                for _ in 0..RESENDS {
+                    match connection.send_request(request.clone()).await {
+                        Ok(response) => return Ok((response, None)),
+                        // A refusal ends the connection, and that may be noticed only now.
+                        Err(error) if error.is_canceled() => {
+                            client.idle.http2.lock().await.take();
+                            connection = client.http2().await?;
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Ok((connection.send_request(request).await?, None))
             }
         }
     }
