@@ -9,7 +9,6 @@ mod modules;
 mod packages;
 mod source;
 mod tables;
-mod views;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -21,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::repo::Repo;
 
 /// Folders that hold generated files and nothing else.
-const FOLDERS: &[&str] = &["crates/schema/src/generated", "crates/views/src/generated"];
+const FOLDERS: &[&str] = &["crates/schema/src/generated"];
 
 /// Writes all generated files, or with `--check` compares them.
 pub fn run(args: &[String]) -> Result<()> {
@@ -53,9 +52,6 @@ fn generate() -> Result<Files> {
         files.insert(format!("{folder}/{}", tables::file_name(&table.path)), tables::text(table));
     }
     files.insert(format!("{folder}/sources.rs"), formatted(&tables::index(&tables))?);
-    for (name, text) in views::files(&tables) {
-        files.insert(format!("crates/views/src/{name}"), formatted(&text)?);
-    }
     Ok(files)
 }
 

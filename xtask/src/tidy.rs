@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules of the project that no compiler checks. Each is a function over text.
 
 pub mod changes;
+mod fields;
 pub mod files;
 mod kinds;
 mod layers;
@@ -26,13 +27,16 @@ pub fn run(repo: &Repo) -> Result<()> {
 
 fn violations(repo: &Repo) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for file in files::read_all(repo.root())? {
-        found.extend(files::violations(&file));
-        found.extend(words::violations(&file));
-        found.extend(kinds::violations(&file));
-        found.extend(changes::violations(&file));
-        found.extend(lock::violations(&file));
-        found.extend(links::violations(&file, repo.root()));
+    let files = files::read_all(repo.root())?;
+    let field_names = fields::Names::of(&files);
+    for file in &files {
+        found.extend(files::violations(file));
+        found.extend(fields::violations(file, &field_names));
+        found.extend(words::violations(file));
+        found.extend(kinds::violations(file));
+        found.extend(changes::violations(file));
+        found.extend(lock::violations(file));
+        found.extend(links::violations(file, repo.root()));
     }
     found.extend(layers::violations_of(repo)?);
     found.extend(lock::banned_of(repo)?);

@@ -16,7 +16,6 @@ pub mod reader;
 pub mod scalar;
 pub mod selector;
 pub mod value;
-pub mod view;
 
 pub use cell::Cell;
 pub use field_error::{FieldError, FieldErrors};
@@ -28,4 +27,3 @@ pub use path::Path;
 pub use reader::{Follower, Reader, Readers};
 pub use smol_str::SmolStr;
 pub use value::{Map, Value};
-pub use view::View;

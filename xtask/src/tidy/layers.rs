@@ -10,7 +10,7 @@ use crate::repo::{Repo, output};
 /// From the ground up. A crate may depend only on crates of lower layers.
 pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
-    &["status", "schema", "views", "store"],
+    &["status", "schema", "store"],
     &["codec", "merge", "cel", "store-mvcc", "store-etcd", "encryption", "watch-cache", "webhook-client"],
     &["authn", "authz", "flow-control", "audit"],
     &["registry"],
@@ -24,7 +24,7 @@ pub const LAYERS: &[&[&str]] = &[
 const DEV_ONLY: &[&str] = &["testkit", "bench", "tests", "xtask"];
 
 /// No input or output, no `async`: no runtime, no network.
-const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel", "views"];
+const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel"];
 const IMPURE_CRATES: &[&str] =
     &["tokio", "tokio-util", "futures-util", "hyper", "hyper-util", "rustls", "redb"];
 
