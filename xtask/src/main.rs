@@ -4,6 +4,7 @@
 #![allow(unreachable_pub)]
 
 mod codegen;
+mod repeat;
 mod repo;
 mod steps;
 mod suite;
@@ -15,18 +16,23 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use crate::repeat::Options;
 use crate::repo::Repo;
 use crate::suite::Tier;
 
 const HELP: &str = "\
 cargo xtask <command>
 
-  check           format, clippy, tidy, unit tests: what to run before a commit
-  test            check and every test: the promise of the README
-  test --all      that with long crash loops and against upstream's own components: what CI runs
+  check           format, clippy, tidy, unit tests: run it before each commit
+  quick           check and every test that needs no upstream component but kubectl; the others are skipped
+  test            every test, with upstream's own components, which it builds first: this is what CI runs
+                  (`test --all` is the same)
+  test [--repeat N] [--load] [FILTER]
+                  only the tests, or those whose name contains FILTER, N times; --load keeps every core busy
+                  meanwhile; names each test that failed and how often
   tidy            the rules that no compiler checks: layers, file sizes, banned words, change notes
-  tools [--all]   fetch and build what the tests need into .tools/
-  codegen …       regenerate the committed tables and views
+  tools           fetch and build what the tests need into .tools/
+  codegen …       regenerate the committed schema tables
   parity api      count how much of the published API we have: samples, discovery, OpenAPI
   parity scenarios [--kubeconfig FILE] [--server URL]
                   the dialogues of tests/scenarios with us and with upstream, or with the server that is named
@@ -57,11 +63,11 @@ fn run() -> Result<()> {
     let repo = Repo::find();
     match words.as_slice() {
         ["check"] => suite::check(&repo),
-        ["test"] => suite::test(&repo, Tier::Short),
-        ["test", "--all"] => suite::test(&repo, Tier::Long),
+        ["quick"] => suite::test(&repo, Tier::Quick),
+        ["test"] | ["test", "--all"] => suite::test(&repo, Tier::Full),
+        ["test", options @ ..] => repeat::run(&repo, &Options::parse(options)?),
         ["tidy"] => tidy::run(&repo),
-        ["tools"] => tools::run(&repo, Tier::Short),
-        ["tools", "--all"] => tools::run(&repo, Tier::Long),
+        ["tools"] => tools::run(&repo, Tier::Full),
         ["codegen", ..] => codegen::run(&args[1..]),
         ["parity", "api"] => suite::parity(&repo, "yardstick", &[]),
         ["parity", "access"] => suite::parity(&repo, "matrix", &[]),

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::test_output::Counts;
+
 /// How a step ended when nothing went wrong.
 pub enum Outcome {
     /// With a word about what was seen; may be empty.
@@ -16,6 +18,8 @@ pub enum Outcome {
 #[derive(Default)]
 pub struct Steps {
     done: Vec<Step>,
+    /// Sum over the steps that ran tests.
+    tests: Counts,
     /// Tests that reported themselves skipped, one line each.
     skipped_tests: Vec<String>,
 }
@@ -29,6 +33,8 @@ struct Step {
 enum End {
     Passed(String),
     Failed(String),
+    /// Some tests failed; the counts of the run have them.
+    FailedTests(String),
     Skipped(String),
 }
 
@@ -42,7 +48,30 @@ impl Steps {
             Ok(Outcome::Skipped(reason)) => End::Skipped(reason),
             Err(error) => End::Failed(format!("{error:#}")),
         };
-        let step = Step { name, took: started.elapsed(), end };
+        self.record(Step { name, took: started.elapsed(), end });
+    }
+
+    /// Runs tests under a headline. The closing line counts them.
+    pub fn run_tests(&mut self, name: &'static str, work: impl FnOnce() -> Result<Counts>) {
+        println!("\n=== {name}");
+        let started = now();
+        let end = match work() {
+            Ok(counts) if counts.failed == 0 => {
+                let note = format!("{} tests", counts.passed);
+                self.tests.add(counts);
+                End::Passed(note)
+            }
+            Ok(counts) => {
+                let complaint = counts.complaint();
+                self.tests.add(counts);
+                End::FailedTests(complaint)
+            }
+            Err(error) => End::Failed(format!("{error:#}")),
+        };
+        self.record(Step { name, took: started.elapsed(), end });
+    }
+
+    fn record(&mut self, step: Step) {
         println!("--- {}", step.line());
         self.done.push(step);
     }
@@ -52,10 +81,11 @@ impl Steps {
         self.skipped_tests.extend(lines);
     }
 
-    /// Prints the table. The last line is `N passed, N failed, N skipped`.
+    /// Prints the table. The last line is `N passed, N failed, N skipped`: it counts tests, and a check that failed
+    /// counts as one failure.
     pub fn finish(self) -> Result<()> {
         print!("\n{}", self.table());
-        let failed = self.done.iter().filter(|step| matches!(step.end, End::Failed(_))).count();
+        let failed = self.done.iter().filter(|step| step.failed()).count();
         if failed > 0 {
             bail!("{failed} of {} steps failed", self.done.len());
         }
@@ -72,19 +102,23 @@ impl Steps {
             table += &format!("SKIPPED: {test}\n");
         }
         let count = |wanted: fn(&End) -> bool| self.done.iter().filter(|step| wanted(&step.end)).count();
-        let passed = count(|end| matches!(end, End::Passed(_)));
-        let failed = count(|end| matches!(end, End::Failed(_)));
+        let passed = self.tests.passed;
+        let failed = self.tests.failed + count(|end| matches!(end, End::Failed(_))) as u64;
         let skipped = count(|end| matches!(end, End::Skipped(_))) + self.skipped_tests.len();
         table + &format!("{passed} passed, {failed} failed, {skipped} skipped\n")
     }
 }
 
 impl Step {
+    fn failed(&self) -> bool {
+        matches!(self.end, End::Failed(_) | End::FailedTests(_))
+    }
+
     /// `clippy            passed    1m 03s  note`
     fn line(&self) -> String {
         let (word, note) = match &self.end {
             End::Passed(note) => ("passed", note),
-            End::Failed(error) => ("FAILED", error),
+            End::Failed(error) | End::FailedTests(error) => ("FAILED", error),
             End::Skipped(reason) => ("SKIPPED", reason),
         };
         let seconds = self.took.as_secs();
@@ -107,13 +141,15 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_counts_steps_and_skipped_tests() {
+    fn the_last_line_counts_tests_and_failed_checks() {
         let steps = Steps {
             done: vec![
                 step("format", End::Passed(String::new())),
                 step("clippy", End::Failed(String::from("exit status 101"))),
                 step("etcd", End::Skipped(String::from("no Go"))),
+                step("tests", End::FailedTests(String::from("2 tests failed, 40 passed: a, b"))),
             ],
+            tests: Counts { passed: 40, failed: 2, failures: Vec::new() },
             skipped_tests: vec![String::from("kubectl_reads: no kubectl")],
         };
         assert_eq!(
@@ -122,9 +158,21 @@ mod tests {
              format             passed     1m 03s\n\
              clippy             FAILED     1m 03s  exit status 101\n\
              etcd               SKIPPED    1m 03s  no Go\n\
+             tests              FAILED     1m 03s  2 tests failed, 40 passed: a, b\n\
              SKIPPED: kubectl_reads: no kubectl\n\
-             1 passed, 1 failed, 2 skipped\n"
+             40 passed, 3 failed, 2 skipped\n"
         );
+    }
+
+    #[test]
+    fn failed_tests_fail_the_run() {
+        let mut steps = Steps::default();
+        let counts = |failed| Counts { passed: 3, failed, failures: Vec::new() };
+        steps.run_tests("units", || Ok(counts(0)));
+        steps.run_tests("tests", || Ok(counts(1)));
+        assert!(steps.table().ends_with("\n6 passed, 1 failed, 0 skipped\n"), "{}", steps.table());
+        let error = steps.finish().expect_err("a test failed");
+        assert_eq!(error.to_string(), "1 of 2 steps failed");
     }
 
     #[test]

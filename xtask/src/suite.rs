@@ -1,32 +1,32 @@
 //! `cargo xtask check`, `test` and `bench`: which steps there are, in which order.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::repo::{Repo, succeed};
 use crate::steps::{Outcome, Steps};
+use crate::test_output::Counts;
 use crate::tools::{self, Provision};
 use crate::{codegen, test_output, tidy};
 
-/// How much is asked.
+/// How much is tested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
-    /// What every developer runs.
-    Short,
-    /// What CI runs: more rounds, and upstream's own components to compare with.
-    Long,
+    /// Inner loop of a developer: comparisons with upstream's components are skipped.
+    Quick,
+    /// CI: upstream's own components to compare with, and more rounds of the crash tests.
+    Full,
 }
 
 /// Format, lints, tidy, unit tests.
 pub fn check(repo: &Repo) -> Result<()> {
     let mut steps = Steps::default();
     static_checks(repo, &mut steps);
-    steps.run("unit tests", || {
+    steps.run_tests("unit tests", || {
         let mut command = repo.cargo(["test", "--workspace", "--lib", "--no-fail-fast"]);
-        let counts = test_output::run(&mut command, &repo.scratch()?.join("unit-tests.log"))?;
-        Ok(Outcome::Passed(format!("{} tests", counts.passed)))
+        test_output::run(&mut command, &repo.scratch()?.join("unit-tests.log"))
     });
     steps.finish()
 }
@@ -35,8 +35,21 @@ pub fn check(repo: &Repo) -> Result<()> {
 pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
     let mut steps = Steps::default();
     static_checks(repo, &mut steps);
+    let environment = provide_tools(repo, tier, &mut steps);
+    steps.run("generated files", || check_generated(repo));
 
-    let mut environment = Vec::new();
+    let tests = Tests { repo, tier, environment, filter: None };
+    steps.run_tests("tests", || tests.run());
+    steps.add_skipped_tests(tests.skipped()?);
+    steps.finish()
+}
+
+/// Environment variables that tell the tests where their tools are.
+pub type Environment = Vec<(&'static str, PathBuf)>;
+
+/// Builds or fetches the tools of `tier`, one step each.
+pub fn provide_tools(repo: &Repo, tier: Tier, steps: &mut Steps) -> Environment {
+    let mut environment = Environment::new();
     for tool in tools::needed(tier) {
         steps.run(tool.name(), || match tool.provide(repo)? {
             Provision::At(path) => {
@@ -47,22 +60,43 @@ pub fn test(repo: &Repo, tier: Tier) -> Result<()> {
             Provision::Missing(reason) => Ok(Outcome::Skipped(reason)),
         });
     }
-    steps.run("generated files", || check_generated(repo));
+    environment
+}
 
-    let skip_report = repo.scratch()?.join("skipped.txt");
-    std::fs::write(&skip_report, "").with_context(|| format!("cannot write {}", skip_report.display()))?;
-    steps.run("tests", || {
-        // One invocation: cargo compiles everything once, with one set of features.
-        let mut command = repo.cargo(["test", "--workspace", "--no-fail-fast"]);
-        command.envs(environment).env("KEELSON_SKIP_REPORT", &skip_report);
-        if tier == Tier::Long {
+/// The tests of the workspace.
+pub struct Tests<'r> {
+    pub repo: &'r Repo,
+    pub tier: Tier,
+    pub environment: Environment,
+    /// Part of a test's name.
+    pub filter: Option<String>,
+}
+
+impl Tests<'_> {
+    /// One invocation of cargo, so that everything is compiled once, with one set of features.
+    pub fn run(&self) -> Result<Counts> {
+        let skip_report = self.skip_report()?;
+        std::fs::write(&skip_report, "")
+            .with_context(|| format!("cannot write {}", skip_report.display()))?;
+        let mut command = self.repo.cargo(["test", "--workspace", "--no-fail-fast"]);
+        if let Some(filter) = &self.filter {
+            command.args(["--", filter]);
+        }
+        command.envs(self.environment.iter().cloned()).env("KEELSON_SKIP_REPORT", &skip_report);
+        if self.tier == Tier::Full {
             command.env("KEELSON_CRASH_ROUNDS", "60");
         }
-        let counts = test_output::run(&mut command, &repo.scratch()?.join("tests.log"))?;
-        Ok(Outcome::Passed(format!("{} tests", counts.passed)))
-    });
-    steps.add_skipped_tests(read_skip_report(&skip_report)?);
-    steps.finish()
+        test_output::run(&mut command, &self.repo.scratch()?.join("tests.log"))
+    }
+
+    /// The tests that skipped themselves in the last run, each with its reason.
+    pub fn skipped(&self) -> Result<Vec<String>> {
+        read_skip_report(&self.skip_report()?)
+    }
+
+    fn skip_report(&self) -> Result<PathBuf> {
+        Ok(self.repo.scratch()?.join("skipped.txt"))
+    }
 }
 
 /// A suite that counts how much is as upstream has it, and prints the counts.

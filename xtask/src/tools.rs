@@ -59,11 +59,11 @@ pub fn run(repo: &Repo, tier: Tier) -> Result<()> {
     steps.finish()
 }
 
-/// The tools of a tier. Upstream's own parts take minutes to build and are for the long one.
+/// The tools of a tier. Upstream's own components take minutes to build, so the quick tier does without them.
 pub fn needed(tier: Tier) -> &'static [Tool] {
     match tier {
-        Tier::Short => &[Tool::Kubectl, Tool::Yardstick],
-        Tier::Long => &[
+        Tier::Quick => &[Tool::Kubectl, Tool::Yardstick],
+        Tier::Full => &[
             Tool::Kubectl,
             Tool::KubeApiserver,
             Tool::Etcd,
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_short_tier_needs_no_upstream_server() {
-        assert!(!needed(Tier::Short).contains(&Tool::KubeApiserver));
-        assert!(needed(Tier::Short).iter().all(|tool| needed(Tier::Long).contains(tool)));
+        assert!(!needed(Tier::Quick).contains(&Tool::KubeApiserver));
+        assert!(needed(Tier::Quick).iter().all(|tool| needed(Tier::Full).contains(tool)));
     }
 }
