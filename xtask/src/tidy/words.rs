@@ -26,7 +26,7 @@ const TERMINAL: &[&str] = &[
     "crates/testkit/",
     "xtask/",
     "bench/",
-    "examples/",
+    "/examples/",
     "tests/",
     "/tests/",
     "/build.rs",
