@@ -100,6 +100,8 @@ impl Scenario {
             // Upstream learns of classes, limits and roles from a watch, a moment later.
             let follows =
                 ["admission", "nodes/", "rbac/escalation"].iter().any(|it| self.name.starts_with(it));
+            // Where permissions are tried, only roles and bindings are waited for.
+            let follows = follows || self.name.starts_with("permissions/") && step.ask.contains("/rbac.");
             // Reviews change nothing.
             let writes = !step.ask.starts_with("GET") && !step.ask.ends_with("reviews");
             if follows && writes {

@@ -54,6 +54,9 @@ fn kinds() -> Group {
                 .version(Version::stored("v1"))
                 .columns(policy::columns("Validations", |object| policy::count(object, "validations")))
                 .with_status()
+                // Upstream: pkg/registry/admissionregistration/validatingadmissionpolicy/storage/storage.go,
+                // StatusREST.Update, which passes on that an apply may create (v1.36.4).
+                .creates_on_status_apply()
                 .strategy(Policy::Validating)
                 .without_effect(NO_POLICIES),
         )

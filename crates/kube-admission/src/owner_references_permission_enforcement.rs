@@ -45,15 +45,7 @@ async fn may_delete(request: &Request<'_>) -> Option<String> {
     if request.operation == Operation::Create {
         return None;
     }
-    let target = Target::Resource {
-        namespace: &request.place.namespace,
-        api_group: &request.resource.group,
-        api_version: request.context.api_version.rsplit('/').next().unwrap_or_default(),
-        resource: &request.resource.plural,
-        subresource: request.subresource,
-        name: &request.place.name,
-    };
-    let verdict = request.context.authorize("delete", target).await;
+    let verdict = request.context.authorize("delete", request.target()).await;
     refusal("cannot set an ownerRef on a resource you can't delete", &verdict)
 }
 
@@ -84,7 +76,7 @@ async fn may_block(request: &Request<'_>, blocking: &[&OwnerReference]) -> Optio
             let resource = &live.resource;
             let is_namespaced = resource.scope == Scope::Namespaced;
             let target = Target::Resource {
-                namespace: if is_namespaced { &request.place.namespace } else { "" },
+                namespace: if is_namespaced { request.namespace() } else { "" },
                 api_group: &resource.group,
                 api_version: owner.api_version.rsplit('/').next().unwrap_or_default(),
                 resource: &resource.plural,

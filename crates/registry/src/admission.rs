@@ -16,6 +16,7 @@ use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
+use keelson_authz::Target;
 use keelson_object::{Object, Value};
 use parking_lot::Mutex;
 
@@ -149,6 +150,26 @@ impl<'r> Request<'r> {
     /// Whether it is about objects of this resource themselves.
     pub fn is_object_of(&self, group: &str, plural: &str) -> bool {
         self.subresource.is_empty() && self.is_of(group, plural)
+    }
+
+    /// The namespace as policies see it: a Namespace is in itself.
+    ///
+    /// Upstream: apiserver/pkg/endpoints/request/requestinfo.go, NewRequestInfo (v1.36.4).
+    pub fn namespace(&self) -> &str {
+        if self.is_of("", "namespaces") { &self.place.name } else { &self.place.namespace }
+    }
+
+    /// What the request is about, as authorizers see it.
+    pub fn target(&self) -> Target<'_> {
+        let version = self.context.api_version.as_str();
+        Target::Resource {
+            namespace: self.namespace(),
+            api_group: &self.resource.group,
+            api_version: version.rsplit('/').next().unwrap_or(version),
+            resource: &self.resource.plural,
+            subresource: self.subresource,
+            name: &self.place.name,
+        }
     }
 
     /// Whether something is made or changed.

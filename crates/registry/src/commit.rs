@@ -92,6 +92,11 @@ impl<'l> Race<'l> {
         self.live
     }
 
+    /// Where the object is, or would be.
+    pub(crate) fn place(&self) -> &'l Place {
+        self.place
+    }
+
     /// What is there, as far as we know.
     pub(crate) fn current(&self) -> Option<&Current> {
         self.current.as_ref()

@@ -4,6 +4,7 @@ mod act;
 mod answer;
 mod apply;
 mod create;
+mod create_permission;
 mod delete;
 mod delete_collection;
 mod get;

@@ -231,8 +231,10 @@ pub struct Resource {
     pub lives: Option<Lives>,
     /// Whether a PUT without resourceVersion overwrites.
     pub unconditional_update: bool,
-    /// Whether a PUT creates what is not there.
+    /// Whether a PUT creates what is not there, also one of the status.
     pub create_on_update: bool,
+    /// Whether an apply of the status creates what is not there; one of the object itself always does.
+    pub create_on_status_apply: bool,
     /// Whether a DELETE answers with the object instead of a Status.
     pub returns_deleted: bool,
     /// Whether a write is done only when the cache has seen it, so that whoever looks there finds it.
@@ -293,6 +295,7 @@ impl Resource {
             lives: None,
             unconditional_update: true,
             create_on_update: false,
+            create_on_status_apply: false,
             returns_deleted: false,
             seen_at_once: false,
             items_carry_head: false,
@@ -464,6 +467,13 @@ impl Resource {
     #[must_use]
     pub fn creates_on_update(mut self) -> Resource {
         self.create_on_update = true;
+        self
+    }
+
+    /// An apply of the status creates what is not there.
+    #[must_use]
+    pub fn creates_on_status_apply(mut self) -> Resource {
+        self.create_on_status_apply = true;
         self
     }
 

@@ -33,11 +33,6 @@ pub(crate) fn is_exempt(request: &Request<'_>) -> bool {
         && EXEMPT.contains(&request.resource.kind.as_str())
 }
 
-/// The namespace of a request: for a namespace it is its own name.
-pub(crate) fn namespace<'r>(request: &'r Request<'_>) -> &'r str {
-    if request.is_of("", "namespaces") { &request.place.name } else { &request.place.namespace }
-}
-
 /// Whether and how a webhook is to be asked.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook (v1.36.4).
@@ -52,7 +47,7 @@ pub(crate) fn invocation<'r>(
         return Ok(None);
     }
     let Some(wanted) = wanted(hook, request) else { return Ok(None) };
-    if hook.namespaces.is_everything() || namespace(request).is_empty() {
+    if hook.namespaces.is_everything() || request.namespace().is_empty() {
         return Ok(Some(wanted));
     }
     let own = object.filter(|_| request.is_object_of("", "namespaces") && request.is_write());
@@ -61,7 +56,7 @@ pub(crate) fn invocation<'r>(
         None => {
             let namespaces = request.context.reach("", "namespaces")?;
             let snapshot = namespaces.cache()?.snapshot();
-            let name = namespace(request);
+            let name = request.namespace();
             let found = snapshot.get("", name).ok_or_else(|| namespaces.not_found(name))?;
             wants(&hook.namespaces, &found.index().labels)
         }

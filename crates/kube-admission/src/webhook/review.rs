@@ -13,7 +13,7 @@ use keelson_schema::{Schema, TypeMismatch};
 use keelson_status::Status;
 
 use super::hook::Review;
-use super::matching::{Invocation, namespace};
+use super::matching::Invocation;
 use super::text_list;
 
 const GROUP: &str = "admission.k8s.io";
@@ -58,7 +58,7 @@ pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &S
     body.push_new("requestResource", plural(own, resource));
     push_text(&mut body, "requestSubResource", request.subresource);
     push_text(&mut body, "name", &request.place.name);
-    push_text(&mut body, "namespace", namespace(request));
+    push_text(&mut body, "namespace", request.namespace());
     body.push_new("operation", request.operation.as_str());
     body.push_new("userInfo", request.context.user.info());
     let tree = |object: Option<&Object>| match object.map(|it| it.clone().into_value()) {

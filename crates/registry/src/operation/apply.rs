@@ -1,6 +1,7 @@
 //! Server-side apply: a client says what it wants, and owns what it says.
 
 use super::create::Owners;
+use super::create_permission::CreatePermission;
 use super::update::{Draft, Updated, attempt, check_address, check_version};
 use crate::commit::Race;
 use crate::context::Context;
@@ -9,7 +10,7 @@ use crate::error::Result;
 use crate::lifecycle::field_managers::{self, Apply};
 use crate::live::{Live, Place};
 use crate::options::{FieldValidation, Part};
-use crate::resource::Version;
+use crate::resource::{Resource, Version};
 
 /// Makes the object at `place`, or changes it, so that it is as `apply` wants it.
 pub async fn apply(
@@ -20,8 +21,9 @@ pub async fn apply(
     apply: &Apply<'_>,
 ) -> Result<Updated> {
     let mut race = Race::begin(live, place).await?;
+    let permission = CreatePermission::default();
     loop {
-        match apply_once(context, &mut race, version, (place, part), apply).await {
+        match apply_once(context, &mut race, (version, part), &permission, apply).await {
             Ok(Some(updated)) => return Ok(updated),
             Ok(None) => {}
             Err(error) => race.excuse(error).await?,
@@ -32,12 +34,12 @@ pub async fn apply(
 async fn apply_once(
     context: &Context,
     race: &mut Race<'_>,
-    version: &Version,
-    (place, part): (&Place, Part),
+    (version, part): (&Version, Part),
+    permission: &CreatePermission,
     apply: &Apply<'_>,
 ) -> Result<Option<Updated>> {
-    let (live, current) = (race.live(), race.current());
-    if current.is_none() && part != Part::Main {
+    let (live, place, current) = (race.live(), race.place(), race.current());
+    if current.is_none() && !creates(&live.resource, part) {
         return Err(live.missing(place).await);
     }
     let mut value = field_managers::apply(live, context, part, current.map(|it| &it.object), apply)?;
@@ -57,5 +59,14 @@ async fn apply_once(
         }
         None => {}
     }
-    attempt(context, race, (place, part), Draft { object, owners }).await
+    attempt(context, race, (place, part), permission, Draft { object, owners }).await
+}
+
+/// Whether an apply creates what is not there.
+fn creates(resource: &Resource, part: Part) -> bool {
+    match part {
+        Part::Main => true,
+        Part::Status => resource.create_on_update || resource.create_on_status_apply,
+        Part::Scale | Part::Named(_) => false,
+    }
 }

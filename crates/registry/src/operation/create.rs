@@ -30,7 +30,7 @@ pub async fn create(
             "resourceVersion should not be set on objects to be created".to_owned(),
         ));
     }
-    begin(live, context, namespace, &mut object, Owners::Followed)?;
+    begin(live, context, (namespace, Part::Main), &mut object, Owners::Followed)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     let request = Request::new(Operation::Create, live, context, &place);
     admission::mutate(&request, Some(&mut object)).await?;
@@ -96,7 +96,7 @@ pub(super) enum Owners {
 pub(super) fn begin(
     live: &Live,
     context: &Context,
-    namespace: &str,
+    (namespace, part): (&str, Part),
     object: &mut Object,
     owners: Owners,
 ) -> Result<()> {
@@ -105,7 +105,7 @@ pub(super) fn begin(
     system_fields::wipe(&mut object.meta);
     system_fields::settle_namespace(resource, namespace, object)?;
     match owners {
-        Owners::Followed => field_managers::follow(live, context, Part::Main, object, None),
+        Owners::Followed => field_managers::follow(live, context, part, object, None),
         Owners::Known(entries) => object.meta.managed_fields = entries,
     }
     // Whether something is empty or not there has told who owns it; from here on it is the same.

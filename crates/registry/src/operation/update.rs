@@ -18,6 +18,7 @@ use crate::reserve;
 use crate::resource::Resource;
 
 use super::create::{self, Owners};
+use super::create_permission::CreatePermission;
 use super::scaled;
 
 /// The words that clients look for when they lost a race.
@@ -77,8 +78,9 @@ async fn change(
     mut rewrite: impl FnMut(Option<&Object>) -> Result<Object>,
 ) -> Result<Updated> {
     let mut race = Race::begin(live, place).await?;
+    let permission = CreatePermission::default();
     loop {
-        match change_once(context, &mut race, (place, part), &mut rewrite).await {
+        match change_once(context, &mut race, (place, part), &permission, &mut rewrite).await {
             Ok(Some(updated)) => return Ok(updated),
             Ok(None) => {}
             Err(error) => race.excuse(error).await?,
@@ -90,6 +92,7 @@ async fn change_once(
     context: &Context,
     race: &mut Race<'_>,
     (place, part): (&Place, Part),
+    permission: &CreatePermission,
     rewrite: &mut impl FnMut(Option<&Object>) -> Result<Object>,
 ) -> Result<Option<Updated>> {
     let live = race.live();
@@ -99,14 +102,15 @@ async fn change_once(
             check_version(live, place, current, &object)?;
             object
         }
-        None if live.resource.create_on_update && part == Part::Main => {
+        None if live.resource.create_on_update && matches!(part, Part::Main | Part::Status) => {
             let mut object = rewrite(None)?;
             object.meta.resource_version = Default::default();
             object
         }
         None => return Err(live.missing(place).await),
     };
-    attempt(context, race, (place, part), Draft { object, owners: Owners::Followed }).await
+    let draft = Draft { object, owners: Owners::Followed };
+    attempt(context, race, (place, part), permission, draft).await
 }
 
 /// What somebody wants a place to look like.
@@ -120,6 +124,7 @@ pub(super) async fn attempt(
     context: &Context,
     race: &mut Race<'_>,
     (place, part): (&Place, Part),
+    permission: &CreatePermission,
     draft: Draft,
 ) -> Result<Option<Updated>> {
     let live = race.live();
@@ -127,7 +132,7 @@ pub(super) async fn attempt(
     let old = race.current().map(|it| &it.object);
     match old {
         Some(old) => begin(live, context, part, &mut object, (old, owners))?,
-        None => create::begin(live, context, &place.namespace, &mut object, owners)?,
+        None => create::begin(live, context, (&place.namespace, part), &mut object, owners)?,
     }
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let subresource = admission::subresource(part);
@@ -148,7 +153,7 @@ pub(super) async fn attempt(
         Part::Main | Part::Scale => reserve::take(live, context, &mut object, old).await?,
         Part::Status | Part::Named(_) => None,
     };
-    let done = match judge(live, &request, part, object).await {
+    let done = match judge(live, &request, part, permission, object).await {
         Ok(step) => race.write(context, step).await,
         Err(error) => Err(error),
     };
@@ -159,14 +164,23 @@ pub(super) async fn attempt(
 }
 
 /// What is to be done with an object, once everybody has agreed to it.
-async fn judge(live: &Live, request: &Request<'_>, part: Part, mut object: Object) -> Result<Step<'static>> {
+async fn judge(
+    live: &Live,
+    request: &Request<'_>,
+    part: Part,
+    permission: &CreatePermission,
+    mut object: Object,
+) -> Result<Step<'static>> {
     let context = request.context;
     match request.old {
         Some(old) => {
             ready(live, context, part, &mut object, old)?;
             guard::confirm(live, &write_of(request, part, &object)).await?;
         }
-        None => create::ready(live, context, &mut object)?,
+        None => {
+            create::ready(live, context, &mut object)?;
+            permission.check(request).await?;
+        }
     }
     match (part, &live.resource.scale) {
         (Part::Scale, Some(at)) => scaled::validate(request, at, &object).await?,
