@@ -46,13 +46,13 @@ pub(crate) fn json_read(data: &[u8]) {
 /// YAML in, the same YAML out.
 pub(crate) fn yaml_read(data: &[u8]) {
     if let Ok(document) = yaml::read(data) {
-        let text = yaml::to_text(&document.value);
+        let text = yaml::to_text(document.value);
         // The writer is one of YAML 1.1, where these are line breaks; the reader is one of YAML 1.2, where they are not.
         if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
             return;
         }
         let again = yaml::read(text.as_bytes()).expect("what was written can be read");
-        assert_eq!(yaml::to_text(&again.value), text);
+        assert_eq!(yaml::to_text(again.value), text);
     }
 }
 

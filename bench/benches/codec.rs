@@ -35,7 +35,7 @@ fn bodies(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Bytes(forms.json.len() as u64));
     group.bench_function("JSON", |bencher| bencher.iter(|| json::to_bytes(black_box(&forms.tree))));
-    group.bench_function("YAML", |bencher| bencher.iter(|| yaml::to_text(black_box(&forms.tree))));
+    group.bench_function("YAML", |bencher| bencher.iter(|| yaml::to_text(black_box(&forms.tree).clone())));
     group.bench_function("protobuf", |bencher| {
         bencher.iter(|| protobuf::encode(black_box(&forms.tree), "v1", "Pod").expect("it is a pod"));
     });

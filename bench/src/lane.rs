@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -54,6 +54,11 @@ impl Target {
             Protocol::Http2 => format!("https://{}", connector.authority()),
         };
         Ok(Target { connector, headers, before_path })
+    }
+
+    /// Sends this header with every request of lanes that are opened from now on.
+    pub fn set_header(&mut self, name: &'static str, value: &'static str) {
+        self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
 
     /// `lanes` lanes. HTTP/2 puts `streams` of them on each connection.

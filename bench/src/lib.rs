@@ -13,4 +13,5 @@ pub mod plain;
 pub mod pod;
 pub mod raw_append;
 pub mod report;
+pub mod stall;
 pub mod targets;

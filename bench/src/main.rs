@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use keelson_bench::lane::Target;
 use keelson_bench::load::{Kind, Load, Plan};
 use keelson_bench::report::Report;
-use keelson_bench::{codec, compare, measure, plain, targets};
+use keelson_bench::{codec, compare, measure, plain, stall, targets};
 use keelson_testkit::{Kubeconfig, Protocol, memory};
 
 fn main() -> ExitCode {
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Some(("load", matches)) => runtime.block_on(load(matches)),
         Some(("codec", matches)) => codec::run().and_then(|report| show(matches, &report)),
         Some(("targets", matches)) => runtime.block_on(targets(matches)),
+        Some(("stall", matches)) => runtime.block_on(stall(matches)),
         Some(("compare", matches)) => runtime.block_on(compare(matches)),
         Some(("plain", matches)) => runtime.block_on(plain::serve(value(matches, "folder"))),
         _ => unreachable!("clap wants a subcommand"),
@@ -45,6 +46,7 @@ fn command() -> Command {
         .subcommand(load_command())
         .subcommand(targets_command())
         .subcommand(compare_command())
+        .subcommand(stall_command())
         .subcommand(
             Command::new("codec")
                 .about("Shows what a pod costs between bytes and tree, as ratios")
@@ -122,6 +124,16 @@ fn compare_command() -> Command {
         .arg(json_file())
 }
 
+fn stall_command() -> Command {
+    Command::new("stall")
+        .about("Starts the server itself and shows how long a health check takes beside large requests")
+        .arg(number("objects", "10000").help("How many config maps are listed"))
+        .arg(number("size", "1000").help("Bytes of each config map's JSON"))
+        .arg(number("connections", "16").help("Large requests under way at the same time"))
+        .arg(folder())
+        .arg(json_file())
+}
+
 fn folder() -> Arg {
     Arg::new("folder")
         .long("folder")
@@ -179,6 +191,16 @@ async fn targets(matches: &ArgMatches) -> Result<()> {
         folder: folder_of(matches),
     };
     show(matches, &targets::run(&settings).await?)
+}
+
+async fn stall(matches: &ArgMatches) -> Result<()> {
+    let settings = stall::Settings {
+        objects: count(matches, "objects"),
+        size: count(matches, "size"),
+        lanes: count(matches, "connections").max(1),
+        folder: folder_of(matches),
+    };
+    show(matches, &stall::run(&settings).await?)
 }
 
 async fn compare(matches: &ArgMatches) -> Result<()> {

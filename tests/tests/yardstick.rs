@@ -104,7 +104,7 @@ fn through_yaml(sample: &Sample, schema: &Schema) -> Result<(), String> {
     if value != json {
         return Err("the YAML is not the JSON".to_owned());
     }
-    same("YAML", yaml::to_text(&value).as_bytes(), &text)
+    same("YAML", yaml::to_text(value).as_bytes(), &text)
 }
 
 fn through_protobuf(sample: &Sample, _: &Schema) -> Result<(), String> {

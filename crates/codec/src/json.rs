@@ -8,7 +8,7 @@ pub(crate) mod scan;
 mod write;
 
 pub use error::{Error, Position};
-pub use indent::indent;
+pub use indent::{Indenter, indent};
 pub use read::{Document, read};
 pub(crate) use read::{read_members, read_string};
 pub use write::{to_bytes, write, write_float, write_map, write_text};

@@ -1,7 +1,7 @@
 //! YAML as Kubernetes has always read and written it: version 1.1, with the scalars of go-yaml v2.
 //!
-//! A body is read by [`read`] into the tree that upstream would get by way of JSON; [`to_text`] writes what
-//! `kubectl -o yaml` users know. Parsing itself is `saphyr-parser`'s; what its events mean is decided here.
+//! A body is read by [`read`] into the tree that upstream would get by way of JSON; [`to_text`] and [`Writer`]
+//! write what `kubectl -o yaml` users know. Parsing itself is `saphyr-parser`'s; what its events mean is decided here.
 
 mod anchors;
 mod error;
@@ -16,4 +16,4 @@ mod write;
 
 pub use error::Error;
 pub use read::{Document, Duplicate, read};
-pub use write::to_text;
+pub use write::{Writer, to_text};

@@ -16,7 +16,7 @@ fn json_comes_back() {
 
 #[test]
 fn yaml_comes_back() {
-    check(|object| Ok(yaml::read(yaml::to_text(&object.value).as_bytes()).map_err(text)?.value));
+    check(|object| Ok(yaml::read(yaml::to_text(object.value.clone()).as_bytes()).map_err(text)?.value));
 }
 
 #[test]

@@ -93,6 +93,16 @@ impl Frozen {
         Ok(self.protobuf.get_or_init(|| message))
     }
 
+    /// Whether the cells are made.
+    pub fn has_cells(&self) -> bool {
+        self.cells.get().is_some()
+    }
+
+    /// Whether the protobuf message is made.
+    pub fn has_protobuf(&self) -> bool {
+        self.protobuf.get().is_some()
+    }
+
     /// How much memory this object takes, roughly: its bytes and its index.
     pub fn footprint(&self) -> usize {
         size_of::<Frozen>() + self.json.len() + self.index.labels.len() * 2 * size_of::<SmolStr>()

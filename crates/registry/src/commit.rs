@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use keelson_codec::stored;
 use keelson_object::{Frozen, Object};
-use keelson_store::{Expect, Key, Revision, StoreError, Write};
+use keelson_stdx::offload;
+use keelson_store::{Entry, Expect, Key, Revision, StoreError, Write};
 
 use crate::context::{Context, DryRun};
 use crate::error::{Error, Result};
@@ -77,7 +78,10 @@ impl<'l> Race<'l> {
             false => (objects.cache.snapshot(), Sight::Assumed),
         };
         let found = snapshot.get(&place.namespace, &place.name);
-        let current = found.map(|frozen| thawed(live, frozen.clone())).transpose()?;
+        let current = match found {
+            Some(frozen) => Some(thawed(live, frozen.clone()).await?),
+            None => None,
+        };
         Ok(Race { live, place, key: live.key(place)?, current, sight, attempts: 0 })
     }
 
@@ -121,7 +125,7 @@ impl<'l> Race<'l> {
         match write(live, context, &self.key, self.current.as_ref(), step).await {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
                 self.current = match entry {
-                    Some(entry) => Some(thawed(live, live.freeze(&entry.value, entry.modified.get())?)?),
+                    Some(entry) => Some(read_entry(live, &entry).await?),
                     None => None,
                 };
             }
@@ -163,7 +167,10 @@ impl<'l> Race<'l> {
         }
         // What cannot be read is not there for anybody.
         let frozen = entry.and_then(|it| live.freeze(&it.value, it.modified.get()).ok());
-        self.current = frozen.map(|it| thawed(live, it)).transpose()?;
+        self.current = match frozen {
+            Some(frozen) => Some(thawed(live, frozen).await?),
+            None => None,
+        };
         Ok(known.is_some() || self.current.is_some())
     }
 
@@ -224,10 +231,16 @@ fn unchanged(current: &Current) -> Outcome {
 
 async fn read_store(live: &Live, key: &Key) -> Result<Option<Current>> {
     let Some(entry) = live.objects()?.store.get(key).await? else { return Ok(None) };
-    thawed(live, live.freeze(&entry.value, entry.modified.get())?).map(Some)
+    read_entry(live, &entry).await.map(Some)
 }
 
-fn thawed(live: &Live, frozen: Arc<Frozen>) -> Result<Current> {
+async fn read_entry(live: &Live, entry: &Entry) -> Result<Current> {
+    offload::expect(entry.value.len()).await;
+    thawed(live, live.freeze(&entry.value, entry.modified.get())?).await
+}
+
+async fn thawed(live: &Live, frozen: Arc<Frozen>) -> Result<Current> {
+    offload::expect(frozen.json().len()).await;
     let object = live.thaw(&frozen)?;
     Ok(Current { frozen, object })
 }

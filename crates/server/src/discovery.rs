@@ -10,6 +10,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use keelson_codec::media_type::{MediaType, parse_accept};
 use keelson_registry::{Catalog, Resource, Verb, Version};
+use keelson_stdx::offload;
 
 use aggregated::Document;
 use kept::Kept;
@@ -35,7 +36,7 @@ pub(crate) struct Discovery {
 }
 
 /// The answer to a discovery path; `None` for any other.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     facts: &Facts<'_>,
     catalog: &Catalog,
     info: &RequestInfo,
@@ -49,11 +50,11 @@ pub(crate) fn answer(
     let discovery = &facts.server.discovery;
     match segments[..] {
         ["api"] if wants_aggregated(parts) => {
-            let kept = discovery.core.of(catalog, || Document::core(catalog));
+            let kept = discovery.core.of(catalog, || Document::core(catalog)).await;
             return Ok(Some(aggregated(facts, &kept.1, parts, "api")));
         }
         ["apis"] if wants_aggregated(parts) => {
-            let kept = discovery.named.of(catalog, || Document::named(catalog));
+            let kept = discovery.named.of(catalog, || Document::named(catalog)).await;
             return Ok(Some(aggregated(facts, &kept.1, parts, "apis")));
         }
         ["api" | "apis"] | ["api", _] => {}
@@ -61,7 +62,7 @@ pub(crate) fn answer(
         _ => return Ok(None),
     }
     let address = &facts.server.settings.external_address;
-    let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, address));
+    let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, address)).await;
     let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
     if parts.method != Method::GET {
         return Err(Error::MethodNotAllowed);
@@ -75,7 +76,8 @@ pub(crate) fn answer(
     let output =
         negotiate::plain(&parts.headers, &query, Offered::No).ok_or_else(negotiate::nothing_acceptable)?;
     record(facts, compact.as_bytes());
-    let response = encode::document(StatusCode::OK, compact.as_bytes(), output);
+    let make = || encode::document(StatusCode::OK, compact.as_bytes(), output);
+    let response = offload::run(compact.len(), make).await;
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
 }
 

@@ -1,24 +1,33 @@
 //! From frozen objects to bytes on the wire.
 //!
-//! Answers are written in pieces of [`CHUNK`] bytes. What is larger than a few pieces is written while it is sent, so
-//! that a list of a hundred thousand objects never exists as one text. Indented and YAML answers are made of the
-//! compact JSON, for people, who do not read a hundred thousand objects.
+//! Answers are made in pieces of about [`CHUNK`] bytes, whatever their encoding, and the next piece is made when the
+//! client has taken the last one: a list of a hundred thousand objects never exists as one text, and nobody else waits
+//! while it is made. See [`pace`].
 
 pub(crate) mod cbor;
 pub(crate) mod compress;
 pub(crate) mod frame;
+mod indented;
 pub(crate) mod list;
 pub(crate) mod metadata;
 pub(crate) mod object;
+pub(crate) mod pace;
 pub(crate) mod protobuf;
 pub(crate) mod table;
+mod yaml;
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
-use keelson_codec::{json, yaml};
+use keelson_codec::json;
+use keelson_schema::Schema;
+use keelson_stdx::offload;
 
+use self::compress::Gzip;
+use self::list::{Items, List};
+use self::pace::{Paced, Pieces};
+use crate::error::Result;
 use crate::negotiate::{Encoding, Layout, Output};
 use crate::response::{Body, JSON, Response, with_type};
 
@@ -28,12 +37,7 @@ pub(crate) const CHUNK: usize = 64 << 10;
 /// Above so many bytes an answer is compressed for those who can read that.
 pub(crate) const COMPRESS_FROM: usize = 128 << 10;
 
-/// Compact JSON that is made piece by piece. The pieces are what the iterator gives.
-pub(crate) trait Pieces: Iterator<Item = Bytes> + Send + 'static {}
-
-impl<I: Iterator<Item = Bytes> + Send + 'static> Pieces for I {}
-
-/// A small document that exists as compact JSON.
+/// A short document that exists as compact JSON: a status, discovery.
 pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Response {
     let body = match (output.encoding, output.layout) {
         (Encoding::Json, Layout::Compact) => {
@@ -42,8 +46,12 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
             text.extend_from_slice(b"\n");
             text.freeze()
         }
-        (Encoding::Json, Layout::Pretty) => pretty(compact),
-        (Encoding::Yaml, _) => to_yaml(compact),
+        (Encoding::Json, Layout::Pretty) => {
+            let mut text = BytesMut::with_capacity(compact.len() * 2);
+            json::indent(compact, &mut text);
+            text.freeze()
+        }
+        (Encoding::Yaml, _) => yaml::short(compact),
         (Encoding::Protobuf, _) => match protobuf::of_json(compact) {
             Some(body) => body,
             // What has no such form is better read as JSON than not at all.
@@ -54,45 +62,63 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
     with_type(code, media_type(output.encoding), Body::full(body))
 }
 
-/// Objects, however many: compact JSON without the last line end, in pieces.
-pub(crate) fn pieces(
-    code: StatusCode,
-    pieces: impl Pieces,
-    output: Output,
-    gzip: compress::Gzip,
-) -> Response {
-    let is_plain = output.encoding == Encoding::Json && output.layout == Layout::Compact;
-    if !is_plain {
-        let whole: Vec<u8> = pieces.flatten().collect();
-        let response = document(code, &whole, output);
-        return compress::whole(response, gzip);
+/// One object that exists as compact JSON.
+pub(crate) async fn one(code: StatusCode, compact: Bytes, output: Output, gzip: Gzip) -> Result<Response> {
+    match (output.encoding, output.layout) {
+        (Encoding::Json, Layout::Compact) => {
+            let pieces = [Ok(compact), Ok(Bytes::from_static(b"\n"))].into_iter();
+            ready(code, Encoding::Json, pieces, gzip).await
+        }
+        (Encoding::Json, Layout::Pretty) => {
+            ready(code, Encoding::Json, indented::indented(std::iter::once(Ok(compact))), gzip).await
+        }
+        (Encoding::Yaml, _) => ready(code, Encoding::Yaml, yaml::document(compact), gzip).await,
+        (Encoding::Protobuf | Encoding::Cbor, _) => {
+            let response = offload::run(compact.len(), || document(code, &compact, output)).await;
+            Ok(compress::whole(response, gzip))
+        }
     }
-    ready(code, Encoding::Json, pieces.chain([Bytes::from_static(b"\n")]), gzip)
+}
+
+/// Many objects. `schema` is that of the items, if they have one.
+pub(crate) async fn many<I: Items>(
+    list: List<I>,
+    schema: Option<Schema>,
+    output: Output,
+    gzip: Gzip,
+) -> Result<Response> {
+    let code = StatusCode::OK;
+    match (output.encoding, output.layout) {
+        (Encoding::Json, Layout::Pretty) => {
+            ready(code, Encoding::Json, indented::indented(list.json(b"]}")), gzip).await
+        }
+        (Encoding::Yaml, _) => ready(code, Encoding::Yaml, yaml::list(list), gzip).await,
+        (Encoding::Cbor, _) => ready(code, Encoding::Cbor, cbor::list(list, schema), gzip).await,
+        // Lists in protobuf are written elsewhere; what has no such form is better read as JSON than not at all.
+        (Encoding::Json, Layout::Compact) | (Encoding::Protobuf, _) => {
+            ready(code, Encoding::Json, list.json(b"]}\n"), gzip).await
+        }
+    }
 }
 
 /// An answer that is in its encoding already, in pieces.
-pub(crate) fn ready(
-    code: StatusCode,
-    encoding: Encoding,
-    mut pieces: impl Pieces,
-    gzip: compress::Gzip,
-) -> Response {
+async fn ready(code: StatusCode, encoding: Encoding, pieces: impl Pieces, gzip: Gzip) -> Result<Response> {
     // Decide what to do when it is known whether this is long.
+    let mut pieces = Paced::new(pieces);
     let mut start = VecDeque::new();
     let mut size = 0;
     while size <= COMPRESS_FROM {
-        match pieces.next() {
+        match pieces.next().await {
             Some(piece) => {
+                let piece = piece?;
                 size += piece.len();
                 start.push_back(piece);
             }
-            None => {
-                let body = Body::chunks(join_short(start));
-                return compress::whole(with_type(code, media_type(encoding), body), gzip);
-            }
+            None => return Ok(with_type(code, media_type(encoding), Body::chunks(join_short(start)))),
         }
     }
-    compress::stream(code, media_type(encoding), start.into_iter().chain(pieces), gzip)
+    let response = with_type(code, media_type(encoding), Body::empty());
+    Ok(compress::stream(response, pieces.after(start), gzip))
 }
 
 /// One write for a short answer.
@@ -116,20 +142,6 @@ pub(crate) fn media_type(encoding: Encoding) -> HeaderValue {
     }
 }
 
-fn pretty(compact: &[u8]) -> Bytes {
-    let mut text = BytesMut::with_capacity(compact.len() * 2);
-    json::indent(compact, &mut text);
-    text.freeze()
-}
-
-fn to_yaml(compact: &[u8]) -> Bytes {
-    match json::read(compact) {
-        Ok(document) => Bytes::from(yaml::to_text(&document.value)),
-        // What we wrote ourselves can be read; a reader that disagrees is better told than surprised.
-        Err(error) => Bytes::from(format!("# {error}\n")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
@@ -137,35 +149,36 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::compress::Gzip;
-    use super::{CHUNK, document, pieces};
+    use super::{CHUNK, document, one};
     use crate::negotiate::{Encoding, Layout, Output};
 
-    #[test]
-    fn documents_have_three_forms() {
-        let check = |encoding, layout, expected: &str| {
+    const FORMS: [(Encoding, Layout, &str); 3] = [
+        (Encoding::Json, Layout::Compact, "{\"a\":[1],\"b\":{}}\n"),
+        (Encoding::Json, Layout::Pretty, "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}"),
+        (Encoding::Yaml, Layout::Compact, "a:\n- 1\nb: {}\n"),
+    ];
+
+    #[tokio::test]
+    async fn documents_have_three_forms() {
+        for (encoding, layout, expected) in FORMS {
             let output = Output { encoding, layout, ..Output::JSON };
-            let response = document(StatusCode::OK, br#"{"a":[1],"b":{}}"#, output);
-            assert_eq!(response.into_body().into_chunks().unwrap(), [expected]);
-        };
-        check(Encoding::Json, Layout::Compact, "{\"a\":[1],\"b\":{}}\n");
-        check(Encoding::Json, Layout::Pretty, "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}");
-        check(Encoding::Yaml, Layout::Compact, "a:\n- 1\nb: {}\n");
+            let compact = Bytes::from_static(br#"{"a":[1],"b":{}}"#);
+            let short = document(StatusCode::OK, &compact, output);
+            assert_eq!(short.into_body().into_chunks().unwrap(), [expected]);
+            let any = one(StatusCode::OK, compact, output, Gzip::No).await.unwrap();
+            assert_eq!(any.into_body().into_chunks().unwrap(), [expected]);
+        }
     }
 
     #[tokio::test]
     async fn long_answers_are_streamed() {
-        let piece = Bytes::from(vec![b'x'; CHUNK]);
-        let response = pieces(StatusCode::OK, vec![piece; 5].into_iter(), Output::JSON, Gzip::No);
-        assert_eq!(response.body().len(), None);
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(bytes.len(), 5 * CHUNK + 1);
-        assert!(bytes.ends_with(b"x\n"));
-    }
-
-    #[test]
-    fn short_answers_have_a_length() {
-        let made = ["{", "}"].map(Bytes::from).into_iter();
-        let response = pieces(StatusCode::OK, made, Output::JSON, Gzip::No);
-        assert_eq!(response.into_body().into_chunks().unwrap(), ["{}\n"]);
+        let text = Bytes::from(format!("\"{}\"", "x".repeat(5 * CHUNK)));
+        for (encoding, layout, _) in FORMS {
+            let output = Output { encoding, layout, ..Output::JSON };
+            let response = one(StatusCode::OK, text.clone(), output, Gzip::No).await.unwrap();
+            assert_eq!(response.body().len(), None);
+            let bytes = response.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(bytes.iter().filter(|it| **it == b'x').count(), 5 * CHUNK);
+        }
     }
 }

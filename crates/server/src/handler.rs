@@ -28,6 +28,7 @@ use keelson_registry::decode::Draft;
 use keelson_registry::scale::KIND as SCALE;
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
 use keelson_schema::Schema;
+use keelson_stdx::offload;
 
 use crate::body::RequestBody;
 use crate::chain::Facts;
@@ -62,6 +63,7 @@ impl Call<'_> {
     async fn read(&self, body: RequestBody) -> Result<Bytes> {
         let body = body.read(self.facts.server.settings.max_body).await?;
         self.series.body(body.len());
+        offload::expect(body.len()).await;
         Ok(body)
     }
 
@@ -232,15 +234,24 @@ impl Call<'_> {
     }
 
     /// One object as an answer, in the shape that was agreed on.
-    fn answer(&self, code: StatusCode, frozen: &Arc<Frozen>, output: Output) -> Result<Response> {
-        self.record_response(|| self.compact(frozen, output.shape).ok());
-        if output.encoding == Encoding::Protobuf {
-            let body = encode::protobuf::object(&self.found, frozen, output.shape)?;
-            let response = with_type(code, encode::media_type(Encoding::Protobuf), Body::full(body));
-            return Ok(whole(response, Gzip::of(&self.parts.headers)));
+    async fn answer(&self, code: StatusCode, frozen: &Arc<Frozen>, output: Output) -> Result<Response> {
+        let size = frozen.json().len();
+        if self.is_response_recorded() {
+            let compact = offload::run(size, || self.compact(frozen, output.shape)).await;
+            self.record_response(|| compact.ok());
         }
-        let compact = self.compact(frozen, output.shape)?;
-        Ok(encode::pieces(code, std::iter::once(compact), output, Gzip::of(&self.parts.headers)))
+        let gzip = Gzip::of(&self.parts.headers);
+        if output.encoding == Encoding::Protobuf {
+            let make = || encode::protobuf::object(&self.found, frozen, output.shape);
+            let body = offload::run(if frozen.has_protobuf() { 0 } else { size }, make).await?;
+            let response = with_type(code, encode::media_type(Encoding::Protobuf), Body::full(body));
+            return Ok(whole(response, gzip));
+        }
+        // An object as it is stored is copied, not read.
+        let is_copied = matches!(output.shape, Shape::Object) && self.found.version().conversion.is_none();
+        let make = || self.compact(frozen, output.shape);
+        let compact = offload::run(if is_copied { 0 } else { size }, make).await?;
+        encode::one(code, compact, output, gzip).await
     }
 
     /// One object as compact JSON.

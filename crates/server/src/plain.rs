@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Method, StatusCode};
+use keelson_stdx::offload;
 
 use crate::chain::Facts;
 use crate::discovery;
@@ -62,7 +63,8 @@ pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts)
     match path {
         "/metrics" => {
             server.update_gauges();
-            Ok(metrics::answer(&server.metrics.registry))
+            // Thousands of series are printed.
+            Ok(offload::run(offload::LARGE, || metrics::answer(&server.metrics.registry)).await)
         }
         "/metrics/slis" => Ok(metrics::answer(server.metrics.health_checks.registry())),
         "/version" | "/version/" if parts.method != Method::GET => Err(Error::MethodNotAllowed),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use http::Method;
 use http::request::Parts;
 use keelson_object::scalar::quote;
@@ -9,6 +10,7 @@ use keelson_object::selector::name_rules;
 use keelson_registry::options::Part;
 use keelson_registry::subresource::Deed;
 use keelson_registry::{Catalog, Found, Scale, Scope, Subresource, Verb};
+use keelson_stdx::offload;
 
 use crate::body::RequestBody;
 use crate::chain::{Facts, Granted};
@@ -36,7 +38,7 @@ pub(crate) async fn route(
     let info = granted.info;
     let catalog = facts.server.catalog.load();
     if !info.is_resource_request {
-        if let Some(response) = discovery::answer(facts, &catalog, info, parts)? {
+        if let Some(response) = discovery::answer(facts, &catalog, info, parts).await? {
             return Ok(response);
         }
         return plain::answer(facts, info, parts).await;
@@ -77,24 +79,29 @@ pub(crate) async fn route(
         Operation::Get => handler::get::get(&call).await,
         Operation::List => handler::list::list(&call).await,
         Operation::Watch => handler::watch::watch(&call).await,
-        Operation::Create => Box::pin(handler::create::create(&call, body)).await,
-        Operation::Update(part) => Box::pin(handler::update::update(&call, part, body)).await,
-        Operation::Patch(part) => Box::pin(handler::patch::patch(&call, part, body)).await,
+        Operation::Create => scoped(handler::create::create(&call, body)).await,
+        Operation::Update(part) => scoped(handler::update::update(&call, part, body)).await,
+        Operation::Patch(part) => scoped(handler::patch::patch(&call, part, body)).await,
         Operation::Scale(step, at) => match step {
-            ScaleStep::Get => handler::scale::get(&call, &at).await,
-            ScaleStep::Update => Box::pin(handler::scale::update(&call, &at, body)).await,
-            ScaleStep::Patch => Box::pin(handler::scale::patch(&call, &at, body)).await,
+            ScaleStep::Get => scoped(handler::scale::get(&call, &at)).await,
+            ScaleStep::Update => scoped(handler::scale::update(&call, &at, body)).await,
+            ScaleStep::Patch => scoped(handler::scale::patch(&call, &at, body)).await,
         },
         Operation::Act(at) | Operation::Connect(at) => {
-            Box::pin(below(&call, &call.found.live.resource.subresources[at], body)).await
+            scoped(below(&call, &call.found.live.resource.subresources[at], body)).await
         }
-        Operation::Delete => Box::pin(handler::delete::delete(&call, body)).await,
+        Operation::Delete => scoped(handler::delete::delete(&call, body)).await,
         Operation::DeleteCollection => {
-            Box::pin(handler::delete_collection::delete_collection(&call, body)).await
+            scoped(handler::delete_collection::delete_collection(&call, body)).await
         }
     };
     let response = answered.unwrap_or_else(refused);
     Ok(observe::observed(facts, &query, response, Arc::clone(&series)))
+}
+
+/// Runs what reads and writes whole objects: these may be large. Boxed, because it is large itself.
+fn scoped<'f, F: Future + Send + 'f>(work: F) -> BoxFuture<'f, F::Output> {
+    Box::pin(offload::scope(work))
 }
 
 /// What is done below an object.

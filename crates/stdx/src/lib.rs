@@ -1,4 +1,4 @@
-//! What the standard library lacks: clocks, named tasks, backoff, bounded maps, histograms.
+//! What the standard library lacks: clocks, named tasks, backoff, bounded maps, histograms, CPU-bound work.
 
 #![warn(missing_docs)]
 
@@ -6,4 +6,5 @@ pub mod backoff;
 pub mod clock;
 pub mod histogram;
 pub mod lru;
+pub mod offload;
 pub mod task;

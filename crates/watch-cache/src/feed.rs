@@ -17,6 +17,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use keelson_object::Frozen;
 use keelson_stdx::backoff::Backoff;
+use keelson_stdx::offload;
 use keelson_store::{At, Entry, Event, Key, Revision, Store, StoreError};
 use tracing::{info, warn};
 
@@ -75,14 +76,17 @@ impl Source {
             let page = self.store.list(&self.prefix, after.as_ref(), PAGE, at).await?;
             at = At::Exactly(page.revision);
             after = page.entries.last().map(|entry| entry.key.clone());
-            for entry in page.entries {
+            let size = page.entries.iter().map(|entry| entry.value.len()).sum();
+            let count = page.entries.len();
+            let listed = |entry: Entry| {
                 let cached = known.and_then(|known| known.get_key(&entry.key));
                 let cached = cached.filter(|object| object.revision() == entry.modified.get()).cloned();
-                match cached.or_else(|| self.decode(&entry)) {
-                    Some(object) => objects.push(Listed { key: entry.key, modified: entry.modified, object }),
-                    None => failures += 1,
-                }
-            }
+                let object = cached.or_else(|| self.decode(&entry))?;
+                Some(Listed { key: entry.key, modified: entry.modified, object })
+            };
+            let before = objects.len();
+            offload::run(size, || objects.extend(page.entries.into_iter().filter_map(listed))).await;
+            failures += (count - (objects.len() - before)) as u64;
             if !page.more {
                 return Ok(Listing { revision: page.revision, objects, failures });
             }
@@ -165,7 +169,11 @@ impl Feed {
             match event {
                 Ok(event) => {
                     backoff.reset();
-                    self.accept(event);
+                    let size = match &event {
+                        Event::Put { entry, .. } => entry.value.len(),
+                        Event::Delete { .. } | Event::Progress(_) => 0,
+                    };
+                    offload::run(size, || self.accept(event)).await;
                 }
                 Err(StoreError::Compacted { .. }) => return Broken::Forgotten,
                 Err(StoreError::Closed) => return Broken::Closed,
@@ -202,7 +210,8 @@ impl Feed {
         let counters = &self.shared.counters;
         counters.relists.add(1);
         counters.decode_failures.add(listing.failures);
-        let changes = differences(&known, listing);
+        let size = 64 * (known.len() + listing.objects.len());
+        let changes = offload::run(size, || differences(&known, listing)).await;
         info!(prefix, revision = revision.get(), changes = changes.len(), "listed everything again");
         self.shared.replace(changes, revision);
         Ok(())

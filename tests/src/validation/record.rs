@@ -30,7 +30,7 @@ pub(super) fn text(file: &File, outcomes: &[Outcome]) -> String {
 fn field(name: &str, value: &Value) -> String {
     let mut map = Map::new();
     map.set(name, value.clone());
-    yaml::to_text(&Value::Map(map))
+    yaml::to_text(Value::Map(map))
 }
 
 fn with_outcome(case: &Case, seen: &Outcome) -> Map {

@@ -1,4 +1,8 @@
-//! Line breaks and blanks for compact JSON, without reading it into a tree: `?pretty=true`.
+//! Indented JSON: line breaks and blanks for compact JSON, without reading it into a tree (`?pretty=true`).
+//!
+//! The [`Indenter`] takes compact JSON in parts that may be cut anywhere, and writes no more than it is told to. Both
+//! matter: a list of a hundred thousand objects never is one text, and one byte may become a line that begins with
+//! thousands of blanks.
 
 use bytes::BufMut;
 
@@ -7,63 +11,108 @@ use super::scan::text_stop;
 /// Appends `compact`, which must be JSON without white space, indented by two blanks per level. Empty lists and maps
 /// stay on one line. There is no line end behind the last byte, as with Go's `json.MarshalIndent`.
 pub fn indent(compact: &[u8], out: &mut impl BufMut) {
-    let mut depth = 0;
-    let mut at = 0;
-    while let Some(&byte) = compact.get(at) {
-        let end = match byte {
-            b'"' => text_end(compact, at + 1),
-            _ => at + 1,
-        };
-        match byte {
-            b'{' | b'[' => {
-                out.put_u8(byte);
-                if let Some(close @ (b'}' | b']')) = compact.get(end) {
-                    out.put_u8(*close);
-                    at = end + 1;
-                    continue;
+    Indenter::default().indent(compact, usize::MAX, out);
+}
+
+/// Indents JSON that comes in parts.
+#[derive(Debug, Default)]
+pub struct Indenter {
+    depth: usize,
+    place: Place,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Structure,
+    /// A list or map was opened; whether it is empty is not known yet.
+    Opened,
+    Text,
+    /// The byte behind a backslash.
+    Escape,
+}
+
+impl Indenter {
+    /// Appends the next part of a document. Stops behind the byte with which `room` bytes are written, and says how
+    /// many bytes of `compact` are done.
+    pub fn indent(&mut self, compact: &[u8], room: usize, out: &mut impl BufMut) -> usize {
+        let mut at = 0;
+        let mut written = 0;
+        while written < room
+            && let Some(&byte) = compact.get(at)
+        {
+            let is_structure = matches!(self.place, Place::Structure | Place::Opened);
+            let end = match self.place {
+                Place::Text => self.text_end(compact, at),
+                Place::Escape => {
+                    self.place = Place::Text;
+                    at + 1
                 }
-                depth += 1;
-                new_line(depth, out);
+                Place::Structure | Place::Opened => {
+                    written += self.before(byte, out);
+                    at + 1
+                }
+            };
+            out.put_slice(&compact[at..end]);
+            written += end - at;
+            at = end;
+            match byte {
+                b',' if is_structure => written += self.new_line(out),
+                b':' if is_structure => {
+                    out.put_u8(b' ');
+                    written += 1;
+                }
+                _ => {}
             }
-            b'}' | b']' => {
-                depth = usize::saturating_sub(depth, 1);
-                new_line(depth, out);
-                out.put_u8(byte);
-            }
-            b',' => {
-                out.put_u8(byte);
-                new_line(depth, out);
-            }
-            b':' => out.put_slice(b": "),
-            _ => out.put_slice(&compact[at..end]),
         }
-        at = end;
+        at
     }
-}
 
-/// Where text ends whose opening quote stands before `at`: behind the closing one.
-fn text_end(compact: &[u8], mut at: usize) -> usize {
-    loop {
-        at = text_stop(compact, at);
-        match compact.get(at) {
-            None => return compact.len(),
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at = compact.len().min(at + 2),
-            Some(_) => at += 1,
+    /// What stands before a byte outside of texts, and where that byte leads.
+    fn before(&mut self, byte: u8, out: &mut impl BufMut) -> usize {
+        let is_first = self.place == Place::Opened;
+        let is_close = matches!(byte, b'}' | b']');
+        self.place = match byte {
+            b'"' => Place::Text,
+            b'{' | b'[' => Place::Opened,
+            _ => Place::Structure,
+        };
+        match (is_first, is_close) {
+            (true, true) | (false, false) => 0,
+            (true, false) => {
+                self.depth += 1;
+                self.new_line(out)
+            }
+            (false, true) => {
+                self.depth = self.depth.saturating_sub(1);
+                self.new_line(out)
+            }
         }
     }
-}
 
-fn new_line(depth: usize, out: &mut impl BufMut) {
-    out.put_u8(b'\n');
-    for _ in 0..depth {
-        out.put_slice(b"  ");
+    /// Up to where a text goes on that contains `at`: behind its closing quote or a backslash.
+    fn text_end(&mut self, compact: &[u8], at: usize) -> usize {
+        let stop = text_stop(compact, at);
+        match compact.get(stop) {
+            None => return stop,
+            Some(b'"') => self.place = Place::Structure,
+            Some(b'\\') => self.place = Place::Escape,
+            Some(_) => {}
+        }
+        stop + 1
+    }
+
+    fn new_line(&self, out: &mut impl BufMut) -> usize {
+        out.put_u8(b'\n');
+        out.put_bytes(b' ', 2 * self.depth);
+        1 + 2 * self.depth
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::indent;
+    use super::{Indenter, indent};
 
     fn check(compact: &str, expected: &str) {
         let mut out = Vec::new();
@@ -98,5 +147,21 @@ mod tests {
         for cut in [r#"{"a"#, r#"{"a\"#, "}", "[", "]]]", r#"{"a":["#] {
             indent(cut.as_bytes(), &mut Vec::new());
         }
+    }
+
+    #[test]
+    fn no_more_is_written_than_there_is_room_for() {
+        let depth = 1000;
+        let compact = format!("{}{}{}", "[".repeat(depth), "1,".repeat(100) + "1", "]".repeat(depth));
+        let (mut indenter, mut at, mut out) = (Indenter::default(), 0, Vec::new());
+        while at < compact.len() {
+            let mut part = Vec::new();
+            at += indenter.indent(&compact.as_bytes()[at..], 4096, &mut part);
+            assert!(part.len() < 4096 + 2 * depth + 3, "{} bytes", part.len());
+            out.extend_from_slice(&part);
+        }
+        let mut whole = Vec::new();
+        indent(compact.as_bytes(), &mut whole);
+        assert!(out == whole);
     }
 }

@@ -3,7 +3,7 @@
 use keelson_object::{Map, Value};
 use proptest::prelude::*;
 
-use super::{indent, read, to_bytes};
+use super::{Indenter, indent, read, to_bytes};
 
 /// Any tree of moderate size.
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
@@ -101,6 +101,21 @@ proptest! {
         let theirs: serde_json::Value = serde_json::from_slice(&pretty).unwrap();
         let lines = serde_json::to_string_pretty(&theirs).unwrap().lines().count();
         prop_assert_eq!(lines, pretty.split(|it| *it == b'\n').count());
+    }
+
+    #[test]
+    fn documents_can_be_indented_in_parts(value in any_value(), part in 1_usize..50, room in 1_usize..50) {
+        let compact = to_bytes(&value);
+        let mut whole = Vec::new();
+        indent(&compact, &mut whole);
+        let (mut indenter, mut pretty) = (Indenter::default(), Vec::new());
+        for part in compact.chunks(part) {
+            let mut at = 0;
+            while at < part.len() {
+                at += indenter.indent(&part[at..], room, &mut pretty);
+            }
+        }
+        prop_assert_eq!(pretty, whole);
     }
 
     #[test]

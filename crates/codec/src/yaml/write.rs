@@ -1,52 +1,66 @@
 //! The writer: trees to the YAML that sigs.k8s.io/yaml writes. Keys are sorted, lists are not indented below their
 //! key, and long lines are folded behind column 80.
 //!
+//! A document is written in parts of a size that the caller chooses, because indentation multiplies: a short text deep
+//! within lists may become gigabytes. What is not written yet stands on a stack, so that the writer can stop at every
+//! character.
+//!
 //! Upstream: go.yaml.in/yaml/v2, emitterc.go. What it keeps in flags is kept here, too: whether the last thing
 //! written was white space, and whether the line has only indentation (and dashes) so far.
 
-use std::fmt::Write as _;
+mod scalar;
 
 use keelson_object::{SmolStr, Value};
 
 use super::float;
 use super::key_order;
-use super::style::{Place, Style, is_break, is_printable, is_simple_key, style_of};
+use super::style::{Place, is_simple_key};
+use scalar::Scalar;
 
 /// The value as a document, with a line end.
-pub fn to_text(value: &Value) -> String {
-    let mut writer = Writer {
-        out: String::with_capacity(1024),
-        column: 0,
-        is_blank: true,
-        is_indented: true,
-        open: Vec::new(),
-    };
-    writer.begin(value, Context::Root, None);
-    writer.finish();
-    writer.write_indent(0);
-    writer.out
+pub fn to_text(value: Value) -> String {
+    let mut writer = Writer::default();
+    writer.document(value);
+    let part = writer.part(usize::MAX);
+    writer.end();
+    part.unwrap_or_default() + &writer.rest()
 }
 
 /// Behind which column lines are folded.
 const WIDTH: usize = 80;
 
-struct Writer<'v> {
+/// Writes one document: either a whole value, or a map whose members (and the items of one of them) are handed over one
+/// after the other, in the order in which they shall stand.
+///
+/// After each of them [`Writer::part`] must be called until nothing is left.
+#[derive(Debug)]
+pub struct Writer {
     out: String,
+    /// At which length of `out` to stop.
+    room: usize,
     column: usize,
     is_blank: bool,
     is_indented: bool,
-    open: Vec<Open<'v>>,
+    open: Vec<Open>,
 }
 
-/// A list or map whose members are being written, at `indent`.
-struct Open<'v> {
-    indent: usize,
-    members: Members<'v>,
-}
-
-enum Members<'v> {
-    List(std::slice::Iter<'v, Value>),
-    Map(std::vec::IntoIter<(&'v SmolStr, &'v Value)>),
+/// What is not written yet; the last of these comes first.
+#[derive(Debug)]
+enum Open {
+    List {
+        indent: usize,
+        items: std::vec::IntoIter<Value>,
+    },
+    Map {
+        indent: usize,
+        pairs: std::vec::IntoIter<(SmolStr, Value)>,
+    },
+    Scalar(Scalar),
+    /// The value of a key that stands behind a `?`.
+    Answer {
+        indent: usize,
+        value: Value,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,236 +70,144 @@ enum Context {
     Value,
 }
 
-impl<'v> Writer<'v> {
+impl Default for Writer {
+    fn default() -> Writer {
+        Writer {
+            out: String::new(),
+            room: usize::MAX,
+            column: 0,
+            is_blank: true,
+            is_indented: true,
+            open: Vec::new(),
+        }
+    }
+}
+
+impl Writer {
+    /// The document is this value.
+    pub fn document(&mut self, value: Value) {
+        self.room = 0;
+        self.begin(value, Context::Root, None);
+    }
+
+    /// The next member of the document, which is a map.
+    pub fn member(&mut self, key: &str, value: Value) {
+        self.room = 0;
+        self.write_simple_key(key, 0);
+        self.begin(value, Context::Value, Some(0));
+    }
+
+    /// The next member of the document is a list that is not empty. Its items follow.
+    pub fn begin_list(&mut self, key: &str) {
+        self.write_simple_key(key, 0);
+    }
+
+    /// The next item of the list that was begun.
+    pub fn item(&mut self, value: Value) {
+        self.room = 0;
+        self.write_indent(0);
+        self.write_indicator("-", Blank::Before, Line::Indentation);
+        self.begin(value, Context::Item, Some(0));
+    }
+
+    /// The end of the document.
+    pub fn end(&mut self) {
+        self.write_indent(0);
+    }
+
+    /// Writes until there are `room` bytes, and returns those; `None` when all that was handed over is written. What
+    /// remains then is fewer than `room` bytes, and stands before what comes next.
+    pub fn part(&mut self, room: usize) -> Option<String> {
+        self.room = room;
+        while self.out.len() < room {
+            match self.open.last_mut()? {
+                Open::List { indent, items } => {
+                    let indent = *indent;
+                    match items.next() {
+                        Some(value) => self.write_item(value, indent),
+                        None => drop(self.open.pop()),
+                    }
+                }
+                Open::Map { indent, pairs } => {
+                    let indent = *indent;
+                    match pairs.next() {
+                        Some((key, value)) => self.write_pair(key, value, indent),
+                        None => drop(self.open.pop()),
+                    }
+                }
+                Open::Scalar(_) | Open::Answer { .. } => match self.open.pop()? {
+                    Open::Scalar(scalar) => self.write_scalar(scalar),
+                    Open::Answer { indent, value } => self.write_answer(value, indent),
+                    Open::List { .. } | Open::Map { .. } => {}
+                },
+            }
+        }
+        Some(std::mem::take(&mut self.out))
+    }
+
+    /// What is written and was not returned yet.
+    pub fn rest(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
     /// Writes a scalar or an empty container, or opens a container. `indent` is that of the container around.
-    fn begin(&mut self, value: &'v Value, context: Context, indent: Option<usize>) {
+    fn begin(&mut self, value: Value, context: Context, indent: Option<usize>) {
         let deeper = indent.map_or(0, |it| it + 2);
         match value {
-            Value::Null => self.write_plain("null", indent),
-            Value::Bool(truth) => self.write_plain(if *truth { "true" } else { "false" }, indent),
-            Value::Int(number) => self.write_plain(itoa::Buffer::new().format(*number), indent),
-            Value::Float(number) => self.write_plain(&float_text(*number), indent),
-            Value::String(text) => self.write_text(text, Place::Elsewhere, indent),
+            Value::Null => self.write_plain("null".into(), indent),
+            Value::Bool(truth) => self.write_plain(if truth { "true" } else { "false" }.into(), indent),
+            Value::Int(number) => self.write_plain(itoa::Buffer::new().format(number).into(), indent),
+            Value::Float(number) => self.write_plain(float_text(number).into(), indent),
+            Value::String(text) => self.write_scalar(Scalar::new(text, Place::Elsewhere, indent)),
             Value::List(items) if items.is_empty() => self.write_indicator("[]", Blank::Before, Line::Text),
             Value::Map(map) if map.is_empty() => self.write_indicator("{}", Blank::Before, Line::Text),
             Value::List(items) => {
                 let is_flush = context == Context::Value && !self.is_indented;
                 let indent = if is_flush { indent.unwrap_or(0) } else { deeper };
-                self.open.push(Open { indent, members: Members::List(items.iter()) });
+                self.open.push(Open::List { indent, items: items.into_iter() });
             }
             Value::Map(map) => {
-                let mut pairs: Vec<_> = map.iter().collect();
+                let mut pairs: Vec<_> = map.into_iter().collect();
                 key_order::sort(&mut pairs, &|(key, _)| key.as_str());
-                self.open.push(Open { indent: deeper, members: Members::Map(pairs.into_iter()) });
+                self.open.push(Open::Map { indent: deeper, pairs: pairs.into_iter() });
             }
         }
     }
 
-    /// Writes everything that is open.
-    fn finish(&mut self) {
-        while let Some(Open { indent, members }) = self.open.last_mut() {
-            let indent = *indent;
-            let next = match members {
-                Members::List(items) => items.next().map(|value| (None, value)),
-                Members::Map(pairs) => pairs.next().map(|(key, value)| (Some(key), value)),
-            };
-            match next {
-                None => {
-                    self.open.pop();
-                }
-                Some((None, value)) => {
-                    self.write_indent(indent);
-                    self.write_indicator("-", Blank::Before, Line::Indentation);
-                    self.begin(value, Context::Item, Some(indent));
-                }
-                Some((Some(key), value)) => {
-                    self.write_key(key, indent);
-                    self.begin(value, Context::Value, Some(indent));
-                }
-            }
-        }
-    }
-
-    fn write_key(&mut self, key: &str, indent: usize) {
+    fn write_item(&mut self, value: Value, indent: usize) {
         self.write_indent(indent);
-        if is_simple_key(key) {
-            self.write_text(key, Place::SimpleKey, Some(indent));
-            self.write_indicator(":", Blank::Not, Line::Text);
-        } else {
-            self.write_indicator("?", Blank::Before, Line::Indentation);
-            self.write_text(key, Place::Elsewhere, Some(indent));
-            self.write_indent(indent);
-            self.write_indicator(":", Blank::Before, Line::Indentation);
-        }
+        self.write_indicator("-", Blank::Before, Line::Indentation);
+        self.begin(value, Context::Item, Some(indent));
     }
 
-    fn write_text(&mut self, text: &str, place: Place, indent: Option<usize>) {
-        let folds = place == Place::Elsewhere;
-        let indent = indent.map_or(2, |it| it + 2);
-        match style_of(text, place) {
-            Style::Plain => self.write_words(text, folds.then_some(indent)),
-            Style::SingleQuoted => self.write_single_quoted(text, folds.then_some(indent)),
-            Style::DoubleQuoted => self.write_double_quoted(text, folds.then_some(indent)),
-            Style::Literal => self.write_literal(text, indent),
+    fn write_pair(&mut self, key: SmolStr, value: Value, indent: usize) {
+        if is_simple_key(&key) {
+            self.write_simple_key(&key, indent);
+            return self.begin(value, Context::Value, Some(indent));
         }
+        self.write_indent(indent);
+        self.write_indicator("?", Blank::Before, Line::Indentation);
+        self.open.push(Open::Answer { indent, value });
+        self.write_scalar(Scalar::new(key, Place::Elsewhere, Some(indent)));
     }
 
-    fn write_plain(&mut self, text: &str, indent: Option<usize>) {
-        self.write_words(text, Some(indent.map_or(2, |it| it + 2)));
+    /// A key that is too short to stop within it.
+    fn write_simple_key(&mut self, key: &str, indent: usize) {
+        self.write_indent(indent);
+        let room = std::mem::replace(&mut self.room, usize::MAX);
+        self.write_scalar(Scalar::new(key.into(), Place::SimpleKey, Some(indent)));
+        self.room = room;
+        self.write_indicator(":", Blank::Not, Line::Text);
     }
 
-    /// Plain text; folded where `indent` is given.
-    fn write_words(&mut self, text: &str, indent: Option<usize>) {
-        if !self.is_blank {
-            self.put(' ');
-        }
-        let mut after_space = false;
-        let mut characters = text.chars().peekable();
-        while let Some(c) = characters.next() {
-            let may_fold = c == ' ' && !after_space && characters.peek() != Some(&' ');
-            match indent {
-                Some(indent) if may_fold && self.column > WIDTH => self.write_indent(indent),
-                _ => self.put(c),
-            }
-            after_space = c == ' ';
-            if c != ' ' {
-                self.is_indented = false;
-            }
-        }
-        self.is_blank = false;
-        self.is_indented = false;
+    fn write_answer(&mut self, value: Value, indent: usize) {
+        self.write_indent(indent);
+        self.write_indicator(":", Blank::Before, Line::Indentation);
+        self.begin(value, Context::Value, Some(indent));
     }
 
-    fn write_single_quoted(&mut self, text: &str, indent: Option<usize>) {
-        self.write_indicator("'", Blank::Before, Line::Text);
-        let mut after_space = false;
-        // Where a break was the last thing written: single line ends are doubled, for readers fold them.
-        let mut after_break = false;
-        let mut characters = text.chars().enumerate().peekable();
-        while let Some((position, c)) = characters.next() {
-            let next = characters.peek().map(|(_, it)| *it);
-            if c == ' ' {
-                let may_fold = !after_space && position > 0 && next.is_some_and(|it| it != ' ');
-                match indent {
-                    Some(indent) if may_fold && self.column > WIDTH => self.write_indent(indent),
-                    _ => self.put(c),
-                }
-                after_space = true;
-            } else if is_break(c) {
-                if !after_break && c == '\n' {
-                    self.put_break('\n');
-                }
-                self.put_break(c);
-                self.is_indented = true;
-                after_break = true;
-            } else {
-                if after_break {
-                    self.write_indent(indent.unwrap_or(0));
-                }
-                if c == '\'' {
-                    self.put(c);
-                }
-                self.put(c);
-                self.is_indented = false;
-                after_space = false;
-                after_break = false;
-            }
-        }
-        self.write_indicator("'", Blank::Not, Line::Text);
-        self.is_indented = false;
-    }
-
-    fn write_double_quoted(&mut self, text: &str, indent: Option<usize>) {
-        self.write_indicator("\"", Blank::Before, Line::Text);
-        // Upstream looks for a byte order mark at the start, whatever character it is at.
-        let escapes_all = text.starts_with('\u{feff}');
-        let mut after_space = false;
-        let mut characters = text.chars().enumerate().peekable();
-        while let Some((position, c)) = characters.next() {
-            let next = characters.peek().map(|(_, it)| *it);
-            if escapes_all || !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
-                self.write_escape(c);
-                after_space = false;
-            } else if c == ' ' {
-                match indent {
-                    Some(indent) if !after_space && self.column > WIDTH && position > 0 && next.is_some() => {
-                        self.write_indent(indent);
-                        if next == Some(' ') {
-                            self.put('\\');
-                        }
-                    }
-                    _ => self.put(c),
-                }
-                after_space = true;
-            } else {
-                self.put(c);
-                after_space = false;
-            }
-        }
-        self.write_indicator("\"", Blank::Not, Line::Text);
-        self.is_indented = false;
-    }
-
-    fn write_escape(&mut self, c: char) {
-        let mut escape = String::from("\\");
-        match c {
-            '\0' => escape.push('0'),
-            '\u{07}' => escape.push('a'),
-            '\u{08}' => escape.push('b'),
-            '\t' => escape.push('t'),
-            '\n' => escape.push('n'),
-            '\u{0b}' => escape.push('v'),
-            '\u{0c}' => escape.push('f'),
-            '\r' => escape.push('r'),
-            '\u{1b}' => escape.push('e'),
-            '"' | '\\' => escape.push(c),
-            '\u{85}' => escape.push('N'),
-            '\u{a0}' => escape.push('_'),
-            '\u{2028}' => escape.push('L'),
-            '\u{2029}' => escape.push('P'),
-            _ => {
-                let code = u32::from(c);
-                let _ = match code {
-                    0..=0xff => write!(escape, "x{code:02X}"),
-                    0x100..=0xffff => write!(escape, "u{code:04X}"),
-                    _ => write!(escape, "U{code:08X}"),
-                };
-            }
-        }
-        self.column += escape.len();
-        self.out.push_str(&escape);
-    }
-
-    /// A block behind `|`.
-    fn write_literal(&mut self, text: &str, indent: usize) {
-        self.write_indicator("|", Blank::Before, Line::Text);
-        if text.starts_with(|it: char| it == ' ' || is_break(it)) {
-            self.write_indicator("2", Blank::Not, Line::Text);
-        }
-        let mut backwards = text.chars().rev();
-        match (backwards.next().is_some_and(is_break), backwards.next().is_none_or(is_break)) {
-            (false, _) => self.write_indicator("-", Blank::Not, Line::Text),
-            (true, true) => self.write_indicator("+", Blank::Not, Line::Text),
-            (true, false) => {}
-        }
-        self.put_break('\n');
-        self.is_indented = true;
-        self.is_blank = true;
-        let mut after_break = true;
-        for c in text.chars() {
-            if is_break(c) {
-                self.put_break(c);
-                self.is_indented = true;
-                after_break = true;
-            } else {
-                if after_break {
-                    self.write_indent(indent);
-                }
-                self.put(c);
-                self.is_indented = false;
-                after_break = false;
-            }
-        }
+    fn write_plain(&mut self, text: SmolStr, indent: Option<usize>) {
+        self.write_scalar(Scalar::plain(text, indent));
     }
 
     /// Goes to a fresh line, unless this one has nothing on it, and to `indent` there.
@@ -346,5 +268,7 @@ fn float_text(number: f64) -> String {
     float::general(number)
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use keelson_object::Frozen;
-use keelson_store::{At, Key, Revision, StoreError};
+use keelson_stdx::offload;
+use keelson_store::{At, Entry, Key, Revision, StoreError};
 use keelson_watch_cache::{BLOCK_TIMEOUT, PageRequest, Snapshot};
 
 use super::page::Token;
@@ -61,7 +62,12 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
         limit: if limit == 0 { usize::MAX } else { limit },
     };
     let listing = match source(live, freshness).await? {
-        Source::Snapshot(snapshot) => Ok(walk.snapshot(&snapshot)),
+        Source::Snapshot(snapshot) => {
+            // To compare costs about as much as to parse a few bytes.
+            const COMPARISON: usize = 16;
+            let comparisons = walk.length(&snapshot).saturating_mul(matcher.comparisons());
+            Ok(offload::run(comparisons.saturating_mul(COMPARISON), || walk.snapshot(&snapshot)).await)
+        }
         Source::Past(revision) => walk.past(revision).await,
     };
     match listing {
@@ -128,6 +134,15 @@ impl Walk<'_> {
         self.page(page.objects, snapshot.revision().get(), more)
     }
 
+    /// How many objects are looked at, at most. Those that an index finds are few.
+    fn length(&self, snapshot: &Snapshot) -> usize {
+        match self.matcher.scope(&self.live.resource) {
+            keelson_watch_cache::Scope::Field { .. } => 0,
+            keelson_watch_cache::Scope::All if self.matcher.is_everything() => snapshot.len().min(self.limit),
+            _ => snapshot.len(),
+        }
+    }
+
     fn prefix(&self) -> Key {
         let keys = &self.objects.keys;
         match (self.live.resource.scope, self.namespace) {
@@ -153,15 +168,8 @@ impl Walk<'_> {
                 other => Error::Store(other),
             })?;
             let count = page.entries.len();
-            for (position, entry) in page.entries.iter().enumerate() {
-                // What cannot be decrypted is left out, as everywhere.
-                if entry.value.is_empty() {
-                    continue;
-                }
-                let object = self.live.freeze(&entry.value, entry.modified.get())?;
-                if self.matcher.matches(&object) {
-                    items.push(object);
-                }
+            for (position, object) in self.objects_of(&page.entries).await?.into_iter().enumerate() {
+                items.extend(object.filter(|it| self.matcher.matches(it)));
                 if items.len() == self.limit {
                     let unread = (count - position - 1) as u64;
                     let left = page.remaining.map(|remaining| remaining + unread);
@@ -174,6 +182,16 @@ impl Walk<'_> {
                 return Ok(self.page(items, revision.get(), None));
             }
         }
+    }
+
+    /// The objects of entries of the store. What cannot be decrypted is left out, as everywhere.
+    async fn objects_of(&self, entries: &[Entry]) -> Result<Vec<Option<Arc<Frozen>>>> {
+        let freeze = |entry: &Entry| match entry.value.is_empty() {
+            true => Ok(None),
+            false => self.live.freeze(&entry.value, entry.modified.get()).map(Some),
+        };
+        let size = entries.iter().map(|it| it.value.len()).sum();
+        offload::run(size, || entries.iter().map(freeze).collect()).await
     }
 
     /// Pages of the store are bounded however long the client's list is.

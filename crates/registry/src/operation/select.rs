@@ -66,6 +66,14 @@ impl Matcher {
             && self.fields.as_ref().is_none_or(|it| it.matches(|name| Some(self.field(object, name))))
     }
 
+    /// How many comparisons an object takes, at most.
+    pub(crate) fn comparisons(&self) -> usize {
+        let labels = self.labels.iter().flat_map(|it| it.requirements());
+        let labels: usize = labels.map(|it| 1 + it.values.len()).sum();
+        let fields: usize = self.fields.iter().map(|it| it.terms().len()).sum();
+        1 + labels + fields
+    }
+
     /// The narrowest part of the cache in which everything that matches is.
     pub(crate) fn scope(&self, resource: &Resource) -> WatchScope {
         let namespace = &self.namespace;

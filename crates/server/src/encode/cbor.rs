@@ -1,16 +1,14 @@
 //! The same answers in CBOR, made of the compact JSON: nothing of it is kept, because few ask.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 use keelson_codec::{cbor, json};
-use keelson_object::{Frozen, Map, Value};
+use keelson_object::Value;
 use keelson_schema::Schema;
 
 use super::CHUNK;
-use super::list::{Item, ListHead, ListMeta};
-use super::metadata::write_metadata;
-use super::object::{write_item, write_object};
+use super::list::{Items, List};
+use super::pace::Pieces;
+use crate::error::Result;
 
 /// A document that we wrote as JSON.
 pub(crate) fn of_json(compact: &[u8]) -> Bytes {
@@ -33,68 +31,62 @@ pub(crate) fn frame(json: &[u8]) -> Bytes {
     out.into()
 }
 
-/// A list that is written while it is sent.
-pub(crate) struct List {
-    pub(crate) head: ListHead,
-    pub(crate) meta: ListMeta,
-    /// Of the items, if they have one.
-    pub(crate) schema: Option<Schema>,
-    pub(crate) item: Item,
+/// A list that is written while it is sent. Names are in the order of CBOR, the shorter first: `kind`, `items`,
+/// `metadata`, `apiVersion`. `schema` is that of the items, if they have one.
+pub(super) fn list<I: Items>(list: List<I>, schema: Option<Schema>) -> impl Pieces {
+    let List { mut members, name, items } = list;
+    members.sort_unstable_by_key(|(name, _)| (name.len(), *name));
+    let is_before = |member: &str| (member.len(), member) < (name.len(), name);
+    let (before, behind): (Vec<_>, Vec<_>) = members.into_iter().partition(|(name, _)| is_before(name));
+    let mut start = cbor::SELF_DESCRIBED.to_vec();
+    cbor::begin_map(before.len() + behind.len() + 1, &mut start);
+    write_members(&before, &mut start);
+    cbor::write_text(name, &mut start);
+    cbor::begin_list(items.left(), &mut start);
+    Written { items, schema, open: Some(start), behind }
 }
 
-impl List {
-    /// Its pieces. Names are in the order of CBOR: `kind`, `items`, `metadata`, `apiVersion`.
-    pub(crate) fn pieces(self, items: Vec<Arc<Frozen>>) -> impl Iterator<Item = Bytes> + Send {
-        let mut start = cbor::SELF_DESCRIBED.to_vec();
-        cbor::begin_map(4, &mut start);
-        cbor::write_text("kind", &mut start);
-        cbor::write_text(&self.head.kind, &mut start);
-        cbor::write_text("items", &mut start);
-        cbor::begin_list(items.len(), &mut start);
-        let mut open = Some(start);
-        let mut items = items.into_iter();
-        std::iter::from_fn(move || {
-            let mut out = open.take()?;
-            for object in items.by_ref() {
-                self.write_item(&object, &mut out);
-                if out.len() >= CHUNK {
-                    open = Some(Vec::with_capacity(CHUNK + (8 << 10)));
-                    return Some(out.into());
-                }
+struct Written<I> {
+    items: I,
+    schema: Option<Schema>,
+    /// The piece that is being written; `None` after the last one.
+    open: Option<Vec<u8>>,
+    /// The members that follow the items.
+    behind: Vec<(&'static str, Bytes)>,
+}
+
+impl<I: Items> Pieces for Written<I> {
+    fn next_piece(&mut self) -> Option<Result<Bytes>> {
+        let mut out = self.open.take()?;
+        let mut text = BytesMut::with_capacity(4 << 10);
+        let mut parsed = 0;
+        loop {
+            text.clear();
+            match self.items.write_next(&mut text) {
+                Ok(None) => break,
+                Ok(Some(more)) => parsed += more + text.len(),
+                Err(error) => return Some(Err(error)),
             }
-            self.write_end(&mut out);
-            Some(out.into())
-        })
+            write_as(&read(&text), self.schema.as_ref(), &mut out);
+            if out.len() >= CHUNK || parsed >= CHUNK {
+                self.open = Some(Vec::with_capacity(CHUNK + (8 << 10)));
+                return Some(Ok(out.into()));
+            }
+        }
+        write_members(&self.behind, &mut out);
+        Some(Ok(out.into()))
     }
 
-    fn write_item(&self, object: &Frozen, out: &mut Vec<u8>) {
-        let mut text = BytesMut::with_capacity(object.json().len() + 256);
-        match &self.item {
-            Item::Bare => write_item(&mut text, object),
-            Item::WithHead(head) => write_object(&mut text, head, object),
-            Item::Metadata(version) => write_metadata(&mut text, *version, object),
-        }
-        write_as(&read(&text), self.schema.as_ref(), out);
+    fn work(&self) -> usize {
+        let ahead = self.items.ahead();
+        ahead.parsed + ahead.written
     }
+}
 
-    fn write_end(&self, out: &mut Vec<u8>) {
-        let mut meta = Map::new();
-        meta.push_new("resourceVersion", self.meta.revision.to_string());
-        if !self.meta.continue_token.is_empty() {
-            meta.push_new("continue", self.meta.continue_token.as_str());
-        }
-        if let Some(remaining) = self.meta.remaining {
-            meta.push_new("remainingItemCount", i64::try_from(remaining).unwrap_or(i64::MAX));
-        }
-        if let Some(shard) = &self.meta.shard {
-            let mut described = Map::new();
-            described.push_new("selector", shard.as_str());
-            meta.push_new("shardInfo", described);
-        }
-        cbor::write_text("metadata", out);
-        cbor::write(&Value::Map(meta), out);
-        cbor::write_text("apiVersion", out);
-        cbor::write_text(&self.head.api_version, out);
+fn write_members(members: &[(&str, Bytes)], out: &mut Vec<u8>) {
+    for (name, value) in members {
+        cbor::write_text(name, out);
+        cbor::write(&read(value), out);
     }
 }
 
@@ -121,8 +113,12 @@ fn read(json: &[u8]) -> Value {
 #[cfg(test)]
 mod tests {
     use keelson_codec::{cbor, json};
+    use keelson_schema::Schema;
 
-    use super::{frame, of_json};
+    use super::{frame, list, of_json};
+    use crate::encode::CHUNK;
+    use crate::encode::list::tests::{all, compact, things};
+    use crate::encode::list::{Item, ListMeta};
 
     /// What CBOR says, as JSON.
     fn shown(data: &[u8]) -> String {
@@ -150,5 +146,21 @@ mod tests {
             shown(&found),
             r#"{"object":{"apiVersion":"example.com/v1","kind":"Thing"},"type":"ADDED"}"#
         );
+    }
+
+    #[test]
+    fn lists_are_written_in_bounded_pieces() {
+        let meta = ListMeta { revision: 7, continue_token: "abc".to_owned(), ..ListMeta::default() };
+        for rest in [Vec::new(), vec![format!(",\"data\":{{\"k\":\"{}\"}}", "AAEC".repeat(2_000)); 40]] {
+            let secrets = || {
+                let mut list = things(&rest, &meta, Item::Bare);
+                list.members[0].1 = "\"SecretList\"".into();
+                list
+            };
+            let pieces = all(list(secrets(), Schema::builtin("", "v1", "Secret")));
+            assert!(rest.is_empty() || pieces.len() > 3);
+            assert!(pieces.iter().all(|it| it.len() < CHUNK + 10_000));
+            assert!(pieces.concat() == of_json(compact(secrets()).as_bytes()), "as one document");
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! gzip for long answers, as fast as it gets: networks are slow, CPUs are busy.
 
-use std::collections::VecDeque;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use futures_util::Stream;
+use http::{HeaderMap, HeaderValue, header};
 
-use super::{COMPRESS_FROM, Pieces};
+use super::pace::{Paced, Pieces, broken};
+use super::{CHUNK, COMPRESS_FROM};
 use crate::negotiate::text;
-use crate::response::{Body, Response, with_type};
+use crate::response::{Body, Response};
 
 /// Whether the client reads gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,58 +39,69 @@ pub(crate) fn whole(response: Response, gzip: Gzip) -> Response {
     if gzip == Gzip::No || !is_long {
         return response;
     }
-    let (mut parts, body) = response.into_parts();
-    let Some(chunks) = body.into_chunks() else { return Response::from_parts(parts, Body::empty()) };
-    mark(&mut parts.headers);
-    let compressed: VecDeque<Bytes> = Compressed::new(chunks.into_iter()).collect();
-    Response::from_parts(parts, Body::chunks(compressed))
+    let (parts, body) = response.into_parts();
+    let chunks = body.into_chunks().unwrap_or_default().into_iter().map(Ok);
+    stream(Response::from_parts(parts, Body::empty()), Paced::new(chunks), gzip)
 }
 
-/// A long answer that is made while it is sent.
-pub(super) fn stream(code: StatusCode, media_type: HeaderValue, pieces: impl Pieces, gzip: Gzip) -> Response {
-    let body = match gzip {
-        Gzip::Yes => Body::stream(futures_util::stream::iter(Compressed::new(pieces).map(Ok))),
-        Gzip::No => Body::stream(futures_util::stream::iter(pieces.map(Ok))),
-    };
-    let mut response = with_type(code, media_type, body);
-    if gzip == Gzip::Yes {
-        mark(response.headers_mut());
+/// A long answer that is made while it is sent. `response` has no body yet.
+pub(super) fn stream(mut response: Response, pieces: Paced<impl Pieces>, gzip: Gzip) -> Response {
+    if gzip == Gzip::No {
+        *response.body_mut() = Body::stream(pieces.stream());
+        return response;
     }
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    *response.body_mut() = Body::stream(Compressed::new(pieces).stream());
     response
 }
 
-fn mark(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-}
-
-/// The pieces of another iterator, compressed. Gives whatever is ready after each piece.
-struct Compressed<I> {
-    pieces: I,
+/// The pieces of an answer, compressed.
+struct Compressed<P> {
+    pieces: Paced<P>,
+    /// What is left of the last piece.
+    rest: Bytes,
     encoder: Option<GzEncoder<Vec<u8>>>,
 }
 
-impl<I: Iterator<Item = Bytes>> Compressed<I> {
-    fn new(pieces: I) -> Compressed<I> {
-        Compressed { pieces, encoder: Some(GzEncoder::new(Vec::new(), Compression::new(LEVEL))) }
+impl<P: Pieces> Compressed<P> {
+    fn new(pieces: Paced<P>) -> Compressed<P> {
+        let encoder = Some(GzEncoder::new(Vec::new(), Compression::new(LEVEL)));
+        Compressed { pieces, rest: Bytes::new(), encoder }
     }
-}
 
-impl<I: Iterator<Item = Bytes>> Iterator for Compressed<I> {
-    type Item = Bytes;
-
-    fn next(&mut self) -> Option<Bytes> {
+    /// Whatever is ready after the next piece. A large piece is compressed in steps.
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             let encoder = self.encoder.as_mut()?;
-            let Some(piece) = self.pieces.next() else {
-                let rest = self.encoder.take()?.finish();
-                return rest.ok().map(Bytes::from).filter(|it| !it.is_empty());
-            };
-            encoder.write_all(&piece).expect("writing to memory does not fail");
+            if self.rest.is_empty() {
+                match self.pieces.next().await {
+                    Some(Ok(piece)) => self.rest = piece,
+                    Some(Err(error)) => return Some(Err(broken(error))),
+                    None => {
+                        let rest = self.encoder.take()?.finish().map(Bytes::from);
+                        return Some(rest).filter(|it| !it.as_ref().is_ok_and(Bytes::is_empty));
+                    }
+                }
+            } else {
+                tokio::task::yield_now().await;
+            }
+            let step = self.rest.split_to(CHUNK.min(self.rest.len()));
+            if let Err(error) = encoder.write_all(&step) {
+                return Some(Err(error));
+            }
             if !encoder.get_ref().is_empty() {
-                return Some(Bytes::from(std::mem::take(encoder.get_mut())));
+                return Some(Ok(Bytes::from(std::mem::take(encoder.get_mut()))));
             }
         }
+    }
+
+    fn stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        futures_util::stream::unfold(self, |mut pieces| async move {
+            let piece = pieces.next().await?;
+            Some((piece, pieces))
+        })
     }
 }
 
@@ -102,12 +114,12 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::Gzip;
-    use crate::encode::{CHUNK, pieces};
+    use crate::encode::{CHUNK, one};
     use crate::negotiate::{Layout, Output};
 
     async fn check(output: Output, expected: &[u8]) {
-        let made: Vec<Bytes> = vec![Bytes::from(vec![b'1'; CHUNK]); 4];
-        let response = pieces(StatusCode::OK, made.into_iter(), output, Gzip::Yes);
+        let compact = Bytes::from(vec![b'1'; 4 * CHUNK]);
+        let response = one(StatusCode::OK, compact, output, Gzip::Yes).await.unwrap();
         assert_eq!(response.headers()["content-encoding"], "gzip");
         assert_eq!(response.headers()["vary"], "Accept-Encoding");
         let compressed = response.into_body().collect().await.unwrap().to_bytes();
@@ -125,9 +137,9 @@ mod tests {
         check(Output::JSON, &expected).await;
     }
 
-    #[test]
-    fn short_answers_are_not() {
-        let response = pieces(StatusCode::OK, [Bytes::from("{}")].into_iter(), Output::JSON, Gzip::Yes);
+    #[tokio::test]
+    async fn short_answers_are_not() {
+        let response = one(StatusCode::OK, Bytes::from("{}"), Output::JSON, Gzip::Yes).await.unwrap();
         assert!(!response.headers().contains_key("content-encoding"));
     }
 

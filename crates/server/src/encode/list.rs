@@ -1,14 +1,20 @@
-//! Lists: a head, items, a tail, written while they are sent.
+//! Lists and tables: members, and items that are written one by one while they are sent.
+//!
+//! A [`List`] knows nothing of encodings but compact JSON, in which its members and items are. [`List::json`] writes it
+//! as it is; `yaml.rs` and `cbor.rs` turn it into their own form, item by item.
 
 use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use keelson_codec::json;
 use keelson_object::{Frozen, SmolStr};
+use keelson_registry::Found;
 
 use super::CHUNK;
 use super::metadata::write_metadata;
 use super::object::{write_item, write_object};
+use super::pace::Pieces;
+use crate::error::Result;
 use crate::negotiate::MetaVersion;
 
 /// What a list says about itself.
@@ -24,40 +30,136 @@ pub(crate) struct ListMeta {
     pub(crate) shard: Option<String>,
 }
 
-/// How an item is written.
-#[derive(Clone, Debug)]
-pub(crate) enum Item {
-    /// Without kind and apiVersion.
-    Bare,
-    /// With this head.
-    WithHead(Bytes),
-    /// Metadata alone.
-    Metadata(MetaVersion),
-}
+impl ListMeta {
+    /// `{"resourceVersion":"7",…}`
+    pub(crate) fn json(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(128 + self.continue_token.len());
+        self.write(&mut out);
+        out.freeze()
+    }
 
-/// `"metadata":{"resourceVersion":"7",…}`
-pub(crate) fn write_list_meta(out: &mut BytesMut, meta: &ListMeta) {
-    if meta.revision == 0 {
-        return out.extend_from_slice(b"\"metadata\":{}");
-    }
-    let mut number = itoa::Buffer::new();
-    out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
-    out.extend_from_slice(number.format(meta.revision).as_bytes());
-    out.put_u8(b'"');
-    if !meta.continue_token.is_empty() {
-        out.extend_from_slice(b",\"continue\":");
-        json::write_text(&meta.continue_token, out);
-    }
-    if let Some(remaining) = meta.remaining {
-        out.extend_from_slice(b",\"remainingItemCount\":");
-        out.extend_from_slice(number.format(remaining).as_bytes());
-    }
-    if let Some(shard) = &meta.shard {
-        out.extend_from_slice(b",\"shardInfo\":{\"selector\":");
-        json::write_text(shard, out);
+    fn write(&self, out: &mut BytesMut) {
+        if self.revision == 0 {
+            return out.extend_from_slice(b"{}");
+        }
+        let mut number = itoa::Buffer::new();
+        out.extend_from_slice(b"{\"resourceVersion\":\"");
+        out.extend_from_slice(number.format(self.revision).as_bytes());
+        out.put_u8(b'"');
+        if !self.continue_token.is_empty() {
+            out.extend_from_slice(b",\"continue\":");
+            json::write_text(&self.continue_token, out);
+        }
+        if let Some(remaining) = self.remaining {
+            out.extend_from_slice(b",\"remainingItemCount\":");
+            out.extend_from_slice(number.format(remaining).as_bytes());
+        }
+        if let Some(shard) = &self.shard {
+            out.extend_from_slice(b",\"shardInfo\":{\"selector\":");
+            json::write_text(shard, out);
+            out.put_u8(b'}');
+        }
         out.put_u8(b'}');
     }
-    out.put_u8(b'}');
+}
+
+/// A list: members, and one more that has the items.
+pub(crate) struct List<I> {
+    /// Names and values in compact JSON, in the order of JSON.
+    pub(super) members: Vec<(&'static str, Bytes)>,
+    /// The name of the last member: `items` or `rows`.
+    pub(super) name: &'static str,
+    /// Its items.
+    pub(super) items: I,
+}
+
+/// Items that are written one by one.
+pub(crate) trait Items: Send + 'static {
+    /// How many are left.
+    fn left(&self) -> usize;
+
+    /// How many bytes the next items have that fill a piece.
+    fn ahead(&self) -> Ahead;
+
+    /// Appends the next item as compact JSON, and says how many bytes were parsed for it; `None` after the last one.
+    fn write_next(&mut self, out: &mut BytesMut) -> Result<Option<usize>>;
+}
+
+/// What stands before the writer of a piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    /// How many bytes must be parsed to get compact JSON.
+    pub(crate) parsed: usize,
+    /// How many bytes of compact JSON that is.
+    pub(crate) written: usize,
+}
+
+impl Ahead {
+    /// Adds up what the next objects ask for, until it is a piece.
+    pub(super) fn of(objects: &[Arc<Frozen>], one: impl Fn(&Frozen) -> Ahead) -> Ahead {
+        let mut sum = Ahead::default();
+        for object in objects {
+            let Ahead { parsed, written } = one(object);
+            sum = Ahead { parsed: sum.parsed + parsed, written: sum.written + written };
+            if sum.parsed >= CHUNK || sum.written >= CHUNK {
+                break;
+            }
+        }
+        sum
+    }
+}
+
+impl<I: Items> List<I> {
+    /// The pieces of the list in compact JSON. `end` closes list and map.
+    pub(crate) fn json(self, end: &'static [u8]) -> Json<I> {
+        let mut start = BytesMut::with_capacity(4 << 10);
+        start.put_u8(b'{');
+        for (name, value) in &self.members {
+            json::write_text(name, &mut start);
+            start.put_u8(b':');
+            start.extend_from_slice(value);
+            start.put_u8(b',');
+        }
+        json::write_text(self.name, &mut start);
+        start.extend_from_slice(b":[");
+        Json { items: self.items, open: Some(start), end }
+    }
+}
+
+/// A list as compact JSON.
+pub(crate) struct Json<I> {
+    items: I,
+    /// The piece that is being written; `None` after the last one.
+    open: Option<BytesMut>,
+    end: &'static [u8],
+}
+
+impl<I: Items> Pieces for Json<I> {
+    fn next_piece(&mut self) -> Option<Result<Bytes>> {
+        let mut out = self.open.take()?;
+        let mut parsed = 0;
+        loop {
+            match self.items.write_next(&mut out) {
+                Ok(None) => break,
+                Ok(Some(more)) => parsed += more,
+                Err(error) => return Some(Err(error)),
+            }
+            if self.items.left() == 0 {
+                break;
+            }
+            out.put_u8(b',');
+            if out.len() >= CHUNK || parsed >= CHUNK {
+                self.open = Some(BytesMut::with_capacity(CHUNK + (8 << 10)));
+                return Some(Ok(out.freeze()));
+            }
+        }
+        out.extend_from_slice(self.end);
+        Some(Ok(out.freeze()))
+    }
+
+    fn work(&self) -> usize {
+        self.items.ahead().parsed
+    }
 }
 
 /// The kind of list a list of `kind` is, and the version it is in.
@@ -69,64 +171,90 @@ pub(crate) struct ListHead {
     pub(crate) api_version: SmolStr,
 }
 
-/// The pieces of a list.
-pub(crate) fn list(
-    head: &ListHead,
-    meta: &ListMeta,
-    items: Vec<Arc<Frozen>>,
-    item: Item,
-) -> impl Iterator<Item = Bytes> + Send + use<> {
-    let mut start = BytesMut::with_capacity(4 << 10);
-    start.extend_from_slice(
-        format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", head.kind, head.api_version).as_bytes(),
-    );
-    write_list_meta(&mut start, meta);
-    start.extend_from_slice(b",\"items\":[");
-    joined(start, items.into_iter(), b"]}", move |out, object| match &item {
-        Item::Bare => write_item(out, &object),
-        Item::WithHead(head) => write_object(out, head, &object),
-        Item::Metadata(version) => write_metadata(out, *version, &object),
-    })
+impl ListHead {
+    /// The members that every list begins with.
+    pub(super) fn members(&self, meta: &ListMeta) -> Vec<(&'static str, Bytes)> {
+        let text = |text: &str| {
+            let mut out = BytesMut::with_capacity(text.len() + 2);
+            json::write_text(text, &mut out);
+            out.freeze()
+        };
+        vec![("kind", text(&self.kind)), ("apiVersion", text(&self.api_version)), ("metadata", meta.json())]
+    }
 }
 
-/// `start`, then what `write` makes of each item with commas in between, then `end`, in pieces.
-pub(super) fn joined<T: Send>(
-    start: BytesMut,
-    items: impl Iterator<Item = T> + Send,
-    end: &'static [u8],
-    mut write: impl FnMut(&mut BytesMut, T) + Send,
-) -> impl Iterator<Item = Bytes> + Send {
-    let mut items = items.peekable();
-    let mut open = Some(start);
-    std::iter::from_fn(move || {
-        let mut out = open.take()?;
-        while let Some(item) = items.next() {
-            write(&mut out, item);
-            let is_last = items.peek().is_none();
-            if !is_last {
-                out.put_u8(b',');
-            }
-            if out.len() >= CHUNK && !is_last {
-                open = Some(BytesMut::with_capacity(CHUNK + (8 << 10)));
-                return Some(out.freeze());
+/// How an item is written.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    /// Without kind and apiVersion.
+    Bare,
+    /// With this head.
+    WithHead(Bytes),
+    /// Metadata alone.
+    Metadata(MetaVersion),
+}
+
+/// The objects of a list.
+pub(crate) struct Objects {
+    pub(crate) objects: std::vec::IntoIter<Arc<Frozen>>,
+    pub(crate) item: Item,
+    /// The version that shows them, if its shape is not the stored one.
+    pub(crate) shown_by: Option<Found>,
+}
+
+impl Items for Objects {
+    fn left(&self) -> usize {
+        self.objects.len()
+    }
+
+    fn ahead(&self) -> Ahead {
+        match (&self.shown_by, &self.item) {
+            (Some(_), _) => Ahead::of(self.objects.as_slice(), |it| Ahead {
+                parsed: it.json().len(),
+                written: it.json().len(),
+            }),
+            (None, Item::Metadata(_)) => Ahead::of(self.objects.as_slice(), |it| Ahead {
+                parsed: 0,
+                written: it.metadata_json().len(),
+            }),
+            (None, Item::Bare | Item::WithHead(_)) => {
+                Ahead::of(self.objects.as_slice(), |it| Ahead { parsed: 0, written: it.json().len() })
             }
         }
-        out.extend_from_slice(end);
-        Some(out.freeze())
-    })
+    }
+
+    fn write_next(&mut self, out: &mut BytesMut) -> Result<Option<usize>> {
+        let Some(stored) = self.objects.next() else { return Ok(None) };
+        let (object, read) = match &self.shown_by {
+            Some(found) => (found.show(&stored)?, stored.json().len()),
+            None => (stored, 0),
+        };
+        match &self.item {
+            Item::Bare => write_item(out, &object),
+            Item::WithHead(head) => write_object(out, head, &object),
+            Item::Metadata(version) => write_metadata(out, *version, &object),
+        }
+        Ok(Some(read))
+    }
+}
+
+/// A list of objects.
+pub(crate) fn list(head: &ListHead, meta: &ListMeta, objects: Objects) -> List<Objects> {
+    List { members: head.members(meta), name: "items", items: objects }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
     use keelson_object::{Frozen, Index};
 
-    use super::{CHUNK, Item, ListHead, ListMeta, list};
+    use super::{CHUNK, Item, Items, List, ListHead, ListMeta, Objects, list};
+    use crate::encode::pace::Pieces;
     use crate::negotiate::MetaVersion;
 
-    pub(crate) fn frozen(name: &str, revision: u64, rest: &str) -> Arc<Frozen> {
+    fn frozen(name: &str, revision: u64, rest: &str) -> Arc<Frozen> {
         let metadata = format!("{{\"name\":\"{name}\",\"resourceVersion\":\"{revision}\"}}");
         let range = 11..11 + u32::try_from(metadata.len()).unwrap();
         let json = Bytes::from(format!("\"metadata\":{metadata}{rest}}}"));
@@ -134,53 +262,67 @@ mod tests {
         Arc::new(Frozen::new(revision, index, json, range))
     }
 
-    #[track_caller]
-    fn check(items: Vec<Arc<Frozen>>, meta: &ListMeta, item: Item, expected: &str) {
+    /// A list of things, each with the fields `rest`, which begin with a comma.
+    pub(crate) fn things(rest: &[String], meta: &ListMeta, item: Item) -> List<Objects> {
         let head = ListHead { kind: "ThingList".to_owned(), api_version: "v1".into() };
-        let bytes: Vec<u8> = list(&head, meta, items, item).flatten().collect();
-        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+        let objects = rest.iter().zip(1..).map(|(rest, at)| frozen(&format!("n{at}"), at, rest));
+        let objects = objects.collect::<Vec<_>>().into_iter();
+        list(&head, meta, Objects { objects, item, shown_by: None })
+    }
+
+    /// All pieces.
+    pub(crate) fn all(mut pieces: impl Pieces) -> Vec<Bytes> {
+        std::iter::from_fn(|| pieces.next_piece()).map(|it| it.unwrap()).collect()
+    }
+
+    /// The list as one text.
+    pub(crate) fn compact(list: List<impl Items>) -> String {
+        String::from_utf8(all(list.json(b"]}")).concat()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(rest: &[&str], meta: &ListMeta, item: Item, expected: &str) {
+        let rest: Vec<String> = rest.iter().map(|&it| it.to_owned()).collect();
+        assert_eq!(compact(things(&rest, meta, item)), expected);
     }
 
     #[test]
     fn lists_are_heads_items_and_tails() {
         let meta = ListMeta { revision: 7, ..ListMeta::default() };
         check(
-            vec![],
+            &[],
             &meta,
             Item::Bare,
             r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#,
         );
-        let two = || vec![frozen("a", 1, ",\"x\":1"), frozen("b", 2, "")];
+        let two = [",\"x\":1", ""];
         check(
-            two(),
+            &two,
             &ListMeta { revision: 7, continue_token: "abc".to_owned(), remaining: Some(3), shard: None },
             Item::Bare,
-            r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},"items":[{"metadata":{"name":"a","resourceVersion":"1"},"x":1},{"metadata":{"name":"b","resourceVersion":"2"}}]}"#,
+            r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},"items":[{"metadata":{"name":"n1","resourceVersion":"1"},"x":1},{"metadata":{"name":"n2","resourceVersion":"2"}}]}"#,
         );
         check(
-            two(),
+            &two,
             &meta,
             Item::WithHead(Bytes::from(r#""kind":"Thing","apiVersion":"v1","#)),
-            r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"},"x":1},{"kind":"Thing","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"2"}}]}"#,
+            r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"Thing","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"1"},"x":1},{"kind":"Thing","apiVersion":"v1","metadata":{"name":"n2","resourceVersion":"2"}}]}"#,
         );
         check(
-            two(),
+            &two,
             &meta,
             Item::Metadata(MetaVersion::V1),
-            r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","resourceVersion":"1"}},{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","resourceVersion":"2"}}]}"#,
+            r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n1","resourceVersion":"1"}},{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n2","resourceVersion":"2"}}]}"#,
         );
     }
 
     #[test]
     fn long_lists_come_in_pieces() {
-        let rest = format!(",\"data\":\"{}\"", "x".repeat(10_000));
-        let items: Vec<_> = (0..100).map(|it| frozen(&format!("n{it}"), it, &rest)).collect();
-        let head = ListHead { kind: "ThingList".to_owned(), api_version: "v1".into() };
-        let pieces: Vec<Bytes> = list(&head, &ListMeta::default(), items, Item::Bare).collect();
+        let rest = vec![format!(",\"data\":\"{}\"", "x".repeat(10_000)); 100];
+        let pieces = all(things(&rest, &ListMeta::default(), Item::Bare).json(b"]}"));
         assert!(pieces.len() > 10);
         assert!(pieces.iter().all(|it| it.len() < CHUNK + 11_000));
-        let whole: Vec<u8> = pieces.into_iter().flatten().collect();
-        let value = keelson_codec::json::read(&whole).unwrap().value;
+        let value = keelson_codec::json::read(&pieces.concat()).unwrap().value;
         assert_eq!(value.as_map().unwrap().list("items").len(), 100);
     }
 }

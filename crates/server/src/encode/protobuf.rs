@@ -11,17 +11,15 @@ use keelson_registry::operation::Listing;
 use keelson_registry::{Error as RegistryError, Found};
 use keelson_schema::Schema;
 use keelson_status::Status;
+use keelson_stdx::offload;
 
 use super::compress::{self, Gzip};
 use super::frame::InitialEnd;
+use super::pace::Paced;
 use super::{CHUNK, COMPRESS_FROM, media_type};
 use crate::error::{Error, Result};
 use crate::negotiate::{Encoding, MetaVersion, Shape};
 use crate::response::{Body, Response, with_type};
-
-/// Lists of more objects than these are put together off the threads that serve connections: each object that
-/// nobody has asked for in protobuf yet is encoded first.
-const SHORT_LIST: usize = 100;
 
 /// A document that we wrote as JSON; `None` if its kind has no protobuf form.
 pub(crate) fn of_json(compact: &[u8]) -> Option<Bytes> {
@@ -71,30 +69,51 @@ pub(crate) async fn list(found: &Found, listing: Listing, shape: Shape, gzip: Gz
         List::new(&head, schema.root(), &metadata_value, sizes).map_err(|error| bug(&error.to_string()))?;
     let is_long = list.size() > COMPRESS_FROM;
     let pieces = pieces(list, messages);
-    let kind = media_type(Encoding::Protobuf);
+    let response = with_type(StatusCode::OK, media_type(Encoding::Protobuf), Body::empty());
     if is_long {
-        return Ok(compress::stream(StatusCode::OK, kind, pieces, gzip));
+        return Ok(compress::stream(response, Paced::new(pieces.map(Ok)), gzip));
     }
-    Ok(with_type(StatusCode::OK, kind, Body::chunks(pieces.collect())))
+    Ok(response.map(|_| Body::chunks(pieces.collect())))
 }
 
+/// The messages of all items, because a list begins with its size. Those that nobody has asked for yet are made in
+/// steps.
 async fn messages(found: &Found, items: Vec<Arc<Frozen>>, shape: Shape) -> Result<Vec<Bytes>> {
-    let is_short = items.len() <= SHORT_LIST;
-    let found = found.clone();
-    let make = move || -> Result<Vec<Bytes>> {
-        let message = |item: &Arc<Frozen>| -> Result<Bytes> {
-            let message = found.live.message(found.version(), item)?;
-            match shape {
-                Shape::MetadataList(_) => Ok(message.slice_ref(metadata(&message)?)),
-                _ => Ok(message),
-            }
-        };
-        items.iter().map(message).collect()
+    let message = |item: &Arc<Frozen>| -> Result<Bytes> {
+        let message = found.live.message(found.version(), item)?;
+        match shape {
+            Shape::MetadataList(_) => Ok(message.slice_ref(metadata(&message)?)),
+            _ => Ok(message),
+        }
     };
-    if is_short {
-        return make();
+    let is_kept = found.version().stored && found.version().conversion.is_none();
+    let mut messages = Vec::with_capacity(items.len());
+    let mut left = &items[..];
+    while !left.is_empty() {
+        let (step, size) =
+            step(left, |item| if is_kept && item.has_protobuf() { 0 } else { item.json().len() });
+        let made: Result<Vec<Bytes>> =
+            offload::run(size, || left[..step].iter().map(message).collect()).await;
+        messages.append(&mut made?);
+        left = &left[step..];
+        if !left.is_empty() {
+            tokio::task::yield_now().await;
+        }
     }
-    tokio::task::spawn_blocking(make).await.unwrap_or_else(|_| Err(bug("a list was not put together")))
+    Ok(messages)
+}
+
+/// How many of the next items are done at once, and how many bytes must be read for these.
+fn step(items: &[Arc<Frozen>], size: impl Fn(&Frozen) -> usize) -> (usize, usize) {
+    const ITEMS: usize = 4096;
+    let mut sum = 0;
+    for (position, item) in items.iter().enumerate() {
+        if sum >= 4 * CHUNK || position == ITEMS {
+            return (position, sum);
+        }
+        sum += size(item);
+    }
+    (items.len(), sum)
 }
 
 fn pieces(list: List, messages: Vec<Bytes>) -> impl Iterator<Item = Bytes> + Send {

@@ -10,9 +10,10 @@ use keelson_registry::column::human_age;
 use keelson_registry::{Column, Found};
 use tracing::warn;
 
-use super::list::{ListMeta, joined, write_list_meta};
+use super::list::{Ahead, Items, List, ListHead, ListMeta};
 use super::metadata::write_metadata;
 use super::object::write_object;
+use crate::error::Result;
 use crate::negotiate::MetaVersion;
 use crate::params::table::IncludeObject;
 
@@ -48,16 +49,14 @@ impl Table {
         Table { include, ..self.clone() }
     }
 
-    /// The pieces of a table.
-    pub(crate) fn pieces(
-        &self,
-        meta: &ListMeta,
-        items: Vec<Arc<Frozen>>,
-    ) -> impl Iterator<Item = Bytes> + Send + use<> {
-        let mut start = BytesMut::with_capacity(4 << 10);
-        self.write_start(&mut start, meta, Headings::Shown);
-        let table = self.clone();
-        joined(start, items.into_iter(), b"]}", move |out, object| table.write_row(out, &object))
+    /// A table of many objects.
+    pub(crate) fn list(self, meta: &ListMeta, objects: Vec<Arc<Frozen>>) -> List<Rows> {
+        let head = ListHead { kind: "Table".to_owned(), api_version: self.version.api_version().into() };
+        let mut columns = BytesMut::with_capacity(2 << 10);
+        self.write_columns(&mut columns, Headings::Shown);
+        let mut members = head.members(meta);
+        members.push(("columnDefinitions", columns.freeze()));
+        List { members, name: "rows", items: Rows { table: self, objects: objects.into_iter() } }
     }
 
     /// A table of one object, as a text.
@@ -72,11 +71,19 @@ impl Table {
 
     fn write_start(&self, out: &mut BytesMut, meta: &ListMeta, headings: Headings) {
         let api_version = self.version.api_version();
-        out.extend_from_slice(format!("{{\"kind\":\"Table\",\"apiVersion\":\"{api_version}\",").as_bytes());
-        write_list_meta(out, meta);
+        out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
+        out.extend_from_slice(api_version.as_bytes());
+        out.extend_from_slice(b"\",\"metadata\":");
+        out.extend_from_slice(&meta.json());
+        out.extend_from_slice(b",\"columnDefinitions\":");
+        self.write_columns(out, headings);
+        out.extend_from_slice(b",\"rows\":[");
+    }
+
+    fn write_columns(&self, out: &mut BytesMut, headings: Headings) {
         match headings {
             Headings::Shown => {
-                out.extend_from_slice(b",\"columnDefinitions\":[");
+                out.put_u8(b'[');
                 for (position, column) in
                     self.found.live.resource.columns_of(self.found.version()).iter().enumerate()
                 {
@@ -87,9 +94,15 @@ impl Table {
                 }
                 out.put_u8(b']');
             }
-            Headings::Left => out.extend_from_slice(b",\"columnDefinitions\":null"),
+            Headings::Left => out.extend_from_slice(b"null"),
         }
-        out.extend_from_slice(b",\"rows\":[");
+    }
+
+    /// Whether a row can be written without reading the object.
+    fn is_at_hand(&self, object: &Frozen) -> bool {
+        let version = self.found.version();
+        let shows_object = self.include == IncludeObject::Object && version.conversion.is_some();
+        object.has_cells() && (version.stored || version.columns.is_none()) && !shows_object
     }
 
     fn write_row(&self, out: &mut BytesMut, object: &Arc<Frozen>) {
@@ -133,6 +146,36 @@ impl Table {
                 json::write_text(&format!("{text} ({age} ago)"), out);
             }
         }
+    }
+}
+
+/// The rows of a table of many objects.
+pub(crate) struct Rows {
+    table: Table,
+    objects: std::vec::IntoIter<Arc<Frozen>>,
+}
+
+impl Items for Rows {
+    fn left(&self) -> usize {
+        self.objects.len()
+    }
+
+    fn ahead(&self) -> Ahead {
+        Ahead::of(self.objects.as_slice(), |object| Ahead {
+            parsed: if self.table.is_at_hand(object) { 0 } else { object.json().len() },
+            written: match self.table.include {
+                IncludeObject::None => 256,
+                IncludeObject::Metadata => 256 + object.metadata_json().len(),
+                IncludeObject::Object => 256 + object.json().len(),
+            },
+        })
+    }
+
+    fn write_next(&mut self, out: &mut BytesMut) -> Result<Option<usize>> {
+        let Some(object) = self.objects.next() else { return Ok(None) };
+        let parsed = if self.table.is_at_hand(&object) { 0 } else { object.json().len() };
+        self.table.write_row(out, &object);
+        Ok(Some(parsed))
     }
 }
 

@@ -42,21 +42,21 @@ pub(crate) async fn act(
         operation::act(&call.found.live, &context, &place, deed, body).await
     };
     let answer = call.run(&context, work).await?;
-    Ok(answered(call, answer, schema.as_ref(), output))
+    answered(call, answer, schema.as_ref(), output).await
 }
 
 /// An object that is not stored as an answer.
-pub(super) fn answered(
+pub(super) async fn answered(
     call: &Call<'_>,
     mut answer: Object,
     schema: Option<&Schema>,
     output: Output,
-) -> Response {
+) -> Result<Response> {
     // An action that has nothing to show answers with a Status.
     if let Some(schema) = schema.filter(|_| answer.kind != "Status") {
         schema.arrange(&mut answer);
     }
     let compact = json::to_bytes(&answer.into_value());
     call.record_response(|| Some(compact.clone()));
-    encode::pieces(StatusCode::CREATED, std::iter::once(compact), output, Gzip::of(&call.parts.headers))
+    encode::one(StatusCode::CREATED, compact, output, Gzip::of(&call.parts.headers)).await
 }

@@ -31,7 +31,7 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
         _ => StatusCode::OK,
     };
     if !deleted.gone || live.resource.returns_deleted {
-        return call.answer(code, &deleted.object, output);
+        return call.answer(code, &deleted.object, output).await;
     }
     let status = Status::success(Details {
         name: place.name.to_string(),

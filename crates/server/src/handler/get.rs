@@ -16,7 +16,7 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Response> {
         return Err(Error::BadRequest(message.to_owned()));
     }
     let object = operation::get(&call.found.live, &call.place(), freshness(call)?).await?;
-    call.answer(StatusCode::OK, &object, output)
+    call.answer(StatusCode::OK, &object, output).await
 }
 
 /// How new the answer must be.

@@ -1,20 +1,17 @@
 //! GET of a collection.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
 use keelson_audit::Record;
-use keelson_object::Frozen;
 use keelson_registry::operation::{self, Listing};
-use keelson_registry::{Error as RegistryError, Found};
 
 use super::Call;
 use crate::encode;
 use crate::encode::compress::Gzip;
-use crate::encode::list::{Item, ListHead, ListMeta};
+use crate::encode::list::{Item, Items, List, ListHead, ListMeta, Objects};
+use crate::encode::pace::Paced;
+use crate::encode::table::Rows;
 use crate::error::{Error, Result};
-use crate::negotiate::{Encoding, Output, Shape};
+use crate::negotiate::{Encoding, MetaVersion, Output, Shape};
 use crate::params::list;
 use crate::response::Response;
 
@@ -33,27 +30,35 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
         Shape::Object => listing,
         Shape::Table(_) | Shape::Metadata(_) | Shape::MetadataList(_) => Listing { shard: None, ..listing },
     };
-    call.record_response(|| recorded(call, listing.clone(), output.shape));
+    if call.is_response_recorded() {
+        let recorded = recorded(call, listing.clone(), output.shape).await;
+        call.record_response(|| recorded);
+    }
     if output.encoding == Encoding::Protobuf {
         return encode::protobuf::list(&call.found, listing, output.shape, gzip).await;
     }
-    let Listing { mut items, revision, continue_token, remaining, shard } = listing;
-    let meta = ListMeta { revision, continue_token, remaining, shard };
     if let Shape::Table(version) = output.shape {
-        let pieces = call.table(version)?.pieces(&meta, items);
-        return Ok(encode::pieces(StatusCode::OK, pieces, output, gzip));
+        let list = table(call, version, listing)?;
+        return encode::many(list, None, output, gzip).await;
     }
-    let (head, item) = form(call, output.shape)?;
-    if matches!(output.shape, Shape::Object) && call.found.version().conversion.is_some() {
-        items = shown(&call.found, items).await?;
-    }
-    if output.encoding == Encoding::Cbor {
-        let schema = call.found.version().schema.clone();
-        let list = encode::cbor::List { head, meta, schema, item };
-        return Ok(encode::ready(StatusCode::OK, Encoding::Cbor, list.pieces(items), gzip));
-    }
-    let pieces = encode::list::list(&head, &meta, items, item);
-    Ok(encode::pieces(StatusCode::OK, pieces, output, gzip))
+    let schema = call.found.version().schema.clone();
+    encode::many(objects(call, output.shape, listing)?, schema, output, gzip).await
+}
+
+fn table(call: &Call<'_>, version: MetaVersion, listing: Listing) -> Result<List<Rows>> {
+    let Listing { items, revision, continue_token, remaining, shard } = listing;
+    let meta = ListMeta { revision, continue_token, remaining, shard };
+    Ok(call.table(version)?.list(&meta, items))
+}
+
+/// A list that is no table.
+fn objects(call: &Call<'_>, shape: Shape, listing: Listing) -> Result<List<Objects>> {
+    let Listing { items, revision, continue_token, remaining, shard } = listing;
+    let meta = ListMeta { revision, continue_token, remaining, shard };
+    let (head, item) = form(call, shape)?;
+    let is_converted = matches!(shape, Shape::Object) && call.found.version().conversion.is_some();
+    let shown_by = is_converted.then(|| call.found.clone());
+    Ok(encode::list::list(&head, &meta, Objects { objects: items.into_iter(), item, shown_by }))
 }
 
 /// What a list that is no table begins with, and what its items are.
@@ -87,35 +92,20 @@ fn form(call: &Call<'_>, shape: Shape) -> Result<(ListHead, Item)> {
 }
 
 /// A list as compact JSON for the audit log, but not much more of it than fits there.
-fn recorded(call: &Call<'_>, listing: Listing, shape: Shape) -> Option<Bytes> {
-    let Listing { items, revision, continue_token, remaining, shard } = listing;
-    let meta = ListMeta { revision, continue_token, remaining, shard };
-    let mut out = BytesMut::new();
-    let mut add = |pieces: &mut dyn Iterator<Item = Bytes>| {
-        for piece in pieces {
-            out.extend_from_slice(&piece);
-            if out.len() > Record::MAX_OBJECT {
-                break;
-            }
-        }
-    };
+async fn recorded(call: &Call<'_>, listing: Listing, shape: Shape) -> Option<Bytes> {
     if let Shape::Table(version) = shape {
-        add(&mut call.table(version).ok()?.pieces(&meta, items));
-    } else {
-        let (head, item) = form(call, shape).ok()?;
-        let items = match shape {
-            Shape::Object => items.iter().map(|it| call.found.show(it).ok()).collect::<Option<_>>()?,
-            _ => items,
-        };
-        add(&mut encode::list::list(&head, &meta, items, item));
+        return beginning(table(call, version, listing).ok()?).await;
     }
-    Some(out.freeze())
+    beginning(objects(call, shape, listing).ok()?).await
 }
 
-/// Objects as a version shows them whose shape is not the stored one, made off the threads that serve connections.
-async fn shown(found: &Found, items: Vec<Arc<Frozen>>) -> Result<Vec<Arc<Frozen>>> {
-    let found = found.clone();
-    let convert = move || items.iter().map(|it| found.show(it)).collect::<keelson_registry::Result<_>>();
-    let converted = tokio::task::spawn_blocking(convert).await;
-    Ok(converted.unwrap_or_else(|_| Err(RegistryError::Bug("a list was not converted".to_owned())))?)
+async fn beginning<I: Items>(list: List<I>) -> Option<Bytes> {
+    let mut pieces = Paced::new(list.json(b"]}"));
+    let mut out = BytesMut::new();
+    while out.len() <= Record::MAX_OBJECT
+        && let Some(piece) = pieces.next().await
+    {
+        out.extend_from_slice(&piece.ok()?);
+    }
+    Some(out.freeze())
 }

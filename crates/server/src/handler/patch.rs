@@ -13,6 +13,7 @@ use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::{Context, Error as RegistryError, decode, operation};
 use keelson_schema::Schema;
 use keelson_status::{ServerResponse, Status};
+use keelson_stdx::offload;
 
 use super::Call;
 use crate::body::RequestBody;
@@ -22,10 +23,14 @@ use crate::openapi::Offered;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
+/// A byte of a patch is more work than one of an object: it is compared with all that is there.
+pub(super) const WORK_PER_BYTE: usize = 16;
+
 pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
     let output = call.output()?;
     let form = Form::of(call)?;
     let body = call.read(body).await?;
+    offload::expect(WORK_PER_BYTE * body.len()).await;
     if let Form::Apply(language) = form {
         return apply(call, part, (language, &body), output).await;
     }
@@ -37,7 +42,7 @@ pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Res
     let edit = |old: &Object| patch.apply(call, &context, params.validation, old);
     let work = operation::patch(&call.found.live, &context, &place, part, edit);
     let updated = call.run(&context, work).await?;
-    call.answer(StatusCode::OK, &updated.object, output)
+    call.answer(StatusCode::OK, &updated.object, output).await
 }
 
 async fn apply(
@@ -61,7 +66,7 @@ async fn apply(
     let work = operation::apply(&call.found.live, &context, version, (&place, part), &apply);
     let updated = call.run(&context, work).await?;
     let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
-    call.answer(code, &updated.object, output)
+    call.answer(code, &updated.object, output).await
 }
 
 /// What a client applies.

@@ -89,6 +89,11 @@ impl Call<'_> {
         record.request_object(json::to_bytes(&Value::Map(map)));
     }
 
+    /// Whether the policy wants the answer.
+    pub(super) fn is_response_recorded(&self) -> bool {
+        self.record().is_some_and(Record::wants_response)
+    }
+
     /// The answer, as compact JSON that is only made if it is wanted.
     pub(super) fn record_response(&self, object: impl FnOnce() -> Option<Bytes>) {
         if let Some(record) = self.record().filter(|it| it.wants_response())

@@ -12,6 +12,7 @@ use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::resource::Scale;
 use keelson_registry::{Context, operation, scale};
 use keelson_schema::Schema;
+use keelson_stdx::offload;
 
 use super::get::freshness;
 use super::patch::{self, Form, Language, Patch};
@@ -28,7 +29,7 @@ use crate::response::Response;
 pub(crate) async fn get(call: &Call<'_>, at: &Scale) -> Result<Response> {
     let output = call.output()?;
     let frozen = operation::get(&call.found.live, &call.place(), freshness(call)?).await?;
-    answer(call, &frozen, at, output)
+    answer(call, &frozen, at, output).await
 }
 
 pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Result<Response> {
@@ -47,6 +48,7 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     let output = call.output()?;
     let form = Form::of(call)?;
     let body: Bytes = call.read(body).await?;
+    offload::expect(patch::WORK_PER_BYTE * body.len()).await;
     if let Form::Apply(language) = form {
         return apply(call, at, (language, &body), output).await;
     }
@@ -84,7 +86,7 @@ async fn apply(
     };
     let work = operation::apply(&call.found.live, &context, version, (&place, Part::Scale), &apply);
     let updated = call.run(&context, work).await?;
-    answer(call, &updated.object, at, output)
+    answer(call, &updated.object, at, output).await
 }
 
 async fn write_back(
@@ -97,10 +99,11 @@ async fn write_back(
     let place = call.place();
     let work = operation::patch(&call.found.live, context, &place, Part::Scale, edit);
     let updated = call.run(context, work).await?;
-    answer(call, &updated.object, at, output)
+    answer(call, &updated.object, at, output).await
 }
 
-fn answer(call: &Call<'_>, frozen: &Frozen, at: &Scale, output: Output) -> Result<Response> {
+async fn answer(call: &Call<'_>, frozen: &Frozen, at: &Scale, output: Output) -> Result<Response> {
+    offload::expect(frozen.json().len()).await;
     let object = call.found.live.thaw(frozen)?;
     let scale = scale::of(&object, at);
     let compact = json::to_bytes(&match output.shape {
@@ -118,7 +121,7 @@ fn answer(call: &Call<'_>, frozen: &Frozen, at: &Scale, output: Output) -> Resul
         }
     });
     call.record_response(|| Some(compact.clone()));
-    Ok(encode::pieces(StatusCode::OK, std::iter::once(compact), output, Gzip::of(&call.parts.headers)))
+    encode::one(StatusCode::OK, compact, output, Gzip::of(&call.parts.headers)).await
 }
 
 /// Upstream: pkg/printers/internalversion/printers.go, scaleColumnDefinitions and printScale (v1.36.4).

@@ -26,5 +26,5 @@ pub(crate) async fn update(call: &Call<'_>, part: Part, body: RequestBody) -> Re
         })
         .await?;
     let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
-    call.answer(code, &updated.object, output)
+    call.answer(code, &updated.object, output).await
 }

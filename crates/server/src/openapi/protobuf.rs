@@ -109,7 +109,7 @@ impl Message {
 
     fn any(&mut self, field: u32, value: &Value) {
         let mut any = Message::default();
-        any.text(2, &yaml::to_text(value));
+        any.text(2, &yaml::to_text(value.clone()));
         self.message(field, any);
     }
 
@@ -118,7 +118,7 @@ impl Message {
         extensions.sort_by_key(|it| it.0);
         for (name, value) in extensions {
             let mut any = Message::default();
-            any.text(2, &yaml::to_text(value));
+            any.text(2, &yaml::to_text(value.clone()));
             self.pair(field, name, any);
         }
     }

@@ -16,6 +16,7 @@ use keelson_codec::media_type::parse_accept;
 use keelson_registry::{Catalog, CatalogHandle};
 use keelson_schema::openapi::Descriptions;
 use keelson_stdx::clock::Clock;
+use keelson_stdx::offload;
 use parking_lot::Mutex;
 
 use super::Settings;
@@ -219,21 +220,14 @@ impl Documents {
 
 impl Endpoint for OpenApi {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
-        let (documents, path, headers) = (self.clone(), path.to_owned(), parts.headers.clone());
-        let query = parts.uri.query().unwrap_or_default().to_owned();
-        let make = move || {
-            let answer = documents.answer(Ask { path: &path, query: &query, headers: &headers });
+        let (query, headers) = (parts.uri.query().unwrap_or_default(), &parts.headers);
+        Box::pin(async move {
+            // Documents are megabytes, made when somebody first asks for them.
+            let answer = offload::run(offload::LARGE, || self.answer(Ask { path, query, headers })).await;
             let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new()));
             // Upstream compresses v2 alone.
-            let gzip = if path == V2 { Gzip::of(&headers) } else { Gzip::No };
+            let gzip = if path == V2 { Gzip::of(headers) } else { Gzip::No };
             compress::whole(answer.map(Body::full), gzip)
-        };
-        // Not among the requests that must be quick: documents are megabytes.
-        Box::pin(async {
-            let made = tokio::task::spawn_blocking(make).await;
-            made.unwrap_or_else(|_| {
-                empty(StatusCode::INTERNAL_SERVER_ERROR, HeaderMap::new()).map(Body::full)
-            })
         })
     }
 }

@@ -13,6 +13,7 @@ use keelson_registry::operation::{Change, Watch};
 use keelson_registry::{Error as RegistryError, Found};
 use keelson_status::Status;
 use keelson_stdx::clock::Clock;
+use keelson_stdx::offload;
 use keelson_watch_cache::EventKind;
 use rand::RngExt as _;
 use tracing::debug;
@@ -103,8 +104,13 @@ pub(crate) fn messages(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> +
     })
 }
 
+/// What a watch says next; `None` when it is over.
+type Next = Option<keelson_registry::Result<Change>>;
+
 struct State {
     watch: Option<Box<Watch>>,
+    /// Whether the last chunk was full, so that others have their turn before the next one.
+    is_break_due: bool,
     failed: Option<Box<Status>>,
     writer: Writer,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -121,6 +127,7 @@ impl State {
         };
         State {
             watch,
+            is_break_due: false,
             failed,
             writer: Writer {
                 counts: Counts::new(&server, &found, &tally),
@@ -141,18 +148,24 @@ impl State {
 
     /// Waits for a change, then takes all that are ready, up to a chunk.
     async fn next_chunk(&mut self) -> Option<Bytes> {
+        if std::mem::take(&mut self.is_break_due) {
+            tokio::task::yield_now().await;
+        }
         let first = self.next_frame().await?;
         let mut more = BytesMut::new();
-        while first.len() + more.len() < CHUNK {
+        let mut work = 0;
+        while first.len() + more.len() < CHUNK && work < CHUNK {
             let Some(ready) = self.watch.as_mut().and_then(|watch| watch.next().now_or_never()) else {
-                break;
+                return Some(if more.is_empty() { first } else { more.freeze() });
             };
-            let Some(frame) = self.frame(ready) else { break };
+            work += self.writer.work(&ready);
+            let Some(frame) = self.frame(ready).await else { break };
             if more.is_empty() {
                 more.extend_from_slice(&first);
             }
             more.extend_from_slice(&frame);
         }
+        self.is_break_due = true;
         Some(if more.is_empty() { first } else { more.freeze() })
     }
 
@@ -167,17 +180,20 @@ impl State {
             () = &mut self.end => None,
             change = watch.next() => change,
         };
-        self.frame(change)
+        self.frame(change).await
     }
 
     /// The frame of a change; `None` when the watch is over.
-    fn frame(&mut self, change: Option<keelson_registry::Result<Change>>) -> Option<Bytes> {
+    async fn frame(&mut self, change: Next) -> Option<Bytes> {
         match change {
             Some(Ok(_)) if matches!(self.writer.look, Look::Impossible) => {
                 self.watch = None;
                 None
             }
-            Some(Ok(change)) => Some(self.writer.frame(change)),
+            Some(Ok(change)) => {
+                let work = self.writer.work_of(&change);
+                Some(offload::run(work, || self.writer.frame(change)).await)
+            }
             Some(Err(error)) => {
                 self.watch = None;
                 match error {
@@ -208,6 +224,27 @@ struct Writer {
 }
 
 impl Writer {
+    fn work(&self, next: &Next) -> usize {
+        next.as_ref().and_then(|it| it.as_ref().ok()).map_or(0, |change| self.work_of(change))
+    }
+
+    /// How many bytes must be parsed for the frame of a change.
+    fn work_of(&self, change: &Change) -> usize {
+        let object = match change {
+            Change::Shared(event) => event.object(),
+            Change::Own { object, .. } => object,
+            Change::Bookmark(_) | Change::InitialEventsEnd(_) => return 0,
+        };
+        let is_converted = self.found.version().conversion.is_some();
+        let is_parsed = match &self.look {
+            Look::Object | Look::Impossible => is_converted,
+            Look::Metadata(_) => false,
+            Look::Table(..) => is_converted || !object.has_cells(),
+            Look::Protobuf(_) => is_converted || !object.has_protobuf(),
+        };
+        if is_parsed || self.wire == Wire::Cbor { object.json().len() } else { 0 }
+    }
+
     fn frame(&mut self, change: Change) -> Bytes {
         let frame = match change {
             Change::Shared(event) if self.is_shareable() => {

@@ -142,7 +142,7 @@ fn deep_documents_are_read_on_a_small_stack() {
     let work = || {
         let deep = format!("{}x", "- ".repeat(9_999));
         let document = read(deep.as_bytes()).unwrap();
-        assert_eq!(to_text(&document.value), format!("{deep}\n"));
+        assert_eq!(to_text(document.value), format!("{deep}\n"));
     };
     std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(work).unwrap().join().unwrap();
 }
@@ -165,7 +165,7 @@ proptest! {
         let Ok(json::Document { value, duplicates }) = json::read(text.as_bytes()) else { return Ok(()) };
         // As upstream: the key `<<` is written without quotes.
         prop_assume!(duplicates.is_empty() && !text.contains(r#""\u003c\u003c":"#));
-        let yaml = to_text(&value);
+        let yaml = to_text(value.clone());
         let found = read(yaml.as_bytes());
         prop_assert!(found.is_ok(), "{:?} of {}", found, yaml);
         prop_assert_eq!(found.unwrap().value, value, "{}", yaml);

@@ -5,7 +5,7 @@ use crate::json;
 
 fn check(compact: &str, expected: &str) {
     let value = json::read(compact.as_bytes()).unwrap().value;
-    assert_eq!(to_text(&value), expected, "{compact}");
+    assert_eq!(to_text(value), expected, "{compact}");
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! The pace at which answers are made: in bounded steps, between which other tasks have their turn.
+//!
+//! The next piece is only made when it is asked for, which is when the client has taken the last one. Those who make
+//! pieces say how much they must read for the next one, so that what is large is done off the worker threads.
+
+use std::collections::VecDeque;
+use std::io;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use keelson_stdx::offload;
+use tracing::warn;
+
+use super::CHUNK;
+use crate::error::Result;
+
+/// An answer that is made piece by piece.
+pub(crate) trait Pieces: Send + 'static {
+    /// The next piece, of [`CHUNK`] bytes or little more.
+    fn next_piece(&mut self) -> Option<Result<Bytes>>;
+
+    /// How many bytes must be parsed for the next piece, as far as that is known.
+    fn work(&self) -> usize {
+        0
+    }
+}
+
+impl<I: Iterator<Item = Result<Bytes>> + Send + 'static> Pieces for I {
+    fn next_piece(&mut self) -> Option<Result<Bytes>> {
+        self.next()
+    }
+}
+
+/// Pieces with breaks in between.
+pub(crate) struct Paced<P> {
+    /// Those that are made already.
+    made: VecDeque<Bytes>,
+    pieces: P,
+    /// How many bytes were made since the last break.
+    since_break: usize,
+}
+
+impl<P: Pieces> Paced<P> {
+    pub(crate) fn new(pieces: P) -> Paced<P> {
+        Paced { made: VecDeque::new(), pieces, since_break: 0 }
+    }
+
+    /// The same after these, which came first.
+    pub(super) fn after(self, made: VecDeque<Bytes>) -> Paced<P> {
+        Paced { made, ..self }
+    }
+
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes>> {
+        if let Some(piece) = self.made.pop_front() {
+            return Some(Ok(piece));
+        }
+        if self.since_break >= CHUNK {
+            tokio::task::yield_now().await;
+            self.since_break = 0;
+        }
+        let piece = offload::run(self.pieces.work(), || self.pieces.next_piece()).await?;
+        self.since_break += piece.as_ref().map_or(0, Bytes::len);
+        Some(piece)
+    }
+
+    /// A body. An error breaks it off: it is too late to answer with it.
+    pub(super) fn stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        futures_util::stream::unfold(self, |mut pieces| async move {
+            let piece = pieces.next().await?;
+            Some((piece.map_err(broken), pieces))
+        })
+    }
+}
+
+/// What a stream ends with when its next piece cannot be made.
+pub(super) fn broken(error: crate::error::Error) -> io::Error {
+    warn!(%error, "an answer is broken off");
+    io::Error::other(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bytes::Bytes;
+    use futures_util::{FutureExt as _, StreamExt as _};
+
+    use super::Paced;
+    use crate::encode::CHUNK;
+
+    /// Ten pieces that count how many were made.
+    fn counted(size: usize) -> (Arc<AtomicUsize>, Paced<impl super::Pieces>) {
+        let made = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&made);
+        let pieces = (0..10).map(move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(Bytes::from(vec![b'x'; size]))
+        });
+        (made, Paced::new(pieces))
+    }
+
+    #[tokio::test]
+    async fn pieces_are_made_when_they_are_asked_for() {
+        let (made, pieces) = counted(CHUNK);
+        let mut stream = std::pin::pin!(pieces.stream());
+        for expected in 1..=10 {
+            assert_eq!(stream.next().await.unwrap().unwrap().len(), CHUNK);
+            assert_eq!(made.load(Ordering::Relaxed), expected);
+        }
+        assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_pieces() {
+        let (_, mut pieces) = counted(CHUNK);
+        assert!(pieces.next().now_or_never().is_some());
+        assert!(pieces.next().now_or_never().is_none(), "a break comes first");
+        let (_, mut pieces) = counted(CHUNK / 10);
+        assert!((0..10).all(|_| pieces.next().now_or_never().is_some()), "what is short is made at once");
+    }
+}
