@@ -1,0 +1,15 @@
+//! CEL, the Common Expression Language, as Kubernetes uses it: parser, checker, cost estimator and evaluator.
+//!
+//! An expression passes through these stages:
+//!
+//! 1. [`source`] holds the text; positions count code points, and [`source::Issues`] prints errors with carets.
+//! 2. The parser makes an [`ast::Ast`]. Macros are expanded while parsing.
+//! 3. The checker gives every node a type and every name a meaning: an [`ast::Checked`].
+//! 4. The evaluator turns the checked tree into a program and runs it on borrowed objects.
+
+#![deny(missing_docs)]
+
+pub mod ast;
+pub mod types;
+
+pub use types::Type;
