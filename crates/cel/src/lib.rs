@@ -10,6 +10,17 @@
 #![deny(missing_docs)]
 
 pub mod ast;
+mod check;
+pub mod env;
+pub mod escape;
+mod lexer;
+pub mod libraries;
+pub mod parser;
+pub mod source;
 pub mod types;
+mod validate;
 
+pub use env::Env;
+pub use libraries::Library;
+pub use source::{Issue, Issues};
 pub use types::Type;
