@@ -112,6 +112,26 @@ pub enum Expr {
     Comprehension(Box<Comprehension>),
 }
 
+impl Expr {
+    /// Calls `f` with every child, in the order of the source.
+    pub fn for_each_child(&self, mut f: impl FnMut(ExprId)) {
+        match self {
+            Self::Literal(_) | Self::Ident(_) => {}
+            Self::Select { operand, .. } => f(*operand),
+            Self::Call { target, args, .. } => target.iter().chain(args).for_each(|id| f(*id)),
+            Self::List { elements, .. } => elements.iter().for_each(|id| f(*id)),
+            Self::Map(entries) => entries.iter().for_each(|entry| {
+                f(entry.key);
+                f(entry.value);
+            }),
+            Self::Struct { fields, .. } => fields.iter().for_each(|field| f(field.value)),
+            Self::Comprehension(fold) => {
+                [fold.range, fold.accu_init, fold.condition, fold.step, fold.result].into_iter().for_each(f);
+            }
+        }
+    }
+}
+
 /// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {

@@ -122,6 +122,19 @@ impl Checker<'_> {
             let reference = Reference::Variable(name.clone());
             return Some(Meaning { name: name.clone(), of: of.clone(), reference });
         }
+        let scalar = match name {
+            "duration" => Some(Type::Duration),
+            "timestamp" => Some(Type::Timestamp),
+            _ => None,
+        };
+        if let Some(scalar) = scalar.filter(|_| self.env.types().names_scalars()) {
+            let name = SmolStr::new(name);
+            return Some(Meaning {
+                of: Type::type_of(scalar),
+                reference: Reference::Variable(name.clone()),
+                name,
+            });
+        }
         let named = self.env.named_type(name)?;
         let reference = Reference::TypeName(named.clone());
         Some(Meaning { name: SmolStr::new(name), of: Type::type_of(named), reference })

@@ -11,11 +11,14 @@
 
 pub mod ast;
 mod check;
+pub mod declared;
 pub mod env;
 pub mod escape;
+pub mod estimate;
 mod lexer;
 pub mod libraries;
 pub mod parser;
+pub mod schema;
 pub mod source;
 pub mod types;
 mod validate;

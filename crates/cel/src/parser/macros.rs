@@ -12,7 +12,7 @@ use crate::lexer::Token;
 /// Which macros an environment has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Macros {
-    /// `has`, `all`, `exists`, `exists_one`, `existsOne`, `map`, `filter`
+    /// `has`, `all`, `exists`, `exists_one`, `map`, `filter`
     pub standard: bool,
     /// `optMap`, `optFlatMap`
     pub optional: bool,
@@ -89,7 +89,7 @@ impl Expansion<'_, '_> {
         let macros = self.parser.macros;
         let count = args.len();
         Some(match name {
-            "all" | "exists" | "exists_one" | "existsOne" if macros.standard && count == 2 => {
+            "all" | "exists" | "exists_one" if macros.standard && count == 2 => {
                 self.quantifier(name, target, args)
             }
             "map" if macros.standard && (count == 2 || count == 3) => self.map(target, args),

@@ -185,12 +185,13 @@ func ask(q question) answer {
 	return result
 }
 
-// sizes takes sizes from the schema of `self`, as the rules of custom resources do.
+// sizes takes sizes from the schema of `self`. As for rules of custom resources, the first step of a path is not
+// looked at.
 type sizes struct{ root *apiservercel.DeclType }
 
 func (s *sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	path := element.Path()
-	if len(path) == 0 || path[0] != "self" || s.root == nil {
+	if len(path) == 0 || s.root == nil {
 		return nil
 	}
 	at := s.root
