@@ -23,6 +23,18 @@ pub mod source;
 pub mod types;
 mod validate;
 
+pub mod authz;
+mod eval;
+pub mod fail;
+pub mod gofmt;
+pub mod goregex;
+pub mod gotext;
+pub mod library;
+pub mod plan;
+pub mod program;
+pub mod run;
+mod runtime_cost;
+pub mod value;
 pub use env::Env;
 pub use libraries::Library;
 pub use source::{Issue, Issues};
