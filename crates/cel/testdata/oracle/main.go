@@ -4,8 +4,9 @@
 //
 //	{"expr": "self.a > x", "vars": {"x": "int"}, "schema": {…}, "input": {…}, "mode": "parse"}
 //
-// where `schema` is a structural schema for `self`, `vars` declares more variables and `input` holds values. The
-// answer has the members of type answer below. It never ends because of a bad question.
+// where `schema` is a structural schema for `self`, `vars` declares more variables and `input` holds values. With
+// `"same": true` the environment is that of the question before. The answer has the members of type answer below.
+// The program never ends because of a bad question.
 package main
 
 import (
@@ -44,6 +45,7 @@ type question struct {
 	Input  map[string]any      `json:"input,omitempty"`
 	Bind   bool                `json:"bind,omitempty"`
 	Mode   string              `json:"mode,omitempty"`
+	Same   bool                `json:"same,omitempty"`
 }
 
 type answer struct {
@@ -103,7 +105,18 @@ type prepared struct {
 	structure *schema.Structural
 }
 
+var last *prepared
+
 func prepare(q question) (*prepared, error) {
+	if q.Same && last != nil {
+		return last, nil
+	}
+	made, err := newlyPrepared(q)
+	last = made
+	return made, err
+}
+
+func newlyPrepared(q question) (*prepared, error) {
 	key, _ := json.Marshal([]any{q.Vars, q.Schema, q.Bind})
 	if known, ok := environments[string(key)]; ok {
 		return known, nil
@@ -223,7 +236,7 @@ func activation(q question, made *prepared) map[string]any {
 	values := map[string]any{}
 	for name, value := range q.Input {
 		if name == "self" && made.structure != nil {
-			values[name] = schemacel.UnstructuredToVal(value, made.structure)
+			values[name] = schemacel.UnstructuredToVal(plain(value), made.structure)
 		} else {
 			values[name] = plain(value)
 		}
