@@ -1,0 +1,253 @@
+//! Members and primary expressions: selections, calls, indices, literals of lists, maps and objects.
+
+use smol_str::{SmolStr, SmolStrBuilder};
+
+use super::{MAX_NODES, Parse, Parsed, Parser, Stop};
+use crate::ast::{Entry, Expr, ExprId, Field, Literal, operators};
+use crate::lexer::{Kind, Token};
+
+/// Not allowed as names of variables and functions.
+const RESERVED: &[&str] = &[
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "null",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+impl Parser<'_> {
+    pub(super) fn member(&mut self) -> Parse<Parsed> {
+        let mut operand = self.primary()?;
+        loop {
+            operand = match self.peek() {
+                Kind::Dot => self.select_or_call(operand)?,
+                Kind::LeftBracket => self.index(operand)?,
+                _ => return Ok(operand),
+            };
+            if self.ast.nodes.len() > MAX_NODES {
+                return Err(Stop::Limit(format!("expression has more than {MAX_NODES} nodes")));
+            }
+        }
+    }
+
+    fn select_or_call(&mut self, operand: Parsed) -> Parse<Parsed> {
+        let dot = self.expect(Kind::Dot)?;
+        let optional = self.take(Kind::Question).is_some();
+        let name = match self.peek() {
+            Kind::Identifier | Kind::EscapedIdentifier => self.next(),
+            _ => return Err(Stop::Syntax),
+        };
+        if !optional && name.kind == Kind::Identifier && self.peek() == Kind::LeftParen {
+            let open = self.next();
+            let (args, height) = self.arguments()?;
+            let id = self.receiver_call(open, SmolStr::new(self.text_of(name)), operand.id, args);
+            return Ok(Parsed { id, height: 1 + operand.height.max(height) });
+        }
+        let height = operand.height + 1;
+        let field = self.field_name(name, name.position);
+        let id = if optional {
+            let field = self.add(name.position, Expr::Literal(Literal::String(field.as_str().into())));
+            self.call(dot.position, operators::OPT_SELECT, Box::new([operand.id, field]))
+        } else {
+            self.add(dot.position, Expr::Select { operand: operand.id, field, test_only: false })
+        };
+        Ok(Parsed { id, height })
+    }
+
+    fn field_name(&mut self, token: Token, error_position: u32) -> SmolStr {
+        if token.kind == Kind::EscapedIdentifier {
+            self.issues.report(Some(error_position), "unsupported syntax: '`'");
+            return SmolStr::default();
+        }
+        SmolStr::new(self.text_of(token))
+    }
+
+    fn index(&mut self, operand: Parsed) -> Parse<Parsed> {
+        let open = self.expect(Kind::LeftBracket)?;
+        let function =
+            if self.take(Kind::Question).is_some() { operators::OPT_INDEX } else { operators::INDEX };
+        let index = self.expr()?;
+        self.expect(Kind::RightBracket)?;
+        let height = 1 + operand.height.max(index.height);
+        Ok(Parsed { id: self.call(open.position, function, Box::new([operand.id, index.id])), height })
+    }
+
+    /// The arguments after an open parenthesis, and the parenthesis that closes them.
+    fn arguments(&mut self) -> Parse<(Vec<ExprId>, u32)> {
+        let mut args = Vec::new();
+        let mut height = 0;
+        if self.take(Kind::RightParen).is_some() {
+            return Ok((args, height));
+        }
+        loop {
+            let arg = self.expr()?;
+            args.push(arg.id);
+            height = height.max(arg.height);
+            if self.take(Kind::Comma).is_none() {
+                self.expect(Kind::RightParen)?;
+                return Ok((args, height));
+            }
+        }
+    }
+
+    fn primary(&mut self) -> Parse<Parsed> {
+        match self.peek() {
+            Kind::LeftParen => {
+                self.next();
+                let inner = self.expr()?;
+                self.expect(Kind::RightParen)?;
+                Ok(inner)
+            }
+            Kind::LeftBracket => self.list(),
+            Kind::LeftBrace => self.map(),
+            Kind::Identifier | Kind::Dot => self.name(),
+            _ => Ok(Parsed { id: self.literal()?, height: 0 }),
+        }
+    }
+
+    /// `x`, `.x`, `f(…)`, `Type{…}`
+    fn name(&mut self) -> Parse<Parsed> {
+        let start = self.tokens[self.at].position;
+        let dot = self.take(Kind::Dot).is_some();
+        let token = self.expect(Kind::Identifier)?;
+        if self.peek() != Kind::LeftParen && self.is_object() {
+            return self.object(dot, token);
+        }
+        let name = self.text_of(token);
+        let open = self.take(Kind::LeftParen);
+        let full = if dot { smol_str::format_smolstr!(".{name}") } else { SmolStr::new(name) };
+        let reserved = RESERVED.contains(&name);
+        let Some(open) = open else {
+            let id = if reserved {
+                self.broken(start, format!("reserved identifier: {name}"))
+            } else {
+                self.add(token.position, Expr::Ident(full))
+            };
+            return Ok(Parsed { id, height: 0 });
+        };
+        if reserved {
+            // Upstream does not look at the arguments of a reserved name.
+            let mut issues = std::mem::replace(&mut self.issues, crate::source::Issues::new(""));
+            let result = self.arguments();
+            std::mem::swap(&mut self.issues, &mut issues);
+            result?;
+            let id = self.broken(start, format!("reserved identifier: {name}"));
+            return Ok(Parsed { id, height: 0 });
+        }
+        let (args, height) = self.arguments()?;
+        Ok(Parsed { id: self.global_call(open, full, args), height })
+    }
+
+    /// Do `.name` pairs and an open brace follow?
+    fn is_object(&self) -> bool {
+        let mut ahead = 0;
+        while self.kind_after(ahead) == Kind::Dot && self.kind_after(ahead + 1) == Kind::Identifier {
+            ahead += 2;
+        }
+        self.kind_after(ahead) == Kind::LeftBrace
+    }
+
+    fn object(&mut self, dot: bool, first: Token) -> Parse<Parsed> {
+        let mut name = SmolStrBuilder::new();
+        if dot {
+            name.push('.');
+        }
+        name.push_str(self.text_of(first));
+        while self.take(Kind::Dot).is_some() {
+            name.push('.');
+            let part = self.expect(Kind::Identifier)?;
+            name.push_str(self.text_of(part));
+        }
+        let open = self.expect(Kind::LeftBrace)?;
+        let list_start = self.tokens[self.at].position;
+        let mut fields = Vec::new();
+        let mut height = 0;
+        while !matches!(self.peek(), Kind::RightBrace | Kind::Comma) {
+            let optional = self.take(Kind::Question).is_some();
+            let token = match self.peek() {
+                Kind::Identifier | Kind::EscapedIdentifier => self.next(),
+                _ => return Err(Stop::Syntax),
+            };
+            let colon = self.expect(Kind::Colon)?;
+            let name = self.field_name(token, list_start);
+            let value = self.expr()?;
+            height = height.max(value.height);
+            fields.push(Field { position: colon.position, name, value: value.id, optional });
+            if self.take(Kind::Comma).is_none() || self.peek() == Kind::RightBrace {
+                break;
+            }
+        }
+        self.closing_brace(fields.is_empty())?;
+        let fields = fields.into_boxed_slice();
+        Ok(Parsed { id: self.add(open.position, Expr::Struct { name: name.finish(), fields }), height })
+    }
+
+    /// An empty literal may contain a comma.
+    fn closing_brace(&mut self, empty: bool) -> Parse<()> {
+        if empty {
+            self.take(Kind::Comma);
+        }
+        self.expect(Kind::RightBrace)?;
+        Ok(())
+    }
+
+    fn map(&mut self) -> Parse<Parsed> {
+        let open = self.expect(Kind::LeftBrace)?;
+        let mut entries = Vec::new();
+        let mut height = 0;
+        while !matches!(self.peek(), Kind::RightBrace | Kind::Comma) {
+            let optional = self.take(Kind::Question).is_some();
+            let key = self.expr()?;
+            let colon = self.expect(Kind::Colon)?;
+            let value = self.expr()?;
+            height = height.max(key.height).max(value.height);
+            entries.push(Entry { position: colon.position, key: key.id, value: value.id, optional });
+            if self.take(Kind::Comma).is_none() || self.peek() == Kind::RightBrace {
+                break;
+            }
+        }
+        self.closing_brace(entries.is_empty())?;
+        Ok(Parsed { id: self.add(open.position, Expr::Map(entries.into_boxed_slice())), height })
+    }
+
+    fn list(&mut self) -> Parse<Parsed> {
+        let open = self.expect(Kind::LeftBracket)?;
+        let mut elements = Vec::new();
+        let mut optional = Vec::new();
+        let mut height = 0;
+        while !matches!(self.peek(), Kind::RightBracket | Kind::Comma) {
+            if self.take(Kind::Question).is_some() {
+                optional.push(elements.len() as u32);
+            }
+            let element = self.expr()?;
+            height = height.max(element.height);
+            elements.push(element.id);
+            if self.take(Kind::Comma).is_none() || self.peek() == Kind::RightBracket {
+                break;
+            }
+        }
+        if elements.is_empty() {
+            self.take(Kind::Comma);
+        }
+        self.expect(Kind::RightBracket)?;
+        let list =
+            Expr::List { elements: elements.into_boxed_slice(), optional: optional.into_boxed_slice() };
+        Ok(Parsed { id: self.add(open.position, list), height })
+    }
+}
