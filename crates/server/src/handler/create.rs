@@ -24,7 +24,7 @@ pub(crate) async fn create(call: &Call<'_>, body: RequestBody) -> Result<Respons
             operation::answer(live, &context, call.namespace(), body).await
         };
         let answer = call.run(&context, work).await?;
-        return Ok(super::action::answered(call, answer, version.schema.as_ref(), output));
+        return super::action::answered(call, answer, version.schema.as_ref(), output);
     }
     let frozen = call
         .run(&context, async {
