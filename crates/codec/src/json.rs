@@ -9,7 +9,7 @@ mod write;
 
 pub use error::{Error, Position};
 pub use indent::{Indenter, indent};
-pub use read::{Document, read};
+pub use read::{Document, read, read_every_pair};
 pub(crate) use read::{read_members, read_string};
 pub use write::{to_bytes, write, write_float, write_map, write_text};
 

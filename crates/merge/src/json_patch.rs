@@ -6,10 +6,12 @@
 //!
 //! Upstream: gopkg.in/evanphx/json-patch.v4/patch.go (v4.13.0).
 
+use std::collections::HashSet;
+
 use keelson_object::{Map, Value};
 
 use crate::Error;
-use crate::pointer::{Pointer, existing};
+use crate::pointer::{self, Pointer, existing};
 
 /// A patch has at most this many operations.
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -60,7 +62,22 @@ impl JsonPatch {
     /// Applies all operations to `target`; on an error what is left of it is not to be used.
     pub fn apply(&self, target: &mut Value) -> Result<(), Error> {
         let mut copied = 0;
-        self.0.iter().try_for_each(|it| it.apply(target, &mut copied).map_err(Error::DoesNotApply))
+        self.0.iter().try_for_each(|it| it.apply(target, &mut copied).map_err(Error::DoesNotApply))?;
+        self.sort_keys(target);
+        Ok(())
+    }
+
+    /// Orders the keys of the maps that the patch went through, as upstream's library does: the order shows in
+    /// messages, and decides which mistake is reported first.
+    fn sort_keys(&self, target: &mut Value) {
+        let pointers = self.0.iter().flat_map(|it| [&it.path, &it.from]).filter_map(|it| it.as_ref().ok());
+        let touched: HashSet<&[String]> = pointers.flat_map(Pointer::parents).collect();
+        let parts = touched.into_iter().chain([&[][..]]);
+        for parts in parts {
+            if let Some(Value::Map(map)) = pointer::follow(parts, target) {
+                map.sort_keys();
+            }
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Beyond the standard, a list loses the nulls of the maps in it, as in upstream's library, unless it replaces a map.
 //!
+//! Every map that a patch touches comes out with its keys in order, because upstream's library reads it into a Go map:
+//! the order shows in messages, and decides which mistake is reported first.
+//!
 //! Upstream: gopkg.in/evanphx/json-patch.v4/merge.go (v4.13.0).
 
 use keelson_object::{Map, Value};
@@ -37,6 +40,7 @@ pub fn merge(target: &mut Value, patch: Value) {
             }
         }
     }
+    map.sort_keys();
 }
 
 /// Without what is null in maps.
@@ -44,7 +48,9 @@ fn pruned(value: Value) -> Value {
     match value {
         Value::Map(map) => {
             let kept = map.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Map(kept.map(|(key, value)| (key, pruned(value))).collect())
+            let mut kept: Map = kept.map(|(key, value)| (key, pruned(value))).collect();
+            kept.sort_keys();
+            Value::Map(kept)
         }
         Value::List(items) => Value::List(items.into_iter().map(pruned).collect()),
         other => other,
@@ -79,5 +85,17 @@ mod tests {
         check(r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#);
         check(r#"[1,2]"#, r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#);
         check(r#"{}"#, r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#);
+    }
+
+    #[test]
+    fn what_a_patch_touches_has_its_keys_in_order() {
+        let read = |text: &str| json::read(text.as_bytes()).unwrap().value;
+        let mut target = read(r#"{"z":{"z":1,"b":1},"t":{"z":1,"b":1},"l":[{"z":1,"b":1}]}"#);
+        merge(&mut target, read(r#"{"z":{"c":1},"n":{"y":{"d":1,"a":1}},"l":[{"z":{"q":1,"p":1},"b":1}]}"#));
+        let expected = concat!(
+            r#"{"l":[{"b":1,"z":{"p":1,"q":1}}],"n":{"y":{"a":1,"d":1}},"#,
+            r#""t":{"z":1,"b":1},"z":{"b":1,"c":1,"z":1}}"#
+        );
+        assert_eq!(json::to_bytes(&target), expected.as_bytes());
     }
 }

@@ -34,16 +34,25 @@ impl Pointer {
     /// The same, to edit.
     pub(crate) fn parent_mut<'v>(&self, root: &'v mut Value) -> Option<&'v mut Value> {
         let (_, parents) = self.parts.split_last()?;
-        let found = parents.iter().try_fold(root, |value, part| match value {
-            Value::Map(map) => map.get_mut(part),
-            Value::List(items) => {
-                let at = existing(part, items.len()).ok()?;
-                items.get_mut(at)
-            }
-            _ => None,
-        })?;
-        matches!(found, Value::Map(_) | Value::List(_)).then_some(found)
+        follow(parents, root).filter(|found| matches!(found, Value::Map(_) | Value::List(_)))
     }
+
+    /// The parts of every place on the way to the last part.
+    pub(crate) fn parents(&self) -> impl Iterator<Item = &[String]> {
+        (1..self.parts.len()).map(|length| &self.parts[..length])
+    }
+}
+
+/// What `parts` lead to, to edit.
+pub(crate) fn follow<'v>(parts: &[String], root: &'v mut Value) -> Option<&'v mut Value> {
+    parts.iter().try_fold(root, |value, part| match value {
+        Value::Map(map) => map.get_mut(part),
+        Value::List(items) => {
+            let at = existing(part, items.len()).ok()?;
+            items.get_mut(at)
+        }
+        _ => None,
+    })
 }
 
 /// `~01` is `~1`.

@@ -19,7 +19,7 @@ use keelson_object::{Map, Value};
 use keelson_schema::{Field, Schema, Shape, Struct, Type};
 
 use crate::Error;
-use crate::apply::go_type;
+use crate::apply::{go_plain, go_type};
 use directives::{DELETE_FROM_LIST, Directive};
 
 /// Merges `patch` into `target`, which is an object of `schema`.
@@ -38,6 +38,11 @@ pub fn merge(target: &mut Value, patch: Value, schema: &Schema) -> Result<(), Er
         return Err(Error::DoesNotApply("the object is not a map".to_owned()));
     };
     merge_map(map, patch, Rules::Root(schema.root()))
+}
+
+/// A patch as upstream's messages show it: Go's `%+v` of a decoded tree, `map[spec:map[replicas:3]]`.
+pub fn shown(patch: &Value) -> String {
+    go_plain(patch)
 }
 
 /// What is known about the keys of a map.

@@ -90,6 +90,21 @@ impl Value {
             Value::Map(_) => "object",
         }
     }
+
+    /// Orders the keys of all maps in this tree by name, as they are after Go has read a tree and written it again.
+    pub fn sort_all_keys(&mut self) {
+        let mut open = vec![self];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Map(map) => {
+                    map.sort_keys();
+                    open.extend(map.iter_mut().map(|(_, value)| value));
+                }
+                Value::List(items) => open.extend(items),
+                _ => {}
+            }
+        }
+    }
 }
 
 impl PartialEq for Value {

@@ -2,12 +2,15 @@
 
 mod identity;
 
+use std::sync::Arc;
+
 use keelson_codec::json;
+use keelson_merge::strategic;
 use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
 
-pub use self::identity::Identity;
+pub use self::identity::{Identity, unread};
 use crate::context::Context;
 use crate::convert;
 use crate::error::{Error, Result};
@@ -21,6 +24,8 @@ pub struct Draft {
     pub value: Value,
     /// Paths of keys that stood there twice.
     pub duplicates: Vec<String>,
+    /// The same document with every pair that stood there; only if there are duplicates.
+    pub every_pair: Option<Value>,
     /// What else the reader complains of, in its own words: only strict clients take it for a mistake.
     pub complaints: Vec<String>,
     /// Where the tree comes from.
@@ -28,17 +33,19 @@ pub struct Draft {
 }
 
 /// Where a tree comes from: it decides how mistakes in it are told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum Origin {
     /// A client sent it.
     #[default]
     Body,
     /// A patch made it out of an object.
     Patch,
+    /// This strategic merge patch made it out of an object.
+    Strategic(Arc<Value>),
 }
 
 /// Values are repeated in messages up to this many bytes.
-const MAX_ECHO: usize = 1024;
+const MAX_ECHO: usize = 64 * 1024;
 
 /// The object that `draft` describes, with defaults filled in, in the stored version.
 ///
@@ -58,7 +65,7 @@ pub fn object(
         served: &resource.versions,
     };
     identity.check(&draft)?;
-    if let (Origin::Patch, Value::Map(map)) = (draft.origin, &mut draft.value) {
+    if let (Origin::Patch | Origin::Strategic(_), Value::Map(map)) = (&draft.origin, &mut draft.value) {
         map.set("apiVersion", version.api_version.clone());
     }
     let mut object = shape.read(context, draft, validation)?;
@@ -82,13 +89,34 @@ pub struct Shape<'s> {
 impl Shape<'_> {
     /// The object that `draft` describes, without defaults.
     pub fn read(&self, context: &Context, draft: Draft, validation: FieldValidation) -> Result<Object> {
-        let Draft { mut value, duplicates, mut complaints, origin } = draft;
+        let Draft { mut value, duplicates, every_pair, mut complaints, origin } = draft;
         keep_reset_of_managers(&mut value);
-        let patched = (origin == Origin::Patch).then(|| echo(&value));
+        let patched = match &origin {
+            Origin::Body => None,
+            Origin::Patch => Some(echo(&value)),
+            Origin::Strategic(patch) => Some(cut(strategic::shown(patch))),
+        };
         let wrong = |error: &dyn std::fmt::Display| self.wrong(patched.as_deref(), error);
-        complaints.extend(duplicates.iter().map(|path| format!("duplicate field {}", quote(path))));
+        let folded = self.schema.zip(every_pair).and_then(|(schema, it)| schema.fold(it));
+        match folded {
+            Some((folded, found)) => {
+                value = folded;
+                keep_reset_of_managers(&mut value);
+                complaints.extend(found.iter().map(ToString::to_string));
+            }
+            None => {
+                complaints.extend(duplicates.iter().map(|path| format!("duplicate field {}", quote(path))))
+            }
+        }
         if let Some(schema) = self.schema {
-            let unknown = schema.conform(&mut value).map_err(|error| wrong(&error))?;
+            let is_strategic = matches!(origin, Origin::Strategic(_));
+            if let (true, Some(misfit)) = (is_strategic, schema.misfit(&value)) {
+                return Err(wrong(&misfit));
+            }
+            let mut unknown = schema.conform(&mut value).map_err(|error| wrong(&error))?;
+            if is_strategic {
+                unknown.sort_unstable();
+            }
             complaints.extend(unknown.iter().map(|path| format!("unknown field {}", quote(path))));
         }
         match validation {
@@ -147,7 +175,10 @@ fn wrong_patch(patched: &str, error: &dyn std::fmt::Display) -> Error {
 
 /// The beginning of a tree as JSON.
 fn echo(value: &Value) -> String {
-    let mut text = String::from_utf8_lossy(&json::to_bytes(value)).into_owned();
+    cut(String::from_utf8_lossy(&json::to_bytes(value)).into_owned())
+}
+
+fn cut(mut text: String) -> String {
     if text.len() > MAX_ECHO {
         let end = (0..=MAX_ECHO).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         text.truncate(end);

@@ -76,6 +76,11 @@ pub trait Action: Send + Sync + 'static {
     /// Fills in what was left out, before anybody judges what was posted.
     fn default(&self, _body: &mut Object) {}
 
+    /// Whether what is posted may be in another version than that of discovery.
+    fn accepts(&self, _api_version: &str) -> bool {
+        false
+    }
+
     /// Settles what is certain before everybody has judged what was posted.
     fn prepare<'a>(&'a self, _call: &'a mut Call<'_>) -> BoxFuture<'a, Result<()>> {
         Box::pin(std::future::ready(Ok(())))

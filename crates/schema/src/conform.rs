@@ -70,6 +70,15 @@ impl Schema {
     }
 }
 
+/// Why a value of a type that decodes itself cannot be read, for whoever has no document around it.
+pub(crate) fn misfit(ty: &Type, value: &Value) -> Option<String> {
+    let mut walk = Walk::new(Mode::Quiet);
+    match walk.value(ty, &mut value.clone(), None) {
+        Ok(()) => walk.first.map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// What a missing value of this type is written as.
 pub fn zero(ty: &Type) -> Value {
     if ty.is_pointer {

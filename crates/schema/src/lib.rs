@@ -15,7 +15,9 @@ mod generated {
     pub(crate) mod sources;
 }
 pub mod openapi;
+mod restore;
 pub mod schema;
+pub mod strict;
 mod table;
 pub mod types;
 

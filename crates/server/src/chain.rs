@@ -100,7 +100,9 @@ async fn serve_guarded(facts: &Facts<'_>, parts: &mut Parts, body: RequestBody) 
     let info = match RequestInfo::parse(&parts.method, &uri) {
         Ok(info) => info,
         Err(source) => {
-            let error = Error::NoRequestInfo { uri: uri.to_string(), source };
+            // A client of HTTP/2 names the host as well, which is not what is meant here.
+            let uri = uri.path_and_query().map_or_else(String::new, ToString::to_string);
+            let error = Error::NoRequestInfo { uri, source };
             return respond::answer(error, &parts.headers, &query);
         }
     };

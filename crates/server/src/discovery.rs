@@ -3,12 +3,13 @@
 mod aggregated;
 mod kept;
 mod legacy;
+mod message;
 
 use std::collections::HashMap;
 
 use http::request::Parts;
 use http::{Method, StatusCode};
-use keelson_codec::media_type::{MediaType, parse_accept};
+use keelson_codec::media_type::parse_accept;
 use keelson_registry::{Catalog, Resource, Verb, Version};
 use keelson_stdx::offload;
 
@@ -19,7 +20,7 @@ use crate::chain::Facts;
 use crate::encode;
 use crate::encode::compress::{Gzip, whole};
 use crate::error::{Error, Result};
-use crate::negotiate::{self, Address, Offer, Protobuf};
+use crate::negotiate::{self, Address, Encoding, Layout, Offer, Output, Protobuf};
 use crate::observe;
 use crate::openapi::Offered;
 use crate::query::Query;
@@ -42,33 +43,34 @@ pub(crate) async fn answer(
     info: &RequestInfo,
     parts: &Parts,
 ) -> Result<Option<Response>> {
-    let path = info.path.strip_suffix('/').unwrap_or(&info.path);
-    let segments: Vec<&str> = path.split('/').skip(1).collect();
-    if path.starts_with("//") {
+    if info.path.starts_with("//") || is_list_of_groups_and_more(&info.path) {
         return Ok(None);
     }
+    let path = info.path.trim_end_matches('/');
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
     let discovery = &facts.server.discovery;
-    match segments[..] {
-        ["api"] if wants_aggregated(parts) => {
+    let aggregated_as = wants_aggregated(parts);
+    match (&segments[..], aggregated_as) {
+        (["api"], Some(output)) if parts.method == Method::GET => {
             let kept = discovery.core.of(catalog, || Document::core(catalog)).await;
-            return Ok(Some(aggregated(facts, &kept.1, parts, "api")));
+            return Ok(Some(aggregated(facts, &kept.1, (parts, output), "api")));
         }
-        ["apis"] if wants_aggregated(parts) => {
+        (["apis"], Some(output)) => {
             let kept = discovery.named.of(catalog, || Document::named(catalog)).await;
-            return Ok(Some(aggregated(facts, &kept.1, parts, "apis")));
+            return Ok(Some(aggregated(facts, &kept.1, (parts, output), "apis")));
         }
-        ["api" | "apis"] | ["api", _] => {}
-        ["apis", group] | ["apis", group, _] if !group.is_empty() => {}
+        (["api" | "apis"] | ["api", _], _) => {}
+        (["apis", group] | ["apis", group, _], _) if !group.is_empty() => {}
         _ => return Ok(None),
     }
     let address = &facts.server.settings.external_address;
     let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, address)).await;
     let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
-    if parts.method != Method::GET {
-        return Err(Error::MethodNotAllowed);
-    }
-    // Groups and their list are served by somebody who only negotiates.
+    // The list of groups and each group are served by somebody who negotiates and does not look at the method.
     if !matches!(segments[..], ["apis"] | ["apis", _]) {
+        if parts.method != Method::GET {
+            return Err(Error::MethodNotAllowed);
+        }
         let offer = Offer { protobuf: Protobuf::Offered, cbor: Offered::No };
         negotiate::has_representation(&parts.headers, offer, Address::One)?;
     }
@@ -82,10 +84,15 @@ pub(crate) async fn answer(
 }
 
 /// Upstream: apiserver/pkg/endpoints/discovery/aggregated/handler.go, which counts it by what it is (v1.36.4).
-fn aggregated(facts: &Facts<'_>, document: &Document, parts: &Parts, name: &str) -> Response {
-    let response = document.answer(parts);
+fn aggregated(
+    facts: &Facts<'_>,
+    document: &Document,
+    (parts, output): (&Parts, Output),
+    name: &str,
+) -> Response {
+    let response = document.answer(parts, output);
     if response.status() == StatusCode::OK {
-        record(facts, document.json.trim_ascii_end());
+        record(facts, &document.json);
     }
     let series = observe::path_series(&facts.server.metrics, name, "apiserver");
     observe::observed(facts, &Query::of(&parts.uri), response, series)
@@ -118,25 +125,28 @@ pub(crate) fn paths(catalog: &Catalog) -> Vec<String> {
     paths
 }
 
-/// Whether the first thing the client takes is the document that has everything in it.
-fn wants_aggregated(parts: &Parts) -> bool {
+/// `/apis//`: the list of groups has no address but `/apis` and `/apis/`.
+fn is_list_of_groups_and_more(path: &str) -> bool {
+    path.strip_prefix("/apis//").is_some_and(|rest| rest.bytes().all(|byte| byte == b'/'))
+}
+
+/// How a client that takes the document with everything in it before any other wants to have it.
+fn wants_aggregated(parts: &Parts) -> Option<Output> {
+    const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
     let accepted = negotiate::text(&parts.headers, http::header::ACCEPT);
     for accept in parse_accept(accepted) {
-        if !accept.takes(MediaType::Json) {
-            continue;
-        }
-        match accept.conversion() {
-            None => return false,
-            Some(wanted) => {
-                if (&*wanted.kind, &*wanted.group, &*wanted.version)
-                    == ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")
-                {
-                    return true;
-                }
-            }
+        let Some(encoding) = ENCODINGS.into_iter().find(|it| accept.takes(it.media_type())) else { continue };
+        let wanted = accept.conversion()?;
+        if (&*wanted.kind, &*wanted.group, &*wanted.version)
+            == ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")
+        {
+            let is_pretty =
+                accept.is_pretty() || negotiate::is_for_eyes(&parts.headers, &Query::of(&parts.uri));
+            let layout = if is_pretty { Layout::Pretty } else { Layout::Compact };
+            return Some(Output { encoding, layout, ..Output::JSON });
         }
     }
-    false
+    None
 }
 
 /// A subresource as discovery shows it.

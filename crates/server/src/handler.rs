@@ -23,9 +23,10 @@ use http::{StatusCode, header};
 use keelson_authn::User;
 use keelson_codec::{cbor, json, protobuf, yaml};
 use keelson_object::scalar::Time;
-use keelson_object::{Frozen, Map, Value};
-use keelson_registry::decode::Draft;
-use keelson_registry::scale::KIND as SCALE;
+use keelson_object::{Frozen, Map, SmolStr, Value};
+use keelson_registry::decode::{Draft, unread};
+use keelson_registry::scale::{API_VERSION as SCALE_VERSION, KIND as SCALE};
+use keelson_registry::subresource::{Deed, Subresource};
 use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
 use keelson_schema::Schema;
 use keelson_stdx::offload;
@@ -38,6 +39,7 @@ use crate::encode::{self, metadata, object};
 use crate::error::{Error, Result};
 use crate::metrics::Series;
 use crate::negotiate::{self, Address, Encoding, Input, MetaVersion, Offer, Output, Protobuf, Shape, text};
+use crate::openapi::Offered;
 use crate::params::{table, write};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
@@ -83,7 +85,27 @@ impl Call<'_> {
 
     /// What the answer looks like.
     fn output(&self) -> Result<Output> {
-        negotiate::output(&self.parts.headers, self.query, self.offer())
+        let resource = &self.found.live.resource;
+        let is_action = self.subresource().is_some_and(|it| matches!(it.deed, Deed::Action(_)));
+        let tables = if is_action || resource.answers.is_some() { Offered::No } else { Offered::Yes };
+        negotiate::output(&self.parts.headers, self.query, self.offer(), tables)
+    }
+
+    /// The subresource of the address, if only the kind knows it.
+    fn subresource(&self) -> Option<&Subresource> {
+        let name = &*self.info.subresource;
+        self.found.live.resource.subresources.iter().find(|it| it.name == name && !name.is_empty())
+    }
+
+    /// Version and kind of what belongs into the body.
+    fn expected(&self) -> (SmolStr, SmolStr) {
+        if &*self.info.subresource == "scale" {
+            return (SmolStr::new_static(SCALE_VERSION), SmolStr::new_static(SCALE));
+        }
+        match self.subresource().and_then(|it| it.kind.as_ref()) {
+            Some(foreign) => (foreign.api_version(), foreign.kind.clone()),
+            None => (self.found.version().api_version.clone(), self.found.live.resource.kind.clone()),
+        }
     }
 
     /// How the body is encoded.
@@ -158,10 +180,7 @@ impl Call<'_> {
     /// A body as a tree.
     fn draft(&self, input: Input, body: &Bytes) -> Result<Draft> {
         let unreadable = |error: &dyn std::fmt::Display| {
-            let kind = match &*self.info.subresource {
-                "scale" => SCALE,
-                _ => &self.found.live.resource.kind,
-            };
+            let (_, kind) = self.expected();
             let shown = summary(body);
             Error::BadRequest(format!(
                 "the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
@@ -176,21 +195,26 @@ impl Call<'_> {
                     self.facts.warnings.extend([place]);
                     unreadable(&format!("couldn't get version/kind; json parse error: {error}"))
                 })?;
-                let said = document.value.as_map().and_then(|map| map.str("apiVersion")).unwrap_or_default();
-                if said.matches('/').count() > 1 {
-                    return Err(unreadable(&format!("unexpected GroupVersion string: {said}")));
-                }
-                Ok(Draft { value: document.value, duplicates: document.duplicates, ..Draft::default() })
+                let json::Document { value, duplicates } = document;
+                let value = or_empty(value);
+                check_head(&value).map_err(|error| unreadable(&error))?;
+                let has_duplicates = !duplicates.is_empty();
+                let every_pair = has_duplicates.then(|| json::read_every_pair(body).ok()).flatten();
+                Ok(Draft { value, duplicates, every_pair, ..Draft::default() })
             }
             Input::Yaml => {
-                let document = yaml::read(body).map_err(|error| unreadable(&error))?;
+                let mut document = yaml::read(body).map_err(|error| unreadable(&error))?;
                 let complaints = document.strict_problem().into_iter().collect();
-                Ok(Draft { value: document.value, complaints, ..Draft::default() })
+                // Upstream reads YAML by way of JSON, whose keys are in order.
+                document.value.sort_all_keys();
+                let value = or_empty(document.value);
+                check_head(&value).map_err(|error| unreadable(&error))?;
+                Ok(Draft { value, complaints, ..Draft::default() })
             }
             Input::Protobuf => {
-                let (version, kind) = (&self.found.version().api_version, &self.found.live.resource.kind);
+                let (version, kind) = self.expected();
                 let envelope = protobuf::Envelope::read(body).map_err(|error| unreadable(&error))?;
-                let value = envelope.or(version, kind).decode().map_err(|error| unreadable(&error))?;
+                let value = envelope.or(&version, &kind).decode().map_err(|error| unreadable(&error))?;
                 Ok(Draft { value, ..Draft::default() })
             }
             Input::Cbor => {
@@ -272,6 +296,23 @@ impl Call<'_> {
             }
         })
     }
+}
+
+/// A body of `null` says nothing, as one without fields does.
+fn or_empty(value: Value) -> Value {
+    if value.is_null() { Value::Map(Map::new()) } else { value }
+}
+
+/// Whether anybody can tell of which kind a body is.
+fn check_head(value: &Value) -> std::result::Result<(), String> {
+    if let Some(problem) = unread(value) {
+        return Err(problem);
+    }
+    let said = value.as_map().and_then(|map| map.str("apiVersion")).unwrap_or_default();
+    if said.matches('/').count() > 1 {
+        return Err(format!("unexpected GroupVersion string: {said}"));
+    }
+    Ok(())
 }
 
 fn now(facts: &Facts<'_>) -> Time {

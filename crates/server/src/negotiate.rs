@@ -159,8 +159,16 @@ pub(crate) enum Address {
 /// The media type of a watch in CBOR: one item after the other.
 pub(crate) const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
-/// What an answer about objects looks like.
-pub(crate) fn output(headers: &HeaderMap, query: &Query<'_>, offer: Offer) -> Result<Output> {
+/// What an answer about objects looks like. What is not stored has no tables.
+pub(crate) fn output(
+    headers: &HeaderMap,
+    query: &Query<'_>,
+    offer: Offer,
+    tables: Offered,
+) -> Result<Output> {
+    let shape = |conversion: Option<&Conversion>| {
+        shape(conversion).filter(|it| tables == Offered::Yes || !matches!(it, Shape::Table(_)))
+    };
     let mut output = negotiate(headers, offer, shape).ok_or_else(|| not_acceptable(&served(offer)))?;
     if is_for_eyes(headers, query) {
         output.layout = Layout::Pretty;
@@ -288,7 +296,7 @@ fn shape(conversion: Option<&Conversion>) -> Option<Shape> {
 }
 
 /// `?pretty=` decides; without it, what browsers and command line tools call themselves.
-fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
+pub(crate) fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
     if let Some(pretty) = query.get("pretty").filter(|it| !it.is_empty()) {
         return matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True");
     }
@@ -322,11 +330,26 @@ mod tests {
 
     #[track_caller]
     fn check(accept: &str, expected: &str) {
-        let found = match output(&headers(&[("accept", accept)]), &Query::default(), TEXT) {
+        let found = match output(&headers(&[("accept", accept)]), &Query::default(), TEXT, Offered::Yes) {
             Ok(it) => format!("{:?} {:?} {:?}", it.encoding, it.shape, it.layout),
             Err(error) => error.to_string(),
         };
         assert_eq!(found, expected, "{accept}");
+    }
+
+    #[test]
+    fn what_is_not_stored_has_no_tables() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let ask = |accept: &str| {
+            output(&headers(&[("accept", accept)]), &Query::default(), TEXT, Offered::No)
+                .map(|it| format!("{:?}", it.shape))
+        };
+        assert!(ask(table).is_err());
+        assert_eq!(ask(&format!("{table},application/json")).unwrap(), "Object");
+        assert_eq!(
+            ask("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io").unwrap(),
+            "Metadata(V1)"
+        );
     }
 
     #[test]
@@ -375,7 +398,7 @@ mod tests {
     }
 
     fn stream(accept: &str, offer: Offer) -> Result<Output> {
-        let output = output(&headers(&[("accept", accept)]), &Query::default(), offer)?;
+        let output = output(&headers(&[("accept", accept)]), &Query::default(), offer, Offered::Yes)?;
         can_be_streamed(output, offer).map(|()| output)
     }
 
@@ -404,7 +427,8 @@ mod tests {
     #[test]
     fn people_get_white_space() {
         let check = |query: &str, agent: &str, expected: &str| {
-            let found = output(&headers(&[("user-agent", agent)]), &Query::parse(query), TEXT).unwrap();
+            let found =
+                output(&headers(&[("user-agent", agent)]), &Query::parse(query), TEXT, Offered::Yes).unwrap();
             assert_eq!(format!("{:?}", found.layout), expected, "{query} {agent}");
         };
         check("", "curl/8.0", "Pretty");
@@ -419,7 +443,7 @@ mod tests {
     #[test]
     fn built_in_kinds_are_also_served_in_protobuf() {
         let check = |accept: &str, expected: &str| {
-            let found = output(&headers(&[("accept", accept)]), &Query::default(), BUILT_IN);
+            let found = output(&headers(&[("accept", accept)]), &Query::default(), BUILT_IN, Offered::Yes);
             assert_eq!(found.map_or("refused".to_owned(), |it| format!("{:?}", it.encoding)), expected);
         };
         check("application/vnd.kubernetes.protobuf", "Protobuf");
@@ -453,7 +477,7 @@ mod tests {
     #[test]
     fn cbor_is_there_when_the_gate_is_open() {
         let check = |accept: &str, offer: Offer, expected: &str| {
-            let found = output(&headers(&[("accept", accept)]), &Query::default(), offer);
+            let found = output(&headers(&[("accept", accept)]), &Query::default(), offer, Offered::Yes);
             let found = found.map_or_else(|it| it.to_string(), |it| format!("{:?}", it.encoding));
             assert_eq!(found, expected, "{accept}");
         };

@@ -67,15 +67,21 @@ pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts)
             Ok(offload::run(offload::LARGE, || metrics::answer(&server.metrics.registry)).await)
         }
         "/metrics/slis" => Ok(metrics::answer(server.metrics.health_checks.registry())),
-        "/version" | "/version/" if parts.method != Method::GET => Err(Error::MethodNotAllowed),
-        "/version" | "/version/" => {
+        path if is_version(path) && parts.method != Method::GET => Err(Error::MethodNotAllowed),
+        path if is_version(path) => {
             negotiate::has_one_of(&parts.headers, "application/json".to_owned())?;
             Ok(json(StatusCode::OK, server.settings.version.to_json()))
         }
         "/" | "/index.html" => Ok(json(StatusCode::OK, index::document(paths(facts)))),
         _ if !server.moments.mux_and_discovery_complete.has_happened() => Err(Error::NotComplete),
+        path if path.starts_with("/version/") => Err(Error::NoSuchResource),
         _ => Err(Error::NoSuchPath),
     }
+}
+
+/// Slashes at the end do not count.
+fn is_version(path: &str) -> bool {
+    path.trim_end_matches('/') == "/version"
 }
 
 fn paths(facts: &Facts<'_>) -> impl Iterator<Item = String> {

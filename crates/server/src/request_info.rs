@@ -124,7 +124,8 @@ impl RequestInfo {
     ) -> Result<&'p [&'a str], RequestInfoError> {
         if let [verb @ ("proxy" | "watch"), rest @ ..] = parts {
             if rest.is_empty() {
-                return Err(RequestInfoError::NothingAfterVerb { uri: uri.to_string() });
+                let uri = uri.path_and_query().map_or_else(String::new, ToString::to_string);
+                return Err(RequestInfoError::NothingAfterVerb { uri });
             }
             self.verb = SmolStr::new(verb);
             return Ok(rest);

@@ -38,6 +38,9 @@ pub(crate) async fn route(
     let info = granted.info;
     let catalog = facts.server.catalog.load();
     if !info.is_resource_request {
+        if parts.method != Method::GET {
+            body.discard().await;
+        }
         if let Some(response) = discovery::answer(facts, &catalog, info, parts).await? {
             return Ok(response);
         }
@@ -165,22 +168,54 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
     if is_core != info.group.is_empty() || info.path.starts_with("//") {
         return Err(Error::NoSuchPath);
     }
-    let group = catalog.group(&info.group).filter(|it| it.versions.contains(&info.version));
-    if group.is_none() {
-        return Err(Error::NoSuchPath);
-    }
-    if info.path.trim_matches('/').contains("//") {
+    let group = catalog.group(&info.group).ok_or(Error::NoSuchPath)?;
+    let empty = EmptyParts::of(info);
+    if !group.versions.contains(&info.version) || empty.elsewhere {
         return Err(Error::NoSuchResource);
     }
     let found = catalog.find(&info.group, &info.version, &info.resource).ok_or(Error::NoSuchResource)?;
     let place = place(info);
-    check_scope(&found, info, place)?;
-    let operation = operation(&found, info, place, method)?;
-    check_names(info, place)?;
+    check_scope(&found, info, place, empty.namespace)?;
+    let operation = operation(&found, info, (place, empty.namespace), method)?;
     if operation.verb().is_some_and(|verb| !found.live.resource.supports(verb)) {
         return Err(Error::MethodNotAllowed);
     }
+    empty.check(operation)?;
+    check_names(info, place)?;
     Ok((found, operation))
+}
+
+/// Parts of a path that are empty: `/api/v1/namespaces//configmaps` has no name for the namespace. A parameter of a
+/// path may be empty, a word of it may not.
+struct EmptyParts {
+    namespace: bool,
+    name: bool,
+    /// One that is no parameter.
+    elsewhere: bool,
+}
+
+impl EmptyParts {
+    fn of(info: &RequestInfo) -> EmptyParts {
+        let path = info.path.trim_matches('/');
+        let count = if path.contains("//") { path.split('/').filter(|it| it.is_empty()).count() } else { 0 };
+        let name = info.parts.get(1).is_some_and(|it| it.is_empty());
+        let is_below = info.parts.first().is_some_and(|it| it != "namespaces");
+        let namespace = count > 0 && is_below && info.namespace.is_empty() && path.contains("/namespaces//");
+        let known = usize::from(namespace) + usize::from(name);
+        EmptyParts { namespace, name, elsewhere: count > known }
+    }
+
+    /// Refuses what cannot do without. Without a namespace, lists and watches are about all of them.
+    fn check(&self, operation: Operation) -> Result<()> {
+        if self.name {
+            return Err(Error::BadRequest("name must be provided".to_owned()));
+        }
+        match operation {
+            Operation::List | Operation::Watch => Ok(()),
+            _ if self.namespace => Err(Error::BadRequest("Namespace parameter required.".to_owned())),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Which kind of address this is.
@@ -203,8 +238,8 @@ fn place(info: &RequestInfo) -> Address {
     }
 }
 
-fn check_scope(found: &Found, info: &RequestInfo, place: Address) -> Result<()> {
-    let has_namespace = !namespace(info).is_empty();
+fn check_scope(found: &Found, info: &RequestInfo, place: Address, is_empty: bool) -> Result<()> {
+    let has_namespace = is_empty || !namespace(info).is_empty();
     // What is not stored has no names, and cannot be listed across namespaces.
     let is_stored = found.live.resource.answers.is_none();
     match found.live.resource.scope {
@@ -217,9 +252,14 @@ fn check_scope(found: &Found, info: &RequestInfo, place: Address) -> Result<()> 
     }
 }
 
-fn operation(found: &Found, info: &RequestInfo, place: Address, method: &Method) -> Result<Operation> {
+fn operation(
+    found: &Found,
+    info: &RequestInfo,
+    (place, is_empty): (Address, bool),
+    method: &Method,
+) -> Result<Operation> {
     let resource = &found.live.resource;
-    let is_everywhere = resource.scope == Scope::Namespaced && namespace(info).is_empty();
+    let is_everywhere = resource.scope == Scope::Namespaced && namespace(info).is_empty() && !is_empty;
     if info.verb == "proxy" {
         return Err(Error::NoSuchResource);
     }

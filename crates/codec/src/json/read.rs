@@ -38,6 +38,13 @@ pub fn read(data: &[u8]) -> Result<Document, Error> {
     Reader::new(data).read().map_err(|error| *error)
 }
 
+/// Reads one document whose maps keep every pair, also where a key stands there more than once: for a strict reader,
+/// which reports duplicates where they stand. Nobody else can use such a tree.
+pub fn read_every_pair(data: &[u8]) -> Result<Value, Error> {
+    let reader = Reader { repeats: Repeats::Kept, ..Reader::new(data) };
+    reader.read().map(|document| document.value).map_err(|error| *error)
+}
+
 /// Reads a map whose opening brace is not in `data`.
 pub(crate) fn read_members(data: &[u8]) -> Result<Document, Error> {
     Reader::new(data).read_members().map_err(|error| *error)
@@ -72,6 +79,16 @@ struct Reader<'d> {
     scratch: String,
     /// The first number that does not fit. Go reports a mistake in the syntax first, wherever that stands.
     misfit: Option<Error>,
+    repeats: Repeats,
+}
+
+/// What becomes of a key that is in its map already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeats {
+    /// It replaces the value that is there, and is named.
+    Replace,
+    /// It becomes another pair.
+    Kept,
 }
 
 /// Results are passed up many times, and errors are rare.
@@ -149,6 +166,7 @@ impl<'d> Reader<'d> {
             naming_budget: NAMING_BUDGET,
             scratch: String::new(),
             misfit: None,
+            repeats: Repeats::Replace,
         }
     }
 
@@ -287,6 +305,10 @@ impl<'d> Reader<'d> {
             return Err(self.unexpected("after object key"));
         }
         self.at += 1;
+        if self.repeats == Repeats::Kept {
+            self.pairs.push((key, Value::Null));
+            return Ok(());
+        }
         let Some(Frame::Map { start, again, seen }) = self.frames.last_mut() else {
             unreachable!("keys are read in maps only")
         };

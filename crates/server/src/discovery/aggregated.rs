@@ -10,14 +10,17 @@ use keelson_registry::catalog::ServedGroup;
 use keelson_registry::{Catalog, Resource, Scope};
 
 use super::legacy::strings;
-use super::{served, subresources, verbs};
+use super::{message, served, subresources, verbs};
+use crate::encode;
 use crate::encode::compress::{Gzip, whole};
+use crate::negotiate::{Encoding, Output};
 use crate::response::{Body, Response, with_type};
 
 /// A document and its tag.
 pub(crate) struct Document {
-    /// With a line end.
+    /// Compact.
     pub(super) json: Bytes,
+    protobuf: Bytes,
     tag: HeaderValue,
 }
 
@@ -36,7 +39,7 @@ impl Document {
         let items: Vec<String> = catalog.groups().iter().filter(|it| wanted(it)).map(item).collect();
         let json = format!(
             "{{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{{}},\
-             \"items\":[{}]}}\n",
+             \"items\":[{}]}}",
             items.join(",")
         );
         let hash = digest::digest(&digest::SHA512, json.as_bytes());
@@ -45,20 +48,24 @@ impl Document {
             tag
         });
         let tag = HeaderValue::from_str(&format!("{tag}\"")).expect("hexadecimal digits are header text");
-        Document { json: Bytes::from(json), tag }
+        Document { protobuf: message::of(json.as_bytes()), json: Bytes::from(json), tag }
     }
 
     /// The document, or the word that the client has it already.
-    pub(crate) fn answer(&self, parts: &Parts) -> Response {
-        let media_type =
-            HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    pub(crate) fn answer(&self, parts: &Parts, output: Output) -> Response {
         let is_known = parts.headers.get(header::IF_NONE_MATCH) == Some(&self.tag);
         let mut response = if is_known {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            let response = with_type(StatusCode::OK, media_type, Body::full(self.json.clone()));
+            let mut response = match output.encoding {
+                Encoding::Protobuf => {
+                    with_type(StatusCode::OK, media_type(output.encoding), Body::full(self.protobuf.clone()))
+                }
+                _ => encode::document(StatusCode::OK, &self.json, output),
+            };
+            response.headers_mut().insert(header::CONTENT_TYPE, media_type(output.encoding));
             whole(response, Gzip::of(&parts.headers))
         };
         let headers = response.headers_mut();
@@ -67,6 +74,18 @@ impl Document {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
         response
     }
+}
+
+fn media_type(encoding: Encoding) -> HeaderValue {
+    HeaderValue::from_static(match encoding {
+        Encoding::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        Encoding::Protobuf => {
+            "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        }
+        Encoding::Json | Encoding::Cbor => {
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        }
+    })
 }
 
 fn item(group: &ServedGroup) -> String {

@@ -24,8 +24,15 @@ use crate::response::{Body, Response, with_type};
 /// A document that we wrote as JSON; `None` if its kind has no protobuf form.
 pub(crate) fn of_json(compact: &[u8]) -> Option<Bytes> {
     let value = json::read(compact).ok()?.value;
-    let text = |key: &str| value.as_map().and_then(|map| map.str(key)).map(str::to_owned);
-    protobuf::encode(&value, &text("apiVersion")?, &text("kind")?).ok()
+    let text = |key: &str| value.as_map().and_then(|map| map.str(key));
+    let kind = text("kind")?;
+    if let Some(api_version) = text("apiVersion") {
+        return protobuf::encode(&value, api_version, kind).ok();
+    }
+    // Discovery of the core group does not say in which version it is, in no encoding.
+    let schema = Schema::builtin("", "v1", kind)?;
+    let message = protobuf::write(&value, schema.root()).ok()?;
+    Some(Head::new("", kind).wrap(&message))
 }
 
 /// One object in its envelope.

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use http::StatusCode;
 use keelson_codec::json;
 use keelson_object::Object;
-use keelson_registry::decode::Shape;
+use keelson_registry::decode::{Identity, Shape};
 use keelson_registry::operation;
 use keelson_registry::subresource::{Action, ForeignKind};
 use keelson_schema::Schema;
 
 use super::Call;
+use super::scale::as_metadata;
 use crate::body::RequestBody;
 use crate::encode;
 use crate::encode::compress::Gzip;
-use crate::error::Result;
-use crate::negotiate::Output;
+use crate::error::{Error, Result};
+use crate::negotiate::{self, Output};
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
@@ -33,6 +34,13 @@ pub(crate) async fn act(
     let context = call.context(params.dry_run, &params.field_manager);
     let schema = kind.schema();
     let place = call.place();
+    let said = draft.value.as_map().and_then(|map| map.str("apiVersion")).unwrap_or_default();
+    if !action.accepts(said) {
+        let api_version = kind.api_version();
+        let identity =
+            Identity { kind: &kind.kind, group: &kind.group, api_version: &api_version, served: &[] };
+        identity.check(&draft)?;
+    }
     let work = async {
         let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref() };
         let body = shape.read(&context, draft, params.validation)?;
@@ -52,11 +60,21 @@ pub(super) async fn answered(
     schema: Option<&Schema>,
     output: Output,
 ) -> Result<Response> {
-    // An action that has nothing to show answers with a Status.
-    if let Some(schema) = schema.filter(|_| answer.kind != "Status") {
+    // An action that has nothing to show answers with a Status, which has one form.
+    let is_status = answer.kind == "Status";
+    if let Some(schema) = schema.filter(|_| !is_status) {
         schema.arrange(&mut answer);
     }
-    let compact = json::to_bytes(&answer.into_value());
+    let compact = json::to_bytes(&match output.shape {
+        negotiate::Shape::Metadata(version) if !is_status => as_metadata(&answer, version),
+        negotiate::Shape::MetadataList(_) if !is_status => {
+            return Err(Error::NotAcceptable(format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+                answer.kind
+            )));
+        }
+        _ => answer.into_value(),
+    });
     call.record_response(|| Some(compact.clone()));
     encode::one(StatusCode::CREATED, compact, output, Gzip::of(&call.parts.headers)).await
 }

@@ -1,5 +1,7 @@
 //! PATCH of an object or of its status.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{StatusCode, header};
 use keelson_codec::json::{self, Document};
@@ -11,7 +13,8 @@ use keelson_registry::decode::{Draft, Origin};
 use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::{Context, Error as RegistryError, decode, operation};
-use keelson_schema::Schema;
+use keelson_schema::types::Member;
+use keelson_schema::{Field, Schema, Shape, Struct, StructRef, Type};
 use keelson_status::{ServerResponse, Status};
 use keelson_stdx::offload;
 
@@ -165,7 +168,8 @@ pub(super) enum Patch {
     /// The patch, and what a strict reader complains of.
     Json(JsonPatch, Vec<String>),
     Merge(Document),
-    Strategic(Document),
+    /// The patch, and what a strict reader complains of.
+    Strategic(Arc<Value>, Vec<String>),
 }
 
 impl Patch {
@@ -182,14 +186,17 @@ impl Patch {
         }
         Ok(match form {
             Form::Json => {
-                let complaints = json_patch_complaints(&document);
+                let complaints = json_patch_complaints(&document, body);
                 Patch::Json(JsonPatch::from_value(document.value).map_err(refusal)?, complaints)
             }
             Form::Merge if !matches!(document.value, Value::Map(_)) => {
                 return Err(Error::BadRequest("Invalid JSON Patch".to_owned()));
             }
             Form::Merge => Patch::Merge(document),
-            Form::Strategic | Form::Apply(_) => Patch::Strategic(document),
+            Form::Strategic | Form::Apply(_) => {
+                let complaints = duplicates(&document);
+                Patch::Strategic(Arc::new(document.value), complaints)
+            }
         })
     }
 
@@ -203,8 +210,16 @@ impl Patch {
         let (resource, version) = (&call.found.live.resource, call.found.version());
         let mut value = call.found.live.in_version(version, old.clone()).into_value();
         let complaints = self.merge_into(version.schema.as_ref(), &mut value)?;
-        let draft = Draft { value, complaints, origin: Origin::Patch, ..Draft::default() };
+        let draft = Draft { value, complaints, origin: self.origin(), ..Draft::default() };
         decode::object(context, resource, version, draft, validation)
+    }
+
+    /// What the object that the patch makes comes from.
+    pub(super) fn origin(&self) -> Origin {
+        match self {
+            Patch::Json(..) | Patch::Merge(_) => Origin::Patch,
+            Patch::Strategic(patch, _) => Origin::Strategic(Arc::clone(patch)),
+        }
     }
 
     /// Changes `value`, and gives what a strict reader complains of in the patch.
@@ -221,12 +236,13 @@ impl Patch {
                 merge_patch::merge(value, patch.value.clone());
                 Ok(duplicates(patch))
             }
-            Patch::Strategic(patch) => {
+            Patch::Strategic(patch, complaints) => {
                 let missing = || RegistryError::BadRequest("the kind has no schema to merge by".to_owned());
                 let was = IDENTITY.map(|key| value.as_map().and_then(|map| map.get(key)).cloned());
-                strategic::merge(value, patch.value.clone(), schema.ok_or_else(missing)?).map_err(refusal)?;
+                let patch = Value::clone(patch);
+                strategic::merge(value, patch, schema.ok_or_else(missing)?).map_err(refusal)?;
                 keep_identity(value, was);
-                Ok(duplicates(patch))
+                Ok(complaints.clone())
             }
         }
     }
@@ -273,16 +289,20 @@ fn duplicates(document: &Document) -> Vec<String> {
 }
 
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, jsonPatcher.applyJSPatch (v1.36.4).
-fn json_patch_complaints(document: &Document) -> Vec<String> {
-    const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
-    let operations = document.value.as_list().unwrap_or_default();
-    let unknown = operations.iter().enumerate().flat_map(|(position, operation)| {
-        let keys = operation.as_map().into_iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str());
-        let unknown = keys.filter(|key| !KNOWN.contains(key));
-        unknown.map(move |key| format!("unknown field \"[{position}].{key}\""))
-    });
-    let all = duplicates(document).into_iter().chain(unknown);
-    all.map(|complaint| format!("json patch {complaint}")).collect()
+fn json_patch_complaints(document: &Document, body: &Bytes) -> Vec<String> {
+    let every_pair =
+        if document.duplicates.is_empty() { Ok(document.value.clone()) } else { json::read_every_pair(body) };
+    let found = every_pair.ok().and_then(|operations| operations_type().complaints(operations));
+    found.into_iter().flatten().map(|complaint| format!("json patch {complaint}")).collect()
+}
+
+/// The type of a JSON patch, as a strict reader sees it.
+fn operations_type() -> Type {
+    let field = |name: &'static str, shape| Member::Field(Field::new(name, Type::of(shape)));
+    let texts = ["op", "path", "from"].map(|name| field(name, Shape::String));
+    let members = texts.into_iter().chain([field("value", Shape::Any)]).collect();
+    let operation = StructRef::from(Struct::new("handlers", "jsonPatchOp", members));
+    Type::of(Shape::List(Arc::new(Type::of(Shape::Struct(operation)))))
 }
 
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyJSPatch and interpretStrategicMergePatchError (v1.36.4).

@@ -6,7 +6,7 @@ use keelson_codec::json;
 use keelson_object::scalar::Time;
 use keelson_object::{Frozen, Map, Object, Value};
 use keelson_registry::column::human_age;
-use keelson_registry::decode::{self, Draft, Identity, Origin};
+use keelson_registry::decode::{self, Draft, Identity};
 use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::options::{FieldValidation, Part};
 use keelson_registry::resource::Scale;
@@ -60,7 +60,7 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     let edit = |old: &Object| {
         let mut value = scale::of(old, at).into_value();
         let complaints = patch.merge_into(schema.as_ref(), &mut value)?;
-        let draft = Draft { value, complaints, origin: Origin::Patch, ..Draft::default() };
+        let draft = Draft { value, complaints, origin: patch.origin(), ..Draft::default() };
         let wanted = read(&context, draft, params.validation)?;
         scale::apply(old, &wanted, at)
     };
@@ -168,7 +168,7 @@ fn column((name, kind, description): (&str, &str, &str)) -> Value {
     Value::Map(map)
 }
 
-fn as_metadata(scale: &Object, version: MetaVersion) -> Value {
+pub(super) fn as_metadata(scale: &Object, version: MetaVersion) -> Value {
     let whole = scale.clone().into_value();
     let mut map = Map::new();
     map.push_new("kind", "PartialObjectMetadata");

@@ -46,14 +46,13 @@ pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<Lis
 /// How to watch; `lives` is `None` where the client leaves it to the server. `name` as for [`list`].
 pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<WatchOptions> {
     let mut raw = read(query)?;
-    // The old way to ask for the state first means the same, without the mark at its end.
-    let is_marked = raw.send_initial_events;
-    if raw.send_initial_events.is_none() && raw.revision_match.is_empty() && matches!(raw.revision, "" | "0")
-    {
-        raw.send_initial_events = Some(true);
-        raw.revision_match = "NotOlderThan";
+    // The deprecated paths watch without saying so in the query: upstream judges those options as the ones of a list.
+    if query.switch("watch").unwrap_or(false) {
+        set_defaults(&mut raw);
+        refuse_if_any("ListOptions", watch_errors(&raw))?;
+    } else {
+        refuse_if_any("ListOptions", list_errors(&raw))?;
     }
-    refuse_if_any("ListOptions", watch_errors(&raw))?;
     let revision = revision(raw.revision).map_err(Error::BadRevision)?;
     let from = match revision {
         None => WatchFrom::Latest,
@@ -64,7 +63,7 @@ pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<Wa
         from,
         selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
         bookmarks: raw.bookmarks,
-        initial_events: match is_marked {
+        initial_events: match raw.send_initial_events {
             Some(true) => InitialEvents::Marked,
             Some(false) => InitialEvents::Skipped,
             None => InitialEvents::Unmarked,
@@ -76,6 +75,17 @@ pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<Wa
             .map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0))),
     };
     Ok(options)
+}
+
+/// A watch that says nothing, or any revision, begins with the state.
+///
+/// Upstream: apimachinery/pkg/apis/meta/internalversion/defaults.go, SetListOptionsDefaults (v1.36.4).
+fn set_defaults(raw: &mut Raw<'_>) {
+    let is_silent = raw.send_initial_events.is_none() && raw.revision_match.is_empty();
+    if is_silent && matches!(raw.revision, "" | "0") {
+        raw.send_initial_events = Some(true);
+        raw.revision_match = "NotOlderThan";
+    }
 }
 
 fn read<'q>(query: &'q Query<'_>) -> Result<Raw<'q>> {
@@ -237,6 +247,7 @@ mod tests {
 
     #[track_caller]
     fn check_watch(query: &str, expected: &str) {
+        let query = &format!("watch=1&{query}");
         let found = watch(&Query::parse(query), "").map_or_else(text, |it| {
             format!("{:?} {:?} bookmarks={} {:?}", it.from, it.initial_events, it.bookmarks, it.lives)
         });
@@ -294,8 +305,9 @@ mod tests {
 
     #[test]
     fn watches_begin_where_asked() {
-        check_watch("", "Latest Unmarked bookmarks=false None");
-        check_watch("resourceVersion=0", "Any Unmarked bookmarks=false None");
+        check_watch("", "Latest Marked bookmarks=false None");
+        check_watch("resourceVersion=0", "Any Marked bookmarks=false None");
+        check_watch("resourceVersion=00", "Any Unmarked bookmarks=false None");
         check_watch("resourceVersion=7&timeoutSeconds=5", "After(7) Unmarked bookmarks=false Some(5s)");
         check_watch(
             "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
@@ -321,6 +333,22 @@ mod tests {
         check_watch(
             "resourceVersion=x",
             "resource version \"resourceVersion: Invalid value: \\\"x\\\": strconv.ParseUint: parsing \\\"x\\\": invalid syntax\" is no number",
+        );
+    }
+
+    #[test]
+    fn deprecated_watch_paths_have_the_options_of_lists() {
+        let begin = |query: &str| {
+            watch(&Query::parse(query), "")
+                .map_or_else(text, |it| format!("{:?} {:?}", it.from, it.initial_events))
+        };
+        assert_eq!(begin(""), "Latest Unmarked");
+        assert_eq!(begin("resourceVersion=0&allowWatchBookmarks=true"), "Any Unmarked");
+        assert_eq!(begin("watch=true"), "Latest Marked");
+        let refused = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list";
+        assert_eq!(
+            begin("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1"),
+            refused
         );
     }
 

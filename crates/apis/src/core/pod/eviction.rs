@@ -18,6 +18,11 @@ use super::parts;
 pub(crate) struct Eviction;
 
 impl Action for Eviction {
+    /// Upstream: pkg/registry/core/pod/storage/eviction.go, AcceptsGroupVersion (v1.36.4).
+    fn accepts(&self, api_version: &str) -> bool {
+        api_version == "policy/v1beta1"
+    }
+
     fn act<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Object>> {
         Box::pin(evict(call))
     }
