@@ -1,7 +1,7 @@
 //! Who may ask: certificates, nobody, strangers; and what everybody may see.
 
 use keelson_testkit::pki::Authority;
-use keelson_testkit::{Client, Credentials, Options, Protocol, RunningServer};
+use keelson_testkit::{Client, Credentials, Identity, Options, Protocol, RunningServer};
 use serde_json::{Value, json};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -87,6 +87,35 @@ async fn tokens_of_a_file_log_in() {
     let message = status["message"].as_str().unwrap_or_default();
     assert!(message.contains("User \"plain-user\" cannot list"), "{message}");
     client("other").get(CONFIG_MAPS).await.refused(401, "Unauthorized");
+}
+
+/// What `openssl x509 -req` makes when it is given no extensions.
+const VERSION_1: (&str, &str, &str) = (
+    include_str!("../../crates/x509/testdata/version1/authority.crt"),
+    include_str!("../../crates/x509/testdata/version1/client.crt"),
+    include_str!("../../crates/x509/testdata/version1/client.key"),
+);
+
+#[tokio::test]
+async fn a_client_certificate_of_version_1_logs_in_and_does_not_stand_in_the_way_of_a_token() {
+    let (authority, certificate, key) = VERSION_1;
+    let identity = Identity { certificate: certificate.to_owned(), key: key.to_owned() };
+    let folder = tempfile::tempdir().unwrap();
+    let (ca, tokens) = (folder.path().join("ca.crt"), folder.path().join("tokens.csv"));
+    std::fs::write(&ca, authority).unwrap();
+    std::fs::write(&tokens, "good,admin,1,\"system:masters\"\n").unwrap();
+    let options = || Options::default().argument(format!("--token-auth-file={}", tokens.display()));
+    let trusting = options().argument(format!("--client-ca-file={}", ca.display()));
+    for (options, expected) in [(trusting, 200), (options(), 401)] {
+        let server = RunningServer::start(options).await;
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let plain = Credentials { ca: None, identity: Some(identity.clone()), token: None };
+            let answer = server.client_as(&plain, protocol).get(CONFIG_MAPS).await;
+            assert_eq!(answer.status, expected, "{}", answer.text());
+            let with_token = Credentials { token: Some("good".to_owned()), ..plain };
+            server.client_as(&with_token, protocol).get(CONFIG_MAPS).await.expect(200);
+        }
+    }
 }
 
 #[tokio::test]

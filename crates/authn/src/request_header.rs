@@ -16,7 +16,7 @@ use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 use rustls_pki_types::CertificateDer;
 
-use crate::x509::{common_name, fingerprint};
+use crate::x509::fingerprint;
 use crate::{AuthError, Authenticated, Authenticator, CaBundle, Credentials, Extra, Outcome, User};
 
 /// Believes a front proxy who asks.
@@ -95,12 +95,12 @@ impl RequestHeader {
 
     fn judge(&self, bundle: &CaBundle, chain: &[CertificateDer<'static>]) -> Result<(), AuthError> {
         let (leaf, intermediates) = chain.split_first().expect("somebody looked");
-        bundle.verify(leaf, intermediates, self.clock.since_epoch())?;
+        let certificate = bundle.verify(leaf, intermediates, self.clock.since_epoch())?;
         let allowed = &self.settings.allowed_names;
         if allowed.is_empty() {
             return Ok(());
         }
-        let name = common_name(leaf);
+        let name = certificate.subject().common_name().to_owned();
         if allowed.contains(&name) { Ok(()) } else { Err(AuthError::ProxyNotAllowed { name }) }
     }
 }

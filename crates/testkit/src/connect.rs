@@ -12,7 +12,9 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson_stdx::task;
 use keelson_webhook_client::Trust;
+use keelson_x509::handshake::key_pair;
 use rustls::crypto::aws_lc_rs;
+use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -181,7 +183,8 @@ fn client_config(
         Some(identity) => {
             let key =
                 PrivateKeyDer::from_pem_reader(Cursor::new(&identity.key)).context("the client's key")?;
-            builder.with_client_auth_cert(certificates(&identity.certificate)?, key)?
+            let pair = key_pair(certificates(&identity.certificate)?, key, &provider)?;
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
         }
         None => builder.with_no_client_auth(),
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
+use keelson_x509::handshake::key_pair;
 use parking_lot::Mutex;
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
@@ -92,7 +93,7 @@ fn read(identity: &Identity) -> Result<CertifiedKey, Error> {
     }
     let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| bad("client-key", error.to_string()))?;
     let provider: CryptoProvider = aws_lc_rs::default_provider();
-    CertifiedKey::from_der(chain, key, &provider).map_err(|error| bad("client-key", error.to_string()))
+    key_pair(chain, key, &provider).map_err(|error| bad("client-key", error.to_string()))
 }
 
 /// Reads a file that a target names.

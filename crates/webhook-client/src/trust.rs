@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use keelson_object::scalar::Time;
-use rustls::client::WebPkiServerVerifier;
+use keelson_x509::{Authorities, Certificate, Purpose, Verification, handshake};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
 
 use crate::Error;
-use crate::certificate;
 use crate::identity::read_file;
 
 /// Who vouches for the other side.
@@ -41,39 +40,29 @@ const SYSTEM_FILES: [&str; 6] = [
 impl Trust {
     /// Who decides in handshakes whether a certificate will do.
     pub fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        let anchors = match self {
-            Trust::Anybody => return Ok(Arc::new(Credulous(provider.clone()))),
-            Trust::Bundle(pem) => anchors(pem)?,
-            Trust::File(path) => anchors(&read_file(path)?)?,
-            Trust::System => system_anchors(),
+        let authorities = match self {
+            Trust::Anybody => None,
+            Trust::Bundle(pem) => Some(authorities(pem)?),
+            Trust::File(path) => Some(authorities(&read_file(path)?)?),
+            Trust::System => Some(readable(&system_authorities())),
         };
-        if anchors.is_empty() {
-            return Ok(Arc::new(Distrustful(provider.clone())));
-        }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(anchors), provider.clone());
-        let verifier = verifier.build().map_err(|error| bad(error.to_string()))?;
-        Ok(Arc::new(Explaining(verifier)))
+        Ok(Arc::new(Verifier { authorities, algorithms: provider.signature_verification_algorithms }))
     }
 }
 
-fn anchors(pem: &[u8]) -> Result<RootCertStore, Error> {
-    let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-        store.add(certificate).map_err(|error| bad(error.to_string()))?;
+fn authorities(pem: &[u8]) -> Result<Authorities, Error> {
+    let found = readable(pem);
+    if found.is_empty() {
+        let reason = "it holds no certificate".to_owned();
+        return Err(Error::BadTarget { field: "certificate-authority", reason });
     }
-    if store.is_empty() {
-        return Err(bad("it holds no certificate".to_owned()));
-    }
-    Ok(store)
+    Ok(found)
 }
 
-/// What the system has; odd certificates between good ones are left out, as by everybody.
-fn system_anchors() -> RootCertStore {
-    let mut store = RootCertStore::empty();
-    let pem = system_authorities();
-    store.add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
-    store
+/// What cannot be read between good certificates is left out, as Go does.
+fn readable(pem: &[u8]) -> Authorities {
+    let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
+    Authorities::new(certificates.filter_map(|it| Certificate::parse(&it).ok()))
 }
 
 /// The authorities of the system in PEM; nothing where it has none.
@@ -84,28 +73,39 @@ pub fn system_authorities() -> Vec<u8> {
     files.find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
 }
 
-fn bad(reason: String) -> Error {
-    Error::BadTarget { field: "certificate-authority", reason }
+/// Decides in handshakes, by the rules of Go.
+#[derive(Debug)]
+struct Verifier {
+    /// `None` trusts anybody who holds the key of the certificate that they show.
+    authorities: Option<Authorities>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Knows why it does not trust somebody.
-#[derive(Debug)]
-struct Explaining(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for Explaining {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         leaf: &CertificateDer<'_>,
         others: &[CertificateDer<'_>],
         name: &ServerName<'_>,
-        ocsp: &[u8],
+        _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verdict = self.0.verify_server_cert(leaf, others, name, ocsp, now);
-        verdict.map_err(|error| {
-            let chain: Vec<&CertificateDer<'_>> = std::iter::once(leaf).chain(others).collect();
-            certificate::explained(error, &chain, name)
-        })
+        let unreadable = |_| CertificateError::BadEncoding;
+        let leaf = Certificate::parse(leaf).map_err(unreadable)?;
+        let others: Result<Vec<_>, _> = others.iter().map(|it| Certificate::parse(it)).collect();
+        let intermediates = Authorities::new(others.map_err(unreadable)?);
+        if let Some(authorities) = &self.authorities {
+            let verification = Verification {
+                authorities,
+                intermediates: &intermediates,
+                now: Duration::from_secs(now.as_secs()),
+                purpose: Purpose::Server,
+                host: Some(&name.to_str()),
+            };
+            let verdict = verification.verify(&leaf);
+            verdict.map_err(|error| CertificateError::Other(OtherError(Arc::new(error))))?;
+        }
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -114,7 +114,7 @@ impl ServerCertVerifier for Explaining {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        handshake::verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -123,93 +123,29 @@ impl ServerCertVerifier for Explaining {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        handshake::verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
-
-/// Trusts anybody who holds the key of the certificate that they show.
-#[derive(Debug)]
-struct Credulous(Arc<CryptoProvider>);
-
-/// A system without authorities trusts nobody.
-#[derive(Debug)]
-struct Distrustful(Arc<CryptoProvider>);
-
-macro_rules! verifies_signatures {
-    ($verifier:ty, $verdict:expr) => {
-        impl ServerCertVerifier for $verifier {
-            fn verify_server_cert(
-                &self,
-                _: &CertificateDer<'_>,
-                _: &[CertificateDer<'_>],
-                _: &ServerName<'_>,
-                _: &[u8],
-                _: UnixTime,
-            ) -> Result<ServerCertVerified, rustls::Error> {
-                $verdict
-            }
-
-            fn verify_tls12_signature(
-                &self,
-                message: &[u8],
-                certificate: &CertificateDer<'_>,
-                signature: &DigitallySignedStruct,
-            ) -> Result<HandshakeSignatureValid, rustls::Error> {
-                let algorithms = &self.0.signature_verification_algorithms;
-                verify_tls12_signature(message, certificate, signature, algorithms)
-            }
-
-            fn verify_tls13_signature(
-                &self,
-                message: &[u8],
-                certificate: &CertificateDer<'_>,
-                signature: &DigitallySignedStruct,
-            ) -> Result<HandshakeSignatureValid, rustls::Error> {
-                let algorithms = &self.0.signature_verification_algorithms;
-                verify_tls13_signature(message, certificate, signature, algorithms)
-            }
-
-            fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-                self.0.signature_verification_algorithms.supported_schemes()
-            }
-        }
-    };
-}
-
-verifies_signatures!(Credulous, Ok(ServerCertVerified::assertion()));
-verifies_signatures!(Distrustful, Err(CertificateError::UnknownIssuer.into()));
 
 /// What a handshake says, in the words of Go.
 pub(crate) fn in_words(error: &rustls::Error) -> String {
     let reason = match error {
         rustls::Error::InvalidCertificate(error) => match error {
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                "x509: certificate signed by unknown authority".to_owned()
-            }
-            CertificateError::ExpiredContext { time, not_after } => {
-                format!("{OUT_OF_TIME}: current time {} is after {}", shown(*time), shown(*not_after))
-            }
-            CertificateError::NotValidYetContext { time, not_before } => {
-                format!("{OUT_OF_TIME}: current time {} is before {}", shown(*time), shown(*not_before))
-            }
-            CertificateError::Expired | CertificateError::NotValidYet => OUT_OF_TIME.to_owned(),
             CertificateError::Other(OtherError(why)) => why.to_string(),
+            CertificateError::BadEncoding => {
+                return "tls: failed to parse certificate from server: x509: malformed certificate"
+                    .to_owned();
+            }
             other => format!("x509: {other}"),
         },
         rustls::Error::AlertReceived(alert) => return remote_alert(&format!("{alert:?}")),
         other => return format!("tls: {other}"),
     };
     format!("tls: failed to verify certificate: {reason}")
-}
-
-const OUT_OF_TIME: &str = "x509: certificate has expired or is not yet valid";
-
-fn shown(time: UnixTime) -> Time {
-    Time::from_unix(i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// What the other side complains of; `name` is what the alert is called here.

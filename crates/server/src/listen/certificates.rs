@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use keelson_x509::handshake::key_pair;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -142,8 +143,8 @@ pub(crate) fn load(
     }
     let key = PrivateKeyDer::from_pem_slice(&source.key.read()?)
         .map_err(|_| CertificateError::NoKey { from: source.key.describe() })?;
-    let pair = CertifiedKey::from_der(chain, key, provider)
-        .map_err(|source| CertificateError::Pair { from: from(), source })?;
+    let pair =
+        key_pair(chain, key, provider).map_err(|source| CertificateError::Pair { from: from(), source })?;
     Ok(Arc::new(pair))
 }
 

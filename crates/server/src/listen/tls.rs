@@ -1,8 +1,8 @@
 //! TLS: one prepared configuration for all handshakes, replaced when a file changes.
 //!
 //! Client certificates are asked for when there is a client CA, never demanded, and any chain passes the handshake
-//! as long as the client holds its key. Whether anybody trusts the chain is decided per request, by authentication:
-//! a certificate that nobody signed leads to 401, not to a broken connection.
+//! as long as it can be read and the client holds its key. Whether anybody trusts the chain is decided per request, by
+//! authentication: a certificate that nobody signed leads to 401, not to a broken connection.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use keelson_stdx::clock::Clock;
+use keelson_x509::{Certificate, handshake};
 use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
@@ -24,7 +25,6 @@ use rustls::{
     DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme, SupportedProtocolVersion,
 };
 use tracing::{info, warn};
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::listen::certificates::{
     CertificateError, CertificateSource, NamedCertificate, Names, PemSource, load,
@@ -269,8 +269,8 @@ fn verifier(
     let mut hints = Vec::new();
     for source in &settings.client_cas {
         for certificate in CertificateDer::pem_slice_iter(&source.read()?).filter_map(Result::ok) {
-            if let Ok((_, parsed)) = X509Certificate::from_der(&certificate) {
-                hints.push(DistinguishedName::from(parsed.subject().as_raw().to_vec()));
+            if let Ok(parsed) = Certificate::parse(&certificate) {
+                hints.push(DistinguishedName::from(parsed.subject().raw().to_vec()));
             }
         }
     }
@@ -296,10 +296,14 @@ impl ClientCertVerifier for AnyHolder {
 
     fn verify_client_cert(
         &self,
-        _leaf: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
+        // What cannot be read at all ends the handshake, as in Go.
+        for certificate in std::iter::once(leaf).chain(others) {
+            Certificate::parse(certificate).map_err(|_| rustls::CertificateError::BadEncoding)?;
+        }
         Ok(ClientCertVerified::assertion())
     }
 
@@ -309,7 +313,7 @@ impl ClientCertVerifier for AnyHolder {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.algorithms)
+        handshake::verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -318,7 +322,7 @@ impl ClientCertVerifier for AnyHolder {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.algorithms)
+        handshake::verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -1,5 +1,7 @@
 //! Servers whose certificates have flaws.
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
 use crate::client::tests::{Authority, Place, ask, client};
 use crate::{Target, Trust, insecure_sha1_total, missing_san_total};
 
@@ -82,4 +84,20 @@ async fn signatures_of_the_past_are_refused_and_counted() {
     let anybody = client(Target { trust: Trust::Anybody, ..place.target() });
     assert!(ask(&anybody, "/echo").await.starts_with("200"));
     assert_eq!(insecure_sha1_total(), before + 2);
+}
+
+/// What most webhooks do that make their own certificate: it is marked as an authority, and it is the whole bundle.
+#[tokio::test]
+async fn a_self_signed_authority_may_be_the_server() {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let pem = params.self_signed(&key).expect("signed").pem();
+    let place = Place::showing(Authority::new(), &(pem.clone(), key.serialize_pem())).await;
+    let trusting = Target { trust: Trust::Bundle(pem.into_bytes()), ..place.target() };
+    let answer = ask(&client(trusting), "/echo").await;
+    assert!(answer.starts_with("200"), "{answer}");
+    // Whoever does not know it does not trust it.
+    let answer = ask(&client(place.target()), "/echo").await;
+    assert_eq!(answer, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
 }
