@@ -153,6 +153,11 @@ pub(super) fn key<'a>(map: &'a Map, schema: &'a Schema, index: usize) -> Option<
     }
 }
 
+/// How many keys the schema does not know.
+pub(super) fn unknown_keys(map: &Map, schema: &Schema) -> usize {
+    map.iter().filter(|(key, _)| property(schema, key).is_none()).count()
+}
+
 /// Equality of a typed object with another value: unknown fields count only where both have them.
 pub(super) fn maps_equal(map: &Map, schema: &Schema, other: &Val<'_>) -> Result<bool, Failure> {
     let Val::Map(there) = other else { return Err(Failure::no_such_overload()) };
