@@ -120,7 +120,10 @@ fn property<'a>(schema: &'a Schema, key: &str) -> Option<&'a Schema> {
         return schema.additional.as_deref();
     }
     let own = schema.property(key);
-    if schema.embedded_resource { embedded().property(key).or(own) } else { own }
+    if schema.embedded_resource && !schema.declares_type_and_object_meta() {
+        return embedded().property(key).or(own);
+    }
+    own
 }
 
 /// The value of a key of a typed object; null properties are absent.
