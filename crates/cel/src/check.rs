@@ -222,7 +222,11 @@ impl Checker<'_> {
 
     fn struct_field(&mut self, position: u32, name: &str, field: &str) -> Option<Type> {
         let provider = self.env.types();
-        if !provider.has_type(name) {
+        let scalar = provider.names_scalars() && SCALARS.contains(&name);
+        if scalar && name == "map" {
+            return Some(Type::Any);
+        }
+        if !scalar && !provider.has_type(name) {
             self.issues.report(Some(position), format!("unexpected failed resolution of '{name}'"));
             return None;
         }
@@ -322,6 +326,7 @@ impl Checker<'_> {
                     self.report(id, format!("'{shown}' is not a message type"));
                 }
             },
+            of @ Type::Param(_) => self.report(id, format!("'{of}' is not a type")),
             of => self.report(id, format!("'{}' is not a type", of.name())),
         }
         self.set_type(id, result);
@@ -385,6 +390,21 @@ impl Checker<'_> {
         }
     }
 }
+
+/// Types that upstream finds by name among declared types; only `map` has fields.
+const SCALARS: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "timestamp",
+    "uint",
+];
 
 /// How a node changes because a name was resolved.
 enum Rewrite {

@@ -12,7 +12,7 @@ use crate::check;
 use crate::libraries::{Functions, Library};
 use crate::parser::{self, Macros};
 use crate::source::Issues;
-use crate::types::{Type, TypeProvider};
+use crate::types::{Param, Type, TypeProvider};
 use crate::validate;
 
 /// A library of the base environment: from which minor version of Kubernetes 1 on, and before which.
@@ -195,16 +195,14 @@ impl Env {
             "double" => Type::Double,
             "google.protobuf.Duration" => Type::Duration,
             "int" => Type::Int,
-            "list" => Type::list(Type::Dyn),
-            "map" => Type::map(Type::Dyn, Type::Dyn),
+            "list" => Type::list(Type::Param(Param::Named("A"))),
+            "map" => Type::map(Type::Param(Param::Named("A")), Type::Param(Param::Named("B"))),
             "null_type" => Type::Null,
             "string" => Type::String,
             "google.protobuf.Timestamp" => Type::Timestamp,
             "type" => Type::Type(None),
             "uint" => Type::Uint,
-            "optional_type" if self.base.macros.optional => {
-                Type::optional(Type::Param(crate::types::Param::Named("T")))
-            }
+            "optional_type" if self.base.macros.optional => Type::opaque("optional_type"),
             _ => match self.base.type_names.iter().find(|known| **known == name) {
                 Some(opaque) => Type::opaque(opaque),
                 None if self.provider.has_type(name) => Type::object(name),

@@ -11,6 +11,7 @@ use crate::library;
 use crate::program::{Append, Call, Charging, Comparison, Fold, Insert, Item, MapItem, Node, StructLiteral};
 use crate::run::{Local, Run};
 use crate::runtime_cost;
+use crate::schema::ListType;
 use crate::value::opaque::Object;
 use crate::value::{Entries, List, MapVal, Opaque, Text, Val, equal, order};
 
@@ -25,6 +26,7 @@ impl<'a> Run<'a> {
     pub(crate) fn evaluate(&mut self, node: &'a Node) -> Outcome<'a> {
         match node {
             Node::Constant(value) => Ok(constant(value)),
+            Node::Failed(failure) => Err(failure.clone()),
             Node::Attribute(attribute) => self.attribute(attribute),
             Node::Has(attribute) => self.has(attribute),
             Node::And(terms) => self.logical(terms, false),
@@ -138,7 +140,7 @@ impl<'a> Run<'a> {
             [argument] if !call.stops_at_error => {
                 let value = match self.evaluate(argument) {
                     Err(failure) if failure.is_error() => {
-                        self.charge(call.cost.of(&[Val::Null], None))?;
+                        self.charge_failed(call, &[None])?;
                         return Err(failure);
                     }
                     outcome => [outcome?],
@@ -157,18 +159,39 @@ impl<'a> Run<'a> {
                     (_, Err(failure)) if !failure.is_error() => Err(failure),
                     (Ok(first), Ok(second)) => self.apply(call, &[first, second]),
                     (first, second) => {
-                        let values =
-                            [first.clone().unwrap_or(Val::Null), second.clone().unwrap_or(Val::Null)];
-                        self.charge(call.cost.of(&values, None))?;
+                        self.charge_failed(call, &[first.as_ref().ok(), second.as_ref().ok()])?;
                         first.and(second)
                     }
                 }
             }
-            args => {
-                let values = args.iter().map(|arg| self.evaluate(arg)).collect::<Result<Vec<_>, _>>()?;
-                self.apply(call, &values)
+            args => self.general_call(call, args),
+        }
+    }
+
+    /// A call that stops at the first error. It is charged if that is the last argument.
+    fn general_call(&mut self, call: &'a Call, args: &'a [Node]) -> Outcome<'a> {
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            match self.evaluate(arg) {
+                Ok(value) => values.push(value),
+                Err(failure) => {
+                    if failure.is_error() && values.len() + 1 == args.len() {
+                        let mut seen: Vec<Option<&Val<'a>>> = values.iter().map(Some).collect();
+                        seen.push(None);
+                        self.charge_failed(call, &seen)?;
+                    }
+                    return Err(failure);
+                }
             }
         }
+        self.apply(call, &values)
+    }
+
+    /// Charges a call of which some arguments failed.
+    fn charge_failed(&mut self, call: &Call, args: &[Option<&Val<'a>>]) -> Result<(), Failure> {
+        call.cost.check(args)?;
+        let values: Vec<Val<'a>> = args.iter().map(|arg| arg.cloned().unwrap_or(Val::Null)).collect();
+        self.charge(call.cost.of(&values, None))
     }
 
     fn apply(&mut self, call: &'a Call, values: &[Val<'a>]) -> Outcome<'a> {
@@ -177,6 +200,9 @@ impl<'a> Run<'a> {
             && !failure.is_error()
         {
             return outcome;
+        }
+        if call.cost.can_panic() {
+            call.cost.check(&values.iter().map(Some).collect::<Vec<_>>())?;
         }
         self.charge(call.cost.of(values, outcome.as_ref().ok()))?;
         outcome
@@ -354,18 +380,18 @@ impl<'a> Run<'a> {
     }
 
     fn fold_map(&mut self, fold: &'a Fold, map: &MapVal<'a>, second: Option<usize>) -> Result<(), Failure> {
-        for index in 0..map.len() {
-            match second {
-                None => {
-                    let Some(key) = map.key(index) else { continue };
-                    self.locals[fold.first] = Local::Value(key);
-                }
-                Some(second) => {
-                    let Some((key, value)) = map.entry(index) else { continue };
-                    self.locals[fold.first] = Local::Value(key);
-                    self.locals[second] = value.map_or_else(Local::Failed, Local::Value);
+        let Some(second) = second else {
+            for key in map.keys() {
+                self.locals[fold.first] = Local::Value(key);
+                if !self.step(fold)? {
+                    break;
                 }
             }
+            return Ok(());
+        };
+        for (key, value) in map.entries() {
+            self.locals[fold.first] = Local::Value(key);
+            self.locals[second] = value.map_or_else(Local::Failed, Local::Value);
             if !self.step(fold)? {
                 break;
             }
@@ -419,6 +445,16 @@ pub(crate) fn constant<'a>(value: &'a Val<'static>) -> Val<'a> {
     }
 }
 
+/// How Go prints the type of a value that was read from a variable and not computed.
+fn native_go_type(value: &Val<'_>) -> &'static str {
+    match value {
+        Val::Null => "<nil>",
+        Val::List(List::Tree(_, None)) => "[]interface {}",
+        Val::Map(MapVal::Tree(_, None)) => "map[string]interface {}",
+        other => go_type(other),
+    }
+}
+
 /// How Go prints the type of a value.
 pub(crate) fn go_type(value: &Val<'_>) -> &'static str {
     match value {
@@ -433,6 +469,12 @@ pub(crate) fn go_type(value: &Val<'_>) -> &'static str {
         Val::Timestamp(_) => "types.Timestamp",
         Val::Type(_) => "*types.Type",
         Val::List(List::Concat(_)) => "*types.concatList",
+        Val::List(list) if list.schema().is_some() => match list.schema().map(|schema| schema.list_type) {
+            Some(ListType::Map) => "*common.unstructuredMapList",
+            Some(ListType::Set) => "*common.unstructuredSetList",
+            _ => "*common.unstructuredList",
+        },
+        Val::Map(MapVal::Tree(_, Some(_))) => "*common.unstructuredMap",
         Val::List(_) => "*types.baseList",
         Val::Map(_) => "*types.baseMap",
         Val::Optional(_) => "*types.Optional",

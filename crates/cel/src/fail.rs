@@ -23,6 +23,8 @@ pub enum Cause {
     Error(Cow<'static, str>),
     /// More cost than allowed. Ends the evaluation.
     CostLimit,
+    /// A panic upstream: an argument that the cost tracker does not expect. Ends the evaluation.
+    Internal(String),
     /// The authorizer must be asked first. Ends the evaluation; the caller adds the decision and evaluates again.
     NeedsDecision(Box<Check>),
 }
@@ -36,6 +38,11 @@ impl Failure {
     /// The cost limit is exceeded.
     pub fn cost_limit() -> Failure {
         Failure(Box::new(Cause::CostLimit))
+    }
+
+    /// Where upstream panics.
+    pub fn internal(text: impl Into<String>) -> Failure {
+        Failure(Box::new(Cause::Internal(text.into())))
     }
 
     /// The evaluation needs this decision.
@@ -68,6 +75,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             Cause::Error(text) => f.write_str(text),
+            Cause::Internal(text) => write!(f, "internal error: {text}"),
             Cause::CostLimit => f.write_str(COST_LIMIT_EXCEEDED),
             Cause::NeedsDecision(_) => f.write_str("an authorization decision is needed"),
         }

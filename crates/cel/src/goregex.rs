@@ -102,6 +102,11 @@ impl Regex {
             .map_err(too_large)
     }
 
+    /// Checks an expression without compiling it.
+    pub fn check(pattern: &str) -> Result<(), RegexError> {
+        parse::translate(pattern).map(drop)
+    }
+
     /// Whether the text has a match.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text.as_bytes())

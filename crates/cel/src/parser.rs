@@ -40,7 +40,7 @@ pub fn parse(text: &str, macros: Macros) -> Result<Ast, Issues> {
     }
     let (tokens, bad) = lexer::tokens(text);
     if !bad.is_empty() {
-        return Err(syntax::issues(text, &tokens, &bad));
+        return Err(syntax::issues(text, &tokens, &bad, macros));
     }
     let mut parser = Parser::new(text, &tokens, macros, issues);
     match parser.start() {
@@ -48,7 +48,7 @@ pub fn parse(text: &str, macros: Macros) -> Result<Ast, Issues> {
             parser.ast.root = Some(root);
             parser.issues.or_ok(parser.ast)
         }
-        Err(Stop::Syntax) => Err(syntax::issues(text, &tokens, &bad)),
+        Err(Stop::Syntax) => Err(syntax::issues(text, &tokens, &bad, macros)),
         Err(Stop::Limit(message)) => {
             parser.issues.report(None, message);
             Err(parser.issues)
@@ -101,6 +101,7 @@ impl<'a> Parser<'a> {
         let parsed = self.expr()?;
         self.expect(Kind::Eof)?;
         if parsed.height > MAX_DEPTH {
+            self.issues.rewind(0);
             return Err(Stop::Limit(String::from("max recursion depth exceeded")));
         }
         Ok(parsed.id)
@@ -169,12 +170,16 @@ impl<'a> Parser<'a> {
             let then = self.conditional_or()?;
             self.expect(Kind::Colon)?;
             let otherwise = self.expr()?;
-            let args = Box::new([parsed.id, then.id, otherwise.id]);
-            let height = 1 + parsed.height.max(then.height).max(otherwise.height);
-            parsed = Parsed { id: self.call(operator.position, operators::CONDITIONAL, args), height };
+            parsed = self.conditional(operator, parsed, then, otherwise);
         }
         self.leave(Rule::Expr);
         Ok(parsed)
+    }
+
+    fn conditional(&mut self, operator: Token, test: Parsed, then: Parsed, otherwise: Parsed) -> Parsed {
+        let args = Box::new([test.id, then.id, otherwise.id]);
+        let height = 1 + test.height.max(then.height).max(otherwise.height);
+        Parsed { id: self.call(operator.position, operators::CONDITIONAL, args), height }
     }
 
     fn conditional_or(&mut self) -> Parse<Parsed> {

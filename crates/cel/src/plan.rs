@@ -12,6 +12,7 @@ use keelson_object::SmolStr;
 
 use crate::ast::{ACCUMULATOR, Checked, Comprehension, Expr, ExprId, Literal, Reference, operators};
 use crate::eval::go_type;
+use crate::fail::Failure;
 use crate::goregex::Regex;
 use crate::library;
 use crate::program::{
@@ -19,6 +20,7 @@ use crate::program::{
     Program, Qualifier, Site, StructLiteral,
 };
 use crate::runtime_cost::CallCost;
+use crate::types::Type;
 use crate::value::map::Key;
 use crate::value::{Entries, List, MapVal, Text, Val, order};
 
@@ -85,6 +87,10 @@ impl Planner<'_> {
         let name = match self.checked.reference(id) {
             Some(Reference::TypeName(named)) => {
                 return Ok(Node::Constant(Val::Type(Text::Shared(Arc::from(runtime_type_name(named))))));
+            }
+            // cel-go takes a variable that holds a type for the name of a type.
+            Some(Reference::Variable(name)) if matches!(self.checked.type_of(id), Type::Type(_)) => {
+                return Err(PlanError(format!("reference to undefined type: {name}")));
             }
             Some(Reference::Variable(name)) => name,
             _ => name,
@@ -223,15 +229,22 @@ impl Planner<'_> {
             let optional = optional.contains(&(position as u32));
             items.push(Item { value: self.plan(*element)?, optional });
         }
-        let is_constant = |item: &Item| !item.optional && matches!(item.value, Node::Constant(_));
+        let is_constant = |item: &Item| matches!(item.value, Node::Constant(_) | Node::Failed(_));
         if !items.iter().all(is_constant) {
             return Ok(Node::List(items.into()));
         }
-        let values = items.into_iter().filter_map(|item| match item.value {
-            Node::Constant(value) => Some(value),
-            _ => None,
-        });
-        Ok(Node::Constant(Val::list(values.collect())))
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            match item.value {
+                Node::Constant(value) if item.optional => {
+                    let text = "cannot initialize optional list element from non-optional value";
+                    return Ok(Node::Failed(Failure::new(format!("{text} {}", value.go_text()))));
+                }
+                Node::Constant(value) => values.push(value),
+                failed => return Ok(failed),
+            }
+        }
+        Ok(Node::Constant(Val::list(values)))
     }
 
     fn comprehension(&mut self, comprehension: &Comprehension) -> Planned {
@@ -332,18 +345,21 @@ fn literal_value(literal: &Literal) -> Val<'static> {
 fn fold_map(items: Vec<MapItem>) -> Node {
     let is_constant = |item: &MapItem| {
         let is_key = matches!(&item.key, Node::Constant(key) if Key::of(key).is_some());
-        !item.optional && is_key && matches!(item.value, Node::Constant(_))
+        is_key && matches!(item.value, Node::Constant(_))
     };
     if !items.iter().all(is_constant) {
         return Node::Map(items.into());
     }
-    let entries: Entries<'static> = items
-        .into_iter()
-        .filter_map(|item| match (item.key, item.value) {
-            (Node::Constant(key), Node::Constant(value)) => Some((key, value)),
-            _ => None,
-        })
-        .collect();
+    let mut entries = Entries::new();
+    for item in items {
+        let (Node::Constant(key), Node::Constant(value)) = (item.key, item.value) else { continue };
+        if item.optional {
+            let (key, value) = (key.go_text(), value.go_text());
+            let text = format!("cannot initialize optional entry '{key}' from non-optional value {value}");
+            return Node::Failed(Failure::new(text));
+        }
+        entries.set(key, value);
+    }
     Node::Constant(Val::Map(MapVal::Owned(Arc::new(entries))))
 }
 
@@ -353,6 +369,7 @@ fn constant_set(list: &List<'static>) -> Option<HashSet<Key<'static>>> {
     for item in list.iter() {
         let item = item.ok()?;
         match &item {
+            Val::Null => return None,
             Val::Double(number) => {
                 set.extend(order::whole_i64(*number).map(Key::Int));
                 set.extend(order::whole_u64(*number).map(Key::Uint));
@@ -376,8 +393,7 @@ fn constant_set(list: &List<'static>) -> Option<HashSet<Key<'static>>> {
 }
 
 /// The name of a type as a value.
-fn runtime_type_name(named: &crate::types::Type) -> &str {
-    use crate::types::Type;
+fn runtime_type_name(named: &Type) -> &str {
     match named {
         Type::Type(Some(inner)) => runtime_type_name(inner),
         Type::Null => "null_type",

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use keelson_object::SmolStr;
 
-use crate::fail::Outcome;
+use crate::fail::{Failure, Outcome};
 use crate::goregex::Regex;
 use crate::run::Run;
 use crate::runtime_cost::CallCost;
@@ -57,6 +57,8 @@ pub(crate) struct Site {
 #[derive(Debug)]
 pub(crate) enum Node {
     Constant(Val<'static>),
+    /// A list of constants that cannot be built.
+    Failed(Failure),
     Attribute(Box<Attribute>),
     /// `has(attribute)`
     Has(Box<Attribute>),

@@ -6,6 +6,8 @@
 //! Upstream: CG/interpreter/runtimecost.go, CG/ext/lists.go, CG/ext/sets.go (cel-go v0.26.0),
 //! apiserver/pkg/cel/library/cost.go, CallCost (v1.36.4).
 
+use crate::eval::go_type;
+use crate::fail::Failure;
 use crate::value::{List, MapVal, Opaque, Val};
 
 /// Per character of text that is walked through.
@@ -58,6 +60,37 @@ impl CallCost {
         by_tracker(overload)
             .or_else(|| by_function(function, overload))
             .unwrap_or_else(|| by_overload(overload))
+    }
+
+    /// Whether upstream's tracker takes the types of the arguments for granted.
+    pub(crate) fn can_panic(self) -> bool {
+        matches!(self, CallCost::Flatten | CallCost::SelfCompare(_))
+    }
+
+    /// Fails as upstream panics: where a tracker gets an argument of another type; `None` is an argument that failed.
+    pub(crate) fn check(self, args: &[Option<&Val<'_>>]) -> Result<(), Failure> {
+        let shown = |arg: Option<&Val<'_>>| arg.map_or("*types.Err", go_type);
+        match self {
+            CallCost::Flatten => match args.get(1) {
+                None | Some(Some(Val::Int(_))) => Ok(()),
+                Some(other) => {
+                    let shown = shown(*other);
+                    Err(Failure::internal(format!("interface conversion: ref.Val is {shown}, not types.Int")))
+                }
+            },
+            CallCost::SelfCompare(position) => match args.get(position).copied().flatten() {
+                Some(Val::List(_)) => Ok(()),
+                other => {
+                    let missing = if other.is_some_and(has_addition) { "Contains" } else { "Add" };
+                    let shown = shown(other);
+                    let text = format!(
+                        "interface conversion: {shown} is not traits.Lister: missing method {missing}"
+                    );
+                    Err(Failure::internal(text))
+                }
+            },
+            _ => Ok(()),
+        }
     }
 
     /// What a call with these arguments costs. An argument that failed is given as null.
@@ -114,6 +147,19 @@ impl CallCost {
             CallCost::Sets(factor) => 1 + first().wrapping_mul(second()).wrapping_mul(factor),
         }
     }
+}
+
+fn has_addition(value: &Val<'_>) -> bool {
+    matches!(
+        value,
+        Val::Int(_)
+            | Val::Uint(_)
+            | Val::Double(_)
+            | Val::Str(_)
+            | Val::Bytes(_)
+            | Val::Duration(_)
+            | Val::Timestamp(_)
+    )
 }
 
 /// The size of a value for cel-go's own costs: an optional counts as what it holds.
@@ -177,8 +223,7 @@ fn traversal(value: &Val<'_>) -> u64 {
 }
 
 fn map_traversal(map: &MapVal<'_>) -> u64 {
-    let entries = (0..map.len()).filter_map(|index| map.entry(index));
-    entries.map(|(key, value)| traversal(&key) + value.map_or(1, |value| traversal(&value))).sum()
+    map.entries().map(|(key, value)| traversal(&key) + value.map_or(1, |value| traversal(&value))).sum()
 }
 
 fn by_tracker(overload: &str) -> Option<CallCost> {

@@ -90,12 +90,31 @@ impl Schema {
         self.properties.as_ref()?.iter().find(|(key, _)| key == name).map(|(_, schema)| schema)
     }
 
+    /// Whether the schema itself declares `apiVersion`, `kind` and both names of `metadata`.
+    ///
+    /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/model/schemas.go, WithTypeAndObjectMeta (v1.36.4).
+    pub fn declares_type_and_object_meta(&self) -> bool {
+        let is = |schema: &Schema, name: &str, kind: SchemaType| {
+            schema.property(name).is_some_and(|property| property.kind == kind)
+        };
+        let metadata = self.property("metadata");
+        is(self, "kind", SchemaType::String)
+            && is(self, "apiVersion", SchemaType::String)
+            && is(self, "metadata", SchemaType::Object)
+            && metadata.is_some_and(|metadata| {
+                is(metadata, "name", SchemaType::String) && is(metadata, "generateName", SchemaType::String)
+            })
+    }
+
     /// The schema of a root or an embedded resource: with `apiVersion`, `kind` and the two names of `metadata` that
     /// rules may use.
     pub fn with_type_and_object_meta(&self) -> Schema {
         let text = || Schema::of(SchemaType::String);
         let mut whole = self.clone();
         whole.embedded_resource = false;
+        if self.declares_type_and_object_meta() {
+            return whole;
+        }
         let properties = whole.properties.get_or_insert_default();
         properties.retain(|(name, _)| name != "kind" && name != "apiVersion" && name != "metadata");
         properties.push(("kind".into(), text()));

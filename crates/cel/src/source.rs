@@ -26,6 +26,9 @@ pub struct Issue {
     pub message: String,
 }
 
+/// The position before the text: cel-go shows it as column 0.
+pub(crate) const BEFORE: u32 = u32::MAX;
+
 /// More errors are counted, not shown.
 const MAX_SHOWN: usize = 100;
 
@@ -43,6 +46,24 @@ impl Issues {
         self.count += 1;
         if self.issues.len() < MAX_SHOWN {
             self.issues.push(Issue { position, message: message.into() });
+        }
+    }
+
+    /// Forgets all errors but the first so many.
+    pub(crate) fn rewind(&mut self, count: usize) {
+        self.count = count;
+        self.issues.truncate(count);
+    }
+
+    /// How many errors there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Adds the errors of others.
+    pub(crate) fn append(&mut self, others: Self) {
+        for issue in others.issues {
+            self.report(issue.position, issue.message);
         }
     }
 
@@ -120,6 +141,9 @@ impl<'a> Lines<'a> {
 
     fn locate(&self, position: Option<u32>) -> Location {
         let Some(position) = position else { return Location { line: -1, column: -1 } };
+        if position == BEFORE {
+            return Location { line: 1, column: -1 };
+        }
         let line = self.0.partition_point(|(start, _)| *start <= position);
         let start = self.0[line - 1].0;
         Location { line: line as i64, column: i64::from(position - start) }

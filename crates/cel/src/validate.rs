@@ -5,6 +5,7 @@
 mod format;
 
 use crate::ast::{Checked, Expr, ExprId, Literal};
+use crate::goregex::Regex;
 use crate::source::Issues;
 use crate::types::{Param, Type};
 
@@ -82,8 +83,12 @@ impl Validator<'_> {
         let Expr::Literal(literal) = self.checked.expr(*first) else { return };
         let valid = match (function, literal) {
             ("duration", Literal::String(text)) => is_duration(text),
+            // There is an overload for numbers, but no conversion.
+            ("duration", Literal::Int(_)) => false,
             ("timestamp", Literal::String(text)) => is_timestamp(text),
             ("timestamp", Literal::Int(seconds)) => is_timestamp_second(*seconds),
+            // Upstream looks at the first argument, which is the text in `matches(text, pattern)`.
+            ("matches", Literal::String(pattern)) => Regex::check(pattern).is_ok(),
             _ => true,
         };
         if !valid {

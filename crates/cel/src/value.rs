@@ -140,6 +140,17 @@ impl<'a> Val<'a> {
         typed::value(value, schema)
     }
 
+    /// The value without its schema: what cel-go makes of a typed value that was in an optional.
+    pub(crate) fn untyped(self) -> Val<'a> {
+        match self {
+            Val::Map(MapVal::Tree(map, Some(_))) => Val::Map(MapVal::Tree(map, None)),
+            Val::List(List::Tree(items, Some(_))) => Val::List(List::Tree(items, None)),
+            Val::List(List::Typed(items, _)) => Val::List(List::Owned(items)),
+            Val::Preserved(value) => Val::json(value),
+            other => other,
+        }
+    }
+
     /// The text, if this is text.
     pub fn as_str(&self) -> Option<&str> {
         if let Val::Str(text) = self { Some(text) } else { None }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{constant, go_type};
+use super::{constant, go_type, native_go_type};
 use crate::fail::{Failure, Outcome, fail};
 use crate::program::{Attribute, Base, KeySource, Qualifier};
 use crate::run::{Local, Run};
@@ -58,7 +58,13 @@ impl<'a> Run<'a> {
             }
         };
         if attribute.qualifiers.is_empty() {
-            return Ok(base);
+            return Ok(match base {
+                Val::Optional(Some(value)) => match &*value {
+                    Val::Map(_) | Val::List(_) | Val::Preserved(_) => Val::some((*value).clone().untyped()),
+                    _ => Val::Optional(Some(value)),
+                },
+                other => other,
+            });
         }
         self.qualify(base, &attribute.qualifiers)
     }
@@ -90,7 +96,7 @@ impl<'a> Run<'a> {
     fn qualify(&mut self, base: Val<'a>, qualifiers: &'a [std::sync::Arc<Qualifier>]) -> Outcome<'a> {
         let (mut value, mut is_optional) = match base {
             Val::Optional(None) => return Ok(Val::none()),
-            Val::Optional(Some(value)) => ((*value).clone(), true),
+            Val::Optional(Some(value)) => ((*value).clone().untyped(), true),
             other => (other, false),
         };
         for qualifier in qualifiers {
@@ -136,7 +142,9 @@ impl<'a> Run<'a> {
             KeySource::Value(node) => Cow::Owned(self.evaluate(node)?),
         };
         if !matches!(*key, Val::Str(_) | Val::Int(_) | Val::Uint(_) | Val::Bool(_) | Val::Double(_)) {
-            return fail!("invalid qualifier type: {}", go_type(&key));
+            let is_native = matches!(qualifier.key, KeySource::Attribute(_));
+            let shown = if is_native { native_go_type(&key) } else { go_type(&key) };
+            return fail!("invalid qualifier type: {shown}");
         }
         find(value, &key, may_miss)
     }

@@ -128,9 +128,8 @@ pub(super) fn negate<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> O
 pub(super) fn not<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
         [Val::Bool(truth)] => Ok(Val::Bool(!truth)),
-        [Val::Int(_) | Val::Double(_) | Val::Duration(_)] => Err(Failure::no_such_overload()),
-        [first, ..] => no_operation(site, first),
-        [] => mismatch(site, args),
+        [_] => Err(Failure::no_such_overload()),
+        _ => mismatch(site, args),
     }
 }
 

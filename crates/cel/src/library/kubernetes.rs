@@ -85,10 +85,12 @@ fn read_url<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a
 
 fn to_ip<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match (args, opaque(args, 0)) {
-        ([Val::Str(text)], _) => {
+        ([Val::Str(text)], _) if site.overload != "cidr_ip" => {
             net::parse_ip(text).map(|address| Val::opaque(Opaque::Ip(address))).map_err(Failure::new)
         }
-        (_, Some(Opaque::Cidr(cidr))) => Ok(Val::opaque(Opaque::Ip(cidr.address))),
+        (_, Some(Opaque::Cidr(cidr))) if site.overload != "string_to_ip" => {
+            Ok(Val::opaque(Opaque::Ip(cidr.address)))
+        }
         _ => mismatch(site, args),
     }
 }

@@ -133,9 +133,9 @@ fn flatten<'a>(run: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'
     let (list, depth) = match args {
         [Val::List(list)] => (list, 1),
         [Val::List(list), Val::Int(depth)] => (list, *depth),
-        [other] => return fail!("no such overload: {}.flatten()", other.type_name()),
+        [other] => return fail!("no such overload: {}.flatten()", type_text(other)),
         [first, second] => {
-            return fail!("no such overload: {}.flatten({})", first.type_name(), second.type_name());
+            return fail!("no such overload: {}.flatten({})", type_text(first), type_text(second));
         }
         _ => return mismatch(site, args),
     };
@@ -145,6 +145,15 @@ fn flatten<'a>(run: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'
     let mut items = Vec::new();
     flatten_into(run, list, depth, &mut items)?;
     Ok(Val::list(items))
+}
+
+/// The type of a value with its parameters, which are erased at run time.
+fn type_text<'v>(value: &'v Val<'_>) -> &'v str {
+    match value {
+        Val::List(_) => "list(dyn)",
+        Val::Map(_) => "map(dyn, dyn)",
+        other => other.type_name(),
+    }
 }
 
 /// Lists are nested as deep as the data is, which decoding bounds.

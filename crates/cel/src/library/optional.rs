@@ -47,6 +47,9 @@ fn value<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
 
 fn unwrap<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let [Val::List(list)] = args else { return mismatch(site, args) };
+    if list.get(0).is_some_and(|first| !matches!(first, Ok(Val::Optional(_)))) {
+        return mismatch(site, args);
+    }
     let mut values = Vec::new();
     for item in list.iter() {
         match item? {

@@ -14,7 +14,8 @@ const ITEM_BYTES: u64 = 48;
 
 pub(super) fn matches<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match (args, &site.regex) {
-        ([Val::Str(text), _], Some(regex)) => Ok(Val::Bool(regex.is_match(text))),
+        // With a compiled pattern, cel-go takes the name of a type for text.
+        ([Val::Str(text) | Val::Type(text), _], Some(regex)) => Ok(Val::Bool(regex.is_match(text))),
         ([_, _], Some(_)) => Err(Failure::no_such_overload()),
         ([Val::Str(text), Val::Str(pattern)], None) => {
             let regex = Regex::new(pattern).map_err(|error| Failure::new(error.to_string()))?;
@@ -38,6 +39,11 @@ fn pattern<'s>(site: &'s Site, args: &[Val<'_>]) -> Result<Option<Cow<'s, Regex>
     }
 }
 
+/// Calls with a compiled pattern do not name the types of their arguments.
+fn no_text<'a>(site: &Site, args: &[Val<'a>]) -> Outcome<'a> {
+    if site.regex.is_some() { Err(Failure::no_such_overload()) } else { mismatch(site, args) }
+}
+
 /// A part of a text, borrowed if the text is.
 fn part<'a>(text: &Text<'a>, start: usize, end: usize) -> Val<'a> {
     match text {
@@ -47,7 +53,11 @@ fn part<'a>(text: &Text<'a>, start: usize, end: usize) -> Val<'a> {
 }
 
 pub(super) fn find<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
-    let [Val::Str(text), _] = args else { return mismatch(site, args) };
+    let text = match args {
+        [Val::Str(text), _] => text,
+        [Val::Type(name), _] if site.regex.is_some() => name,
+        _ => return no_text(site, args),
+    };
     let Some(regex) = pattern(site, args)? else { return mismatch(site, args) };
     Ok(regex.find(text, 0).map_or(Val::str(""), |(start, end)| part(text, start, end)))
 }
@@ -57,7 +67,9 @@ pub(super) fn find_all<'a>(run: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) 
     let (text, count) = match args {
         [Val::Str(text), _] => (text, -1),
         [Val::Str(text), _, Val::Int(count)] => (text, *count),
-        _ => return mismatch(site, args),
+        [Val::Type(name), _] if site.regex.is_some() => (name, -1),
+        [Val::Type(name), _, Val::Int(count)] if site.regex.is_some() => (name, *count),
+        _ => return no_text(site, args),
     };
     let Some(regex) = pattern(site, args)? else { return mismatch(site, args) };
     let limit = usize::try_from(count).unwrap_or(usize::MAX);

@@ -23,26 +23,26 @@ pub(super) fn find(function: &str, count: usize) -> Option<Function> {
     })
 }
 
-pub(super) fn contains<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
+pub(super) fn contains<'a>(_: &mut Run<'a>, _: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
         [Val::Str(text), Val::Str(part)] => {
             Ok(Val::Bool(memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()))
         }
-        _ => mismatch(site, args),
+        _ => Err(Failure::no_such_overload()),
     }
 }
 
-pub(super) fn starts_with<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
+pub(super) fn starts_with<'a>(_: &mut Run<'a>, _: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
         [Val::Str(text), Val::Str(part)] => Ok(Val::Bool(text.starts_with(part.as_str()))),
-        _ => mismatch(site, args),
+        _ => Err(Failure::no_such_overload()),
     }
 }
 
-pub(super) fn ends_with<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
+pub(super) fn ends_with<'a>(_: &mut Run<'a>, _: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
         [Val::Str(text), Val::Str(part)] => Ok(Val::Bool(text.ends_with(part.as_str()))),
-        _ => mismatch(site, args),
+        _ => Err(Failure::no_such_overload()),
     }
 }
 

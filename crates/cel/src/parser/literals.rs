@@ -13,6 +13,11 @@ impl Parser<'_> {
         if negative && !matches!(token.kind, Kind::Int | Kind::Float) {
             return Err(Stop::Syntax);
         }
+        self.literal_of(token, negative, position).ok_or(Stop::Syntax)
+    }
+
+    /// The node of a literal; None if the token is no literal.
+    pub(super) fn literal_of(&mut self, token: Token, negative: bool, position: u32) -> Option<ExprId> {
         let literal = match token.kind {
             Kind::Int => int(self.text_of(token), negative).map(Literal::Int).ok_or("invalid int literal"),
             Kind::Uint => uint(self.text_of(token)).map(Literal::Uint).ok_or("invalid uint literal"),
@@ -26,9 +31,9 @@ impl Parser<'_> {
             Kind::True => Ok(Literal::Bool(true)),
             Kind::False => Ok(Literal::Bool(false)),
             Kind::Null => Ok(Literal::Null),
-            _ => return Err(Stop::Syntax),
+            _ => return None,
         };
-        Ok(match literal {
+        Some(match literal {
             Ok(literal) => self.add(position, Expr::Literal(literal)),
             Err(message) => self.broken(position, String::from(message)),
         })

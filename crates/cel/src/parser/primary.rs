@@ -31,6 +31,14 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
+/// A name with an optional dot before it, and where the two begin.
+#[derive(Clone, Copy)]
+pub(super) struct Name {
+    pub(super) dot: bool,
+    pub(super) start: u32,
+    pub(super) token: Token,
+}
+
 impl Parser<'_> {
     pub(super) fn member(&mut self) -> Parse<Parsed> {
         let mut operand = self.primary()?;
@@ -59,18 +67,29 @@ impl Parser<'_> {
             let id = self.receiver_call(open, SmolStr::new(self.text_of(name)), operand.id, args);
             return Ok(Parsed { id, height: 1 + operand.height.max(height) });
         }
-        let height = operand.height + 1;
         let field = self.field_name(name, name.position);
+        Ok(self.select(dot, optional, name.position, operand, field))
+    }
+
+    /// `operand.field` or `operand.?field`
+    pub(super) fn select(
+        &mut self,
+        dot: Token,
+        optional: bool,
+        at: u32,
+        operand: Parsed,
+        field: SmolStr,
+    ) -> Parsed {
         let id = if optional {
-            let field = self.add(name.position, Expr::Literal(Literal::String(field.as_str().into())));
+            let field = self.add(at, Expr::Literal(Literal::String(field.as_str().into())));
             self.call(dot.position, operators::OPT_SELECT, Box::new([operand.id, field]))
         } else {
             self.add(dot.position, Expr::Select { operand: operand.id, field, test_only: false })
         };
-        Ok(Parsed { id, height })
+        Parsed { id, height: operand.height + 1 }
     }
 
-    fn field_name(&mut self, token: Token, error_position: u32) -> SmolStr {
+    pub(super) fn field_name(&mut self, token: Token, error_position: u32) -> SmolStr {
         if token.kind == Kind::EscapedIdentifier {
             self.issues.report(Some(error_position), "unsupported syntax: '`'");
             return SmolStr::default();
@@ -129,29 +148,48 @@ impl Parser<'_> {
         if self.peek() != Kind::LeftParen && self.is_object() {
             return self.object(dot, token);
         }
-        let name = self.text_of(token);
-        let open = self.take(Kind::LeftParen);
-        let full = if dot { smol_str::format_smolstr!(".{name}") } else { SmolStr::new(name) };
-        let reserved = RESERVED.contains(&name);
-        let Some(open) = open else {
-            let id = if reserved {
-                self.broken(start, format!("reserved identifier: {name}"))
-            } else {
-                self.add(token.position, Expr::Ident(full))
-            };
-            return Ok(Parsed { id, height: 0 });
+        let name = Name { dot, start, token };
+        let Some(open) = self.take(Kind::LeftParen) else {
+            return Ok(Parsed { id: self.ident(name), height: 0 });
         };
-        if reserved {
-            // Upstream does not look at the arguments of a reserved name.
-            let mut issues = std::mem::replace(&mut self.issues, crate::source::Issues::new(""));
-            let result = self.arguments();
-            std::mem::swap(&mut self.issues, &mut issues);
-            result?;
-            let id = self.broken(start, format!("reserved identifier: {name}"));
-            return Ok(Parsed { id, height: 0 });
-        }
+        let before = self.issues.count();
         let (args, height) = self.arguments()?;
-        Ok(Parsed { id: self.global_call(open, full, args), height })
+        Ok(self.named_call(name, open, args, (height, before)))
+    }
+
+    pub(super) fn ident(&mut self, name: Name) -> ExprId {
+        match self.refused_name(name) {
+            Some(id) => id,
+            None => self.add(name.token.position, Expr::Ident(self.full_name(name))),
+        }
+    }
+
+    /// A call of a global function or macro. Upstream does not look at the arguments of a reserved name, so the
+    /// errors in them are forgotten.
+    pub(super) fn named_call(
+        &mut self,
+        name: Name,
+        open: Token,
+        args: Vec<ExprId>,
+        (height, errors): (u32, usize),
+    ) -> Parsed {
+        if RESERVED.contains(&self.text_of(name.token)) {
+            self.issues.rewind(errors);
+        }
+        match self.refused_name(name) {
+            Some(id) => Parsed { id, height: 0 },
+            None => Parsed { id: self.global_call(open, self.full_name(name), args), height },
+        }
+    }
+
+    fn refused_name(&mut self, name: Name) -> Option<ExprId> {
+        let text = self.text_of(name.token);
+        RESERVED.contains(&text).then(|| self.broken(name.start, format!("reserved identifier: {text}")))
+    }
+
+    fn full_name(&self, name: Name) -> SmolStr {
+        let text = self.text_of(name.token);
+        if name.dot { smol_str::format_smolstr!(".{text}") } else { SmolStr::new(text) }
     }
 
     /// Do `.name` pairs and an open brace follow?
@@ -186,7 +224,11 @@ impl Parser<'_> {
             };
             let colon = self.expect(Kind::Colon)?;
             let name = self.field_name(token, list_start);
+            let errors = self.issues.count();
             let value = self.expr()?;
+            if token.kind == Kind::EscapedIdentifier {
+                self.issues.rewind(errors);
+            }
             height = height.max(value.height);
             fields.push(Field { position: colon.position, name, value: value.id, optional });
             if self.take(Kind::Comma).is_none() || self.peek() == Kind::RightBrace {

@@ -1,23 +1,25 @@
 //! Syntax errors: the messages of the parser that ANTLR makes from cel-go's grammar.
 //!
-//! This parser runs only for texts that the fast parser refused, and it finds nothing but messages. ANTLR does not
+//! This parser runs only for texts that the fast parser refused. It makes a tree only to find more errors: cel-go looks
+//! for reserved names and for wrong arguments of macros in what is left of the text. ANTLR does not
 //! stop at the first error: it deletes or inserts a token, or skips tokens until something may follow, and goes on.
 //! Which tokens it expects depends on the state of the parser, so the states here have ANTLR's numbers
 //! ([`states`]). The rules of the grammar are in [`rules`], the decisions between alternatives in [`predict`].
 //!
 //! Upstream: antlr4-go error_strategy.go (v4.13.0), cel-go parser/parser.go and parser/gen/cel_parser.go (v0.26.0).
 
+mod members;
 mod predict;
 mod rules;
 mod states;
 
-use super::MAX_DEPTH;
+use super::{MAX_DEPTH, Macros, Parsed, Parser};
 use crate::lexer::{BadText, Kind, Token};
-use crate::source::Issues;
+use crate::source::{BEFORE, Issues};
 use states::{RuleKind, StateKind, TokenSet};
 
 /// The errors of a text that is not in the grammar.
-pub(super) fn issues(text: &str, tokens: &[Token], bad: &[BadText]) -> Issues {
+pub(super) fn issues(text: &str, tokens: &[Token], bad: &[BadText], macros: Macros) -> Issues {
     let mut parser = SyntaxParser {
         text,
         tokens,
@@ -31,9 +33,16 @@ pub(super) fn issues(text: &str, tokens: &[Token], bad: &[BadText]) -> Issues {
         attempts: 0,
         reports: 0,
         issues: Issues::new(text),
+        builder: Parser::new(text, tokens, macros, Issues::new(text)),
     };
-    // Whatever ends the parser early was reported.
-    let _ = parser.run();
+    // Whatever ends the parser early was reported; cel-go then looks for nothing more.
+    if let Ok(tree) = parser.run() {
+        if tree.height > MAX_DEPTH {
+            parser.issues.report(None, "max recursion depth exceeded");
+        } else {
+            parser.issues.append(parser.builder.issues);
+        }
+    }
     parser.issues
 }
 
@@ -56,7 +65,7 @@ enum Failure {
     Abort,
 }
 
-type Rule = Result<(), Failure>;
+type Rule<T = ()> = Result<T, Failure>;
 
 struct SyntaxParser<'a> {
     text: &'a str,
@@ -74,10 +83,12 @@ struct SyntaxParser<'a> {
     attempts: u32,
     reports: u32,
     issues: Issues,
+    /// Makes nodes and finds the errors that are not of syntax.
+    builder: Parser<'a>,
 }
 
 impl SyntaxParser<'_> {
-    fn run(&mut self) -> Rule {
+    fn run(&mut self) -> Rule<Parsed> {
         for bad in self.bad {
             let shown = &self.text[bad.start as usize..bad.end as usize];
             self.notify(bad.position, &format!("token recognition error at: '{shown}'"))?;
@@ -100,6 +111,7 @@ impl SyntaxParser<'_> {
     }
 
     fn notify(&mut self, position: u32, message: &str) -> Rule {
+        let position = if self.text.is_empty() { BEFORE } else { position };
         if self.reports < MAX_REPORTS {
             self.reports += 1;
             self.issues.report(Some(position), format!("Syntax error: {message}"));
@@ -109,7 +121,9 @@ impl SyntaxParser<'_> {
         Err(Failure::Abort)
     }
 
-    /// Runs a rule that was entered in this state; errors in it are reported and skipped.
+    /// Runs a rule that was entered in this state; errors in it are reported and skipped. Inlined, because rules nest
+    /// deep and frames add up.
+    #[inline(always)]
     fn rule(&mut self, invoking: u16, kind: RuleKind, body: impl FnOnce(&mut Self) -> Rule) -> Rule {
         self.contexts.push(invoking);
         self.depths[kind as usize] += 1;
@@ -292,17 +306,19 @@ impl SyntaxParser<'_> {
         self.last_error = None;
     }
 
-    fn token(&mut self, state: u16, kind: Kind) -> Rule {
+    fn token(&mut self, state: u16, kind: Kind) -> Rule<Token> {
         self.state = state;
-        if self.ahead(0) == kind {
+        let token = self.current();
+        if token.kind == kind {
             self.matched();
             self.consume();
-            return Ok(());
+            return Ok(token);
         }
         self.attempt()?;
         if self.delete_token()? {
+            let token = self.current();
             self.consume();
-            return Ok(());
+            return Ok(token);
         }
         // A missing token is inserted if the current one may follow it.
         if !self.through_contexts(states::after_token(state)).contains(self.ahead(0)) {
@@ -310,11 +326,10 @@ impl SyntaxParser<'_> {
         }
         if !self.recovering {
             self.recovering = true;
-            let token = self.current();
             let message = format!("missing {} at {}", self.expected().names(), self.shown(token));
             self.notify(token.position, &message)?;
         }
-        Ok(())
+        Ok(token)
     }
 }
 

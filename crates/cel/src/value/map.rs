@@ -116,15 +116,31 @@ impl<'a> MapVal<'a> {
         }
     }
 
-    /// All keys in order.
+    /// All keys in order. As upstream, a typed object has a null at the end for each key that its schema does not know.
     pub fn keys(&self) -> impl Iterator<Item = Val<'a>> + '_ {
-        (0..self.len()).filter_map(|index| self.key(index))
+        let unknown = match self {
+            MapVal::Tree(map, Some(schema)) => typed::unknown_keys(map, schema),
+            _ => 0,
+        };
+        (0..self.len()).filter_map(|index| self.key(index)).chain((0..unknown).map(|_| Val::Null))
+    }
+
+    /// All keys and values in order.
+    pub fn entries(&self) -> impl Iterator<Item = (Val<'a>, Outcome<'a>)> + '_ {
+        let is_typed = matches!(self, MapVal::Tree(_, Some(_)));
+        let plain = (0..if is_typed { 0 } else { self.len() }).filter_map(|index| self.entry(index));
+        let typed = self.keys().take(if is_typed { self.len() } else { 0 });
+        plain.chain(typed.map(|key| {
+            let value = self.find(&key).unwrap_or_else(|| Err(Failure::no_such_key(&key)));
+            (key, value)
+        }))
     }
 }
 
 /// A key with Go's meaning of equality: `1` and `1u` are different keys.
 #[derive(Clone, Debug)]
 pub(crate) enum Key<'a> {
+    Null,
     Bool(bool),
     Int(i64),
     Uint(u64),
@@ -136,6 +152,7 @@ pub(crate) enum Key<'a> {
 impl PartialEq for Key<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
+            (Key::Null, Key::Null) => true,
             (Key::Bool(a), Key::Bool(b)) => a == b,
             (Key::Int(a), Key::Int(b)) => a == b,
             (Key::Uint(a), Key::Uint(b)) => a == b,
@@ -152,6 +169,7 @@ impl std::hash::Hash for Key<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
+            Key::Null => {}
             Key::Bool(truth) => truth.hash(state),
             Key::Int(number) => number.hash(state),
             Key::Uint(number) | Key::Double(number) => number.hash(state),
@@ -164,6 +182,7 @@ impl<'a> Key<'a> {
     /// The key for a value; `None` if the value cannot be a key. A NaN is never found.
     pub(crate) fn of(value: &Val<'a>) -> Option<Key<'a>> {
         Some(match value {
+            Val::Null => Key::Null,
             Val::Bool(truth) => Key::Bool(*truth),
             Val::Int(number) => Key::Int(*number),
             Val::Uint(number) => Key::Uint(*number),

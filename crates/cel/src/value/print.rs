@@ -34,7 +34,7 @@ fn write_value(out: &mut String, value: &Val<'_>) {
             write!(out, "[{}]", numbers.join(" "))
         }
         Val::Duration(nanos) => write!(out, "{}", keelson_object::scalar::Duration::from_nanos(*nanos)),
-        Val::Timestamp(time) => write!(out, "{time}"),
+        Val::Timestamp(time) => out.write_str(&time.go_text()),
         Val::List(list) => {
             write_list(out, list);
             Ok(())

@@ -55,6 +55,17 @@ impl Timestamp {
         Ok(Timestamp { seconds, nanos, offset })
     }
 
+    /// What Go prints for a time: `2021-02-03 04:05:06.7 +0000 UTC`.
+    pub(super) fn go_text(&self) -> String {
+        let rfc3339 =
+            Timestamp { offset: 0, seconds: self.seconds + i64::from(self.offset), ..*self }.to_string();
+        let clock = rfc3339.trim_end_matches('Z').replacen('T', " ", 1);
+        let minutes = self.offset.abs() / 60;
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let offset = format!("{sign}{:02}{:02}", minutes / 60, minutes % 60);
+        format!("{clock} {offset} {}", if self.offset == 0 { "UTC" } else { &offset })
+    }
+
     /// What is compared: the offset does not count.
     pub fn instant(&self) -> (i64, u32) {
         (self.seconds, self.nanos)

@@ -120,7 +120,10 @@ fn property<'a>(schema: &'a Schema, key: &str) -> Option<&'a Schema> {
         return schema.additional.as_deref();
     }
     let own = schema.property(key);
-    if schema.embedded_resource { embedded().property(key).or(own) } else { own }
+    if schema.embedded_resource && !schema.declares_type_and_object_meta() {
+        return embedded().property(key).or(own);
+    }
+    own
 }
 
 /// The value of a key of a typed object; null properties are absent.
@@ -151,6 +154,11 @@ pub(super) fn key<'a>(map: &'a Map, schema: &'a Schema, index: usize) -> Option<
         Some(escaped) if escaped != key.as_str() => Some(Val::text(escaped)),
         _ => Some(Val::str(key)),
     }
+}
+
+/// How many keys the schema does not know.
+pub(super) fn unknown_keys(map: &Map, schema: &Schema) -> usize {
+    map.iter().filter(|(key, _)| property(schema, key).is_none()).count()
 }
 
 /// Equality of a typed object with another value: unknown fields count only where both have them.

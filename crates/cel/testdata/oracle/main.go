@@ -11,10 +11,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -87,7 +87,9 @@ func answered(line []byte) (result answer) {
 		}
 	}()
 	var q question
-	if err := json.Unmarshal(line, &q); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
+	if err := decoder.Decode(&q); err != nil {
 		return answer{Panic: err.Error()}
 	}
 	if q.Bytes != nil {
@@ -247,10 +249,12 @@ func activation(q question, made *prepared) map[string]any {
 // plain makes whole numbers int64, as the decoder of the API server does.
 func plain(value any) any {
 	switch v := value.(type) {
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v)
+	case json.Number:
+		if whole, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return whole
 		}
+		number, _ := v.Float64()
+		return number
 	case []any:
 		for i := range v {
 			v[i] = plain(v[i])

@@ -64,7 +64,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Reads `map(string, list(int))`.
-fn parse_type(text: &str) -> Type {
+pub(crate) fn parse_type(text: &str) -> Type {
     let inner = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(element) = inner("list") {
         return Type::list(parse_type(element));
@@ -97,7 +97,7 @@ fn parse_type(text: &str) -> Type {
     }
 }
 
-fn schema(json: &Value) -> Schema {
+pub(crate) fn schema(json: &Value) -> Schema {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let flag = |name: &str| json[name].as_bool().unwrap_or_default();
     let child = |name: &str| json.get(name).map(|child| Box::new(schema(child)));
@@ -124,7 +124,12 @@ fn schema(json: &Value) -> Schema {
         int_or_string: flag("x-kubernetes-int-or-string"),
         preserve_unknown: flag("x-kubernetes-preserve-unknown-fields"),
         embedded_resource: flag("x-kubernetes-embedded-resource"),
-        list_type: ListType::Atomic,
+        list_type: match text("x-kubernetes-list-type") {
+            "set" => ListType::Set,
+            "map" => ListType::Map,
+            _ => ListType::Atomic,
+        },
+        list_map_keys: texts("x-kubernetes-list-map-keys"),
         required: texts("required"),
         max_length: json["maxLength"].as_u64(),
         max_items: json["maxItems"].as_u64(),

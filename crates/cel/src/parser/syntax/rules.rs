@@ -1,362 +1,207 @@
-//! Rules of cel-go's grammar, with the numbers of ANTLR's states.
+//! Rules of cel-go's grammar down to unary expressions, with the numbers of ANTLR's states.
+//!
+//! A rule that fails keeps what it has seen so far, and what is missing becomes an empty node.
 
-use super::predict::{Member, Primary, Unary};
-use super::states::{EXPRESSION, FIELD, RuleKind};
-use super::{Failure, Rule, SyntaxParser};
-use crate::lexer::Kind;
+use super::predict::Unary;
+use super::states::RuleKind;
+use super::{Failure, Parsed, Rule, SyntaxParser};
+use crate::ast::{Expr, Literal, operators};
+use crate::lexer::{Kind, Token};
 use crate::parser::{calc_operator, relation_operator};
+use crate::source::BEFORE;
 
 impl SyntaxParser<'_> {
-    pub(super) fn start(&mut self) -> Rule {
+    pub(super) fn start(&mut self) -> Rule<Parsed> {
+        let mut tree = None;
         self.uncounted(u16::MAX, |p| {
-            p.expr(34)?;
-            p.token(35, Kind::Eof)
-        })
+            tree = Some(p.expr(34)?);
+            p.token(35, Kind::Eof)?;
+            Ok(())
+        })?;
+        Ok(self.or_missing(tree))
     }
 
-    fn uncounted(&mut self, invoking: u16, body: impl FnOnce(&mut Self) -> Rule) -> Rule {
+    #[inline(always)]
+    pub(super) fn uncounted(&mut self, invoking: u16, body: impl FnOnce(&mut Self) -> Rule) -> Rule {
         self.rule(invoking, RuleKind::Other, body)
     }
 
-    fn expr(&mut self, invoking: u16) -> Rule {
-        self.rule(invoking, RuleKind::Expr, |p| {
-            p.conditional_or(37)?;
-            p.sync(43)?;
-            if p.ahead(0) == Kind::Question {
-                p.token(38, Kind::Question)?;
-                p.conditional_or(39)?;
-                p.token(40, Kind::Colon)?;
-                p.expr(41)?;
-            }
-            Ok(())
-        })
+    /// What stands for something that was not found.
+    pub(super) fn or_missing(&mut self, found: Option<Parsed>) -> Parsed {
+        found.unwrap_or_else(|| self.empty(BEFORE))
     }
 
-    fn conditional_or(&mut self, invoking: u16) -> Rule {
+    pub(super) fn empty(&mut self, position: u32) -> Parsed {
+        Parsed { id: self.builder.add(position, Expr::Literal(Literal::Null)), height: 0 }
+    }
+
+    pub(super) fn expr(&mut self, invoking: u16) -> Rule<Parsed> {
+        let (mut test, mut operator, mut then, mut otherwise) = (None, None, None, None);
+        self.rule(invoking, RuleKind::Expr, |p| {
+            test = Some(p.conditional_or(37)?);
+            p.sync(43)?;
+            if p.ahead(0) == Kind::Question {
+                operator = Some(p.token(38, Kind::Question)?);
+                then = Some(p.conditional_or(39)?);
+                p.token(40, Kind::Colon)?;
+                otherwise = Some(p.expr(41)?);
+            }
+            Ok(())
+        })?;
+        let test = self.or_missing(test);
+        let Some(operator) = operator else { return Ok(test) };
+        let (then, otherwise) = (self.or_missing(then), self.or_missing(otherwise));
+        Ok(self.builder.conditional(operator, test, then, otherwise))
+    }
+
+    fn conditional_or(&mut self, invoking: u16) -> Rule<Parsed> {
+        let mut terms = Vec::new();
+        let mut positions = Vec::new();
         self.uncounted(invoking, |p| {
-            p.conditional_and(45)?;
+            terms.push(p.conditional_and(45)?);
             p.sync(50)?;
             while p.ahead(0) == Kind::Or {
-                p.token(46, Kind::Or)?;
-                p.conditional_and(47)?;
+                positions.push(p.token(46, Kind::Or)?.position);
+                terms.push(p.conditional_and(47)?);
                 p.sync(52)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(self.logical(operators::LOGICAL_OR, &terms, &positions))
     }
 
-    fn conditional_and(&mut self, invoking: u16) -> Rule {
+    fn conditional_and(&mut self, invoking: u16) -> Rule<Parsed> {
+        let mut terms = Vec::new();
+        let mut positions = Vec::new();
         self.uncounted(invoking, |p| {
-            p.relation(53, 0)?;
+            terms.push(p.relation(53, 0)?);
             p.sync(58)?;
             while p.ahead(0) == Kind::And {
-                p.token(54, Kind::And)?;
-                p.relation(55, 0)?;
+                positions.push(p.token(54, Kind::And)?.position);
+                terms.push(p.relation(55, 0)?);
                 p.sync(60)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(self.logical(operators::LOGICAL_AND, &terms, &positions))
     }
 
-    fn relation(&mut self, invoking: u16, precedence: u8) -> Rule {
+    fn logical(&mut self, function: &'static str, terms: &[Parsed], positions: &[u32]) -> Parsed {
+        let height = terms.iter().map(|term| term.height).max().unwrap_or_default();
+        let ids: Vec<_> = terms.iter().map(|term| term.id).collect();
+        match ids.as_slice() {
+            [] => self.empty(BEFORE),
+            ids => Parsed { id: self.builder.balanced(function, ids, &positions[..ids.len() - 1]), height },
+        }
+    }
+
+    fn relation(&mut self, invoking: u16, precedence: u8) -> Rule<Parsed> {
+        let mut left = None;
         self.rule(invoking, RuleKind::Relation, |p| {
-            p.calc(62, 0)?;
+            left = Some(p.calc(62, 0)?);
             p.sync(69)?;
-            while precedence <= 1 && relation_operator(p.ahead(0)).is_some() {
-                p.operator(65);
-                p.relation(66, 2)?;
+            while precedence <= 1
+                && let Some(function) = relation_operator(p.ahead(0))
+            {
+                let operator = p.operator(65);
+                let right = p.relation(66, 2)?;
+                left = p.binary(operator, function, left, right);
                 p.sync(71)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(self.or_missing(left))
     }
 
-    fn calc(&mut self, invoking: u16, precedence: u8) -> Rule {
+    fn calc(&mut self, invoking: u16, precedence: u8) -> Rule<Parsed> {
+        let mut left = None;
         self.rule(invoking, RuleKind::Calc, |p| {
-            p.unary(73)?;
+            left = Some(p.unary(73)?);
             p.sync(83)?;
-            while let Some((_, level)) = calc_operator(p.ahead(0))
+            while let Some((function, level)) = calc_operator(p.ahead(0))
                 && precedence <= level
             {
                 p.sync(81)?;
-                p.operator(if level == 2 { 76 } else { 79 });
-                p.calc(if level == 2 { 77 } else { 80 }, level + 1)?;
+                let operator = p.operator(if level == 2 { 76 } else { 79 });
+                let right = p.calc(if level == 2 { 77 } else { 80 }, level + 1)?;
+                left = p.binary(operator, function, left, right);
                 p.sync(85)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(self.or_missing(left))
     }
 
-    fn operator(&mut self, state: u16) {
+    fn operator(&mut self, state: u16) -> Token {
         self.state = state;
+        let token = self.current();
         self.matched();
         self.consume();
+        token
     }
 
-    fn unary(&mut self, invoking: u16) -> Rule {
+    fn binary(
+        &mut self,
+        operator: Token,
+        function: &'static str,
+        left: Option<Parsed>,
+        right: Parsed,
+    ) -> Option<Parsed> {
+        let left = self.or_missing(left);
+        Some(self.builder.binary(operator, function, left, right))
+    }
+
+    fn unary(&mut self, invoking: u16) -> Rule<Parsed> {
+        let start = self.current().position;
+        let mut kind = None;
+        let mut minus_or_not = Vec::new();
+        let mut operand = None;
         self.uncounted(invoking, |p| {
             p.sync(99)?;
-            match p.predict_unary()? {
-                Unary::Member => p.member(86),
-                Unary::Not => {
-                    p.sync(88)?;
-                    loop {
-                        p.token(87, Kind::Exclamation)?;
-                        p.sync(90)?;
-                        if p.ahead(0) != Kind::Exclamation {
-                            break;
-                        }
-                    }
-                    p.member(92)
-                }
-                Unary::Negate => {
-                    p.sync(94)?;
-                    loop {
-                        p.token(93, Kind::Minus)?;
-                        p.sync(96)?;
-                        if !p.predict_minus()? {
-                            break;
-                        }
-                    }
-                    p.member(98)
-                }
-            }
-        })
-    }
-
-    fn member(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.primary(102)?;
-            p.sync(128)?;
-            while matches!(p.ahead(0), Kind::Dot | Kind::LeftBracket) {
-                p.sync(126)?;
-                match p.predict_member()? {
-                    Member::Select => p.select()?,
-                    Member::Call => {
-                        p.token(111, Kind::Dot)?;
-                        p.token(112, Kind::Identifier)?;
-                        p.token(113, Kind::LeftParen)?;
-                        p.arguments(115, 114, 117)?;
-                    }
-                    Member::Index => {
-                        p.token(119, Kind::LeftBracket)?;
-                        p.sync(121)?;
-                        if p.ahead(0) == Kind::Question {
-                            p.token(120, Kind::Question)?;
-                        }
-                        p.expr(123)?;
-                        p.token(124, Kind::RightBracket)?;
-                    }
-                }
-                p.sync(130)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn select(&mut self) -> Rule {
-        self.token(105, Kind::Dot)?;
-        self.sync(107)?;
-        if self.ahead(0) == Kind::Question {
-            self.token(106, Kind::Question)?;
-        }
-        self.escape_ident(109)
-    }
-
-    fn arguments(&mut self, before: u16, invoking: u16, close: u16) -> Rule {
-        self.sync(before)?;
-        if EXPRESSION.contains(self.ahead(0)) {
-            self.expr_list(invoking)?;
-        }
-        self.token(close, Kind::RightParen)
-    }
-
-    fn primary(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.sync(184)?;
-            match p.predict_primary()? {
-                Primary::Ident => p.dotted(132, 131, 134),
-                Primary::Call => {
-                    p.dotted(136, 135, 138)?;
-                    p.token(139, Kind::LeftParen)?;
-                    p.arguments(141, 140, 143)
-                }
-                Primary::Nested => {
-                    p.token(144, Kind::LeftParen)?;
-                    p.expr(145)?;
-                    p.token(146, Kind::RightParen)
-                }
-                Primary::List => p.list(),
-                Primary::Map => p.map(),
-                Primary::Object => p.object(),
-                Primary::Literal => p.literal(183),
-            }
-        })
-    }
-
-    /// A name with an optional dot before it.
-    fn dotted(&mut self, before: u16, dot: u16, name: u16) -> Rule {
-        self.sync(before)?;
-        if self.ahead(0) == Kind::Dot {
-            self.token(dot, Kind::Dot)?;
-        }
-        self.token(name, Kind::Identifier)
-    }
-
-    fn list(&mut self) -> Rule {
-        self.token(148, Kind::LeftBracket)?;
-        self.sync(150)?;
-        if self.begins_element() {
-            self.list_init(149)?;
-        }
-        self.trailing_comma(153, 152)?;
-        self.token(155, Kind::RightBracket)
-    }
-
-    fn map(&mut self) -> Rule {
-        self.token(156, Kind::LeftBrace)?;
-        self.sync(158)?;
-        if self.begins_element() {
-            self.map_init(157)?;
-        }
-        self.trailing_comma(161, 160)?;
-        self.token(163, Kind::RightBrace)
-    }
-
-    fn object(&mut self) -> Rule {
-        self.dotted(165, 164, 167)?;
-        self.sync(172)?;
-        while self.ahead(0) == Kind::Dot {
-            self.token(168, Kind::Dot)?;
-            self.token(169, Kind::Identifier)?;
-            self.sync(174)?;
-        }
-        self.token(175, Kind::LeftBrace)?;
-        self.sync(177)?;
-        if FIELD.contains(self.ahead(0)) {
-            self.field_init(176)?;
-        }
-        self.trailing_comma(180, 179)?;
-        self.token(182, Kind::RightBrace)
-    }
-
-    fn begins_element(&self) -> bool {
-        EXPRESSION.contains(self.ahead(0)) || self.ahead(0) == Kind::Question
-    }
-
-    fn trailing_comma(&mut self, before: u16, comma: u16) -> Rule {
-        self.sync(before)?;
-        if self.ahead(0) == Kind::Comma {
-            self.token(comma, Kind::Comma)?;
-        }
-        Ok(())
-    }
-
-    fn expr_list(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.expr(186)?;
-            p.sync(191)?;
-            while p.ahead(0) == Kind::Comma {
-                p.token(187, Kind::Comma)?;
-                p.expr(188)?;
-                p.sync(193)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn list_init(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.opt_expr(194)?;
-            p.sync(199)?;
-            while p.predict_element() {
-                p.token(195, Kind::Comma)?;
-                p.opt_expr(196)?;
-                p.sync(201)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn field_init(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.opt_field(202)?;
-            p.token(203, Kind::Colon)?;
-            p.expr(204)?;
-            p.sync(212)?;
-            while p.predict_field() {
-                p.token(205, Kind::Comma)?;
-                p.opt_field(206)?;
-                p.token(207, Kind::Colon)?;
-                p.expr(208)?;
-                p.sync(214)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn map_init(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.opt_expr(220)?;
-            p.token(221, Kind::Colon)?;
-            p.expr(222)?;
-            p.sync(230)?;
-            while p.predict_element() {
-                p.token(223, Kind::Comma)?;
-                p.opt_expr(224)?;
-                p.token(225, Kind::Colon)?;
-                p.expr(226)?;
-                p.sync(232)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn opt_field(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.sync(216)?;
-            if p.ahead(0) == Kind::Question {
-                p.token(215, Kind::Question)?;
-            }
-            p.escape_ident(218)
-        })
-    }
-
-    fn opt_expr(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.sync(238)?;
-            if p.ahead(0) == Kind::Question {
-                p.token(237, Kind::Question)?;
-            }
-            p.expr(240)
-        })
-    }
-
-    fn escape_ident(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.sync(235)?;
-            match p.ahead(0) {
-                Kind::Identifier => p.token(233, Kind::Identifier),
-                Kind::EscapedIdentifier => p.token(234, Kind::EscapedIdentifier),
-                _ => Err(Failure::NoViable { start: p.at, offending: p.at }),
-            }
-        })
-    }
-
-    fn literal(&mut self, invoking: u16) -> Rule {
-        self.uncounted(invoking, |p| {
-            p.sync(256)?;
-            let kind = p.predict_literal()?;
-            let (before, minus, state) = match kind {
-                Kind::Int => (243, 242, 245),
-                Kind::Float => (248, 247, 250),
-                _ => return p.token(251, kind),
+            let predicted = p.predict_unary()?;
+            kind = Some(predicted);
+            operand = match predicted {
+                Unary::Member => Some(p.member(86)?),
+                Unary::Not => p.not(&mut minus_or_not)?,
+                Unary::Negate => p.negate(&mut minus_or_not)?,
             };
-            p.sync(before)?;
-            if p.ahead(0) == Kind::Minus {
-                p.token(minus, Kind::Minus)?;
+            Ok(())
+        })?;
+        let function = match kind {
+            None => return Ok(self.empty(start)),
+            Some(Unary::Member) => return Ok(self.or_missing(operand)),
+            Some(Unary::Not) => operators::LOGICAL_NOT,
+            Some(Unary::Negate) => operators::NEGATE,
+        };
+        let operand = self.or_missing(operand);
+        match minus_or_not.first() {
+            Some(first) if minus_or_not.len() % 2 == 1 => {
+                let id = self.builder.call(*first, function, Box::new([operand.id]));
+                Ok(Parsed { id, height: operand.height })
             }
-            p.token(state, kind)
-        })
+            _ => Ok(operand),
+        }
+    }
+
+    fn not(&mut self, operators: &mut Vec<u32>) -> Result<Option<Parsed>, Failure> {
+        self.sync(88)?;
+        loop {
+            operators.push(self.token(87, Kind::Exclamation)?.position);
+            self.sync(90)?;
+            if self.ahead(0) != Kind::Exclamation {
+                return self.member(92).map(Some);
+            }
+        }
+    }
+
+    fn negate(&mut self, operators: &mut Vec<u32>) -> Result<Option<Parsed>, Failure> {
+        self.sync(94)?;
+        loop {
+            operators.push(self.token(93, Kind::Minus)?.position);
+            self.sync(96)?;
+            if !self.predict_minus()? {
+                return self.member(98).map(Some);
+            }
+        }
     }
 }
