@@ -158,10 +158,10 @@ impl Params {
         let text = |key| kind.and_then(|it| it.str(key)).unwrap_or_default();
         let version = kind.and_then(|_| ApiVersion::parse(text("apiVersion")));
         let group = version.as_ref().and_then(|it| context.catalog.as_ref()?.group(&it.group));
-        let is_meant = |it: &&Arc<Live>| {
-            let version = version.as_ref().and_then(|it_is| it.resource.served_version(&it_is.version));
-            it.resource.kind == text("kind") && version.is_some()
+        let is_served = |live: &Live| {
+            version.as_ref().is_some_and(|it| live.resource.served_version(&it.version).is_some())
         };
+        let is_meant = |it: &&Arc<Live>| it.resource.kind == text("kind") && is_served(it);
         let live = group.and_then(|it| it.resources.iter().find(is_meant)).cloned();
         Params { version, live }
     }
@@ -215,7 +215,7 @@ mod tests {
     use crate::admissionregistration::policy_binding::PolicyBinding;
     use crate::shared::testing::{context, decoded, ground};
 
-    /// May do one thing: `get ""/v1 configmaps in:default name:x`.
+    /// Allows one thing: `get /v1 configmaps in:default name:x`.
     struct Only(&'static str);
 
     impl Authorizer for Only {
