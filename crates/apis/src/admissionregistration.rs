@@ -2,6 +2,7 @@
 
 mod expressions;
 mod matching;
+mod param_access;
 mod policy;
 mod policy_binding;
 mod rules;
@@ -9,10 +10,11 @@ mod webhooks;
 
 use std::sync::Arc;
 
-use keelson_registry::{Group, Resource, Version};
+use keelson_registry::{Group, Guard, Resource, Version};
 
 use crate::Settings;
 use matching::ReservedNames;
+use param_access::{ParamAccess, Policies, Refers};
 use policy::Policy;
 use policy_binding::PolicyBinding;
 use webhooks::Webhooks;
@@ -20,13 +22,27 @@ use webhooks::Webhooks;
 const NO_POLICIES: &str = "admission policies are not evaluated yet";
 
 pub(crate) fn group(settings: &Settings) -> Group {
+    let reserves_names = settings.is_on("ManifestBasedAdmissionControlConfig");
     let mut group = kinds();
-    if settings.is_on("ManifestBasedAdmissionControlConfig") {
-        for resource in &mut group.resources {
-            resource.guard = Some(Arc::new(ReservedNames { kind: resource.group_kind() }));
-        }
+    for resource in &mut group.resources {
+        let kind = resource.group_kind();
+        let names = reserves_names.then(|| ReservedNames { kind: kind.clone() });
+        resource.guard = match refers(&resource.kind) {
+            Some(refers) => Some(Arc::new(ParamAccess { kind, refers, names })),
+            None => names.map(|names| Arc::new(names) as Arc<dyn Guard>),
+        };
     }
     group
+}
+
+/// How objects of a kind refer to parameters, if they do.
+fn refers(kind: &str) -> Option<Refers> {
+    match kind {
+        "MutatingAdmissionPolicy" | "ValidatingAdmissionPolicy" => Some(Refers::Policy),
+        "MutatingAdmissionPolicyBinding" => Some(Refers::Binding(Policies::Mutating)),
+        "ValidatingAdmissionPolicyBinding" => Some(Refers::Binding(Policies::Validating)),
+        _ => None,
+    }
 }
 
 fn kinds() -> Group {

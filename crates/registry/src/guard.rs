@@ -1,9 +1,12 @@
-//! Guard: who may write what, beyond the right to write at all. Who gives rights away must have them.
+//! Guard: permissions that a write needs beyond the verb of its request, such as `escalate`, `bind` and `sign`.
+//!
+//! A guard has three moments, because upstream checks at three: before the kind prepares the object (the answer is 403),
+//! together with validation (the answer is 422 with all errors), and after validation of an object that is valid.
 
 use std::future::ready;
 
 use futures_util::future::BoxFuture;
-use keelson_object::Object;
+use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -33,7 +36,13 @@ pub trait Guard: Send + Sync + 'static {
         Box::pin(ready(Ok(())))
     }
 
-    /// Says why not to a change that is right in itself: the object is as it would be stored.
+    /// Adds missing permissions to the errors of a change, ahead of what the kind finds wrong with it. The object is
+    /// prepared, but not validated.
+    fn judge<'g>(&'g self, _write: &'g Write<'g>, _errors: &'g mut FieldErrors) -> BoxFuture<'g, ()> {
+        Box::pin(ready(()))
+    }
+
+    /// Says why not to an object that is valid, be it new or changed: it is as it would be stored.
     fn confirm<'g>(&'g self, _write: &'g Write<'g>) -> BoxFuture<'g, Result<()>> {
         Box::pin(ready(Ok(())))
     }
@@ -47,7 +56,14 @@ pub(crate) async fn check(live: &Live, write: &Write<'_>) -> Result<()> {
     }
 }
 
-/// Asks the guard of a resource, if it has one, after the kind was asked.
+/// Lets the guard of a resource, if it has one, add to the errors of a change before the kind does.
+pub(crate) async fn judge(live: &Live, write: &Write<'_>, errors: &mut FieldErrors) {
+    if let Some(guard) = &live.resource.guard {
+        guard.judge(write, errors).await;
+    }
+}
+
+/// Asks the guard of a resource, if it has one, about a valid object.
 pub(crate) async fn confirm(live: &Live, write: &Write<'_>) -> Result<()> {
     match &live.resource.guard {
         Some(guard) => guard.confirm(write).await,

@@ -134,6 +134,12 @@ pub trait Strategy: Send + Sync + 'static {
         Propagation::Background
     }
 
+    /// Why nobody deletes the object called `name`, whether it is there or not. The deletion of a collection does not
+    /// ask, as upstream's does not.
+    fn protects(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
     /// What whoever deletes an object like this should know.
     fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
         None

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_authn::User;
+use keelson_authz::AlwaysDeny;
 use keelson_merge::apply::Force;
 use keelson_object::{FieldErrors, Object, Path, SelectableField};
 use keelson_registry::lifecycle::field_managers::Apply;
@@ -406,7 +407,7 @@ async fn what_cannot_be_read_is_in_the_way_until_it_is_deleted_as_such() {
     let garden = Garden::new().await;
     let place = Place::new("default", "rose");
     let made = garden.create(flower("rose", 5)).await.unwrap();
-    let refused = operation::delete_unreadable(&garden.live, &place).await;
+    let refused = operation::delete_unreadable(&garden.live, &garden.context(), &place).await;
     assert!(matches!(refused, Err(Error::Invalid { .. })), "what can be read is not deleted like this");
 
     let key = Layout::default().resource("flowers").namespaced("default", "rose");
@@ -430,7 +431,16 @@ async fn what_cannot_be_read_is_in_the_way_until_it_is_deleted_as_such() {
     let listed = operation::list(&garden.live, "default", &ListOptions::default()).await.unwrap();
     assert_eq!(listed.items.len(), 0, "lists leave it out");
 
-    operation::delete_unreadable(&garden.live, &place).await.unwrap();
+    let mut context = garden.context();
+    context.authorizer = Some(Arc::new(AlwaysDeny));
+    let refused = operation::delete_unreadable(&garden.live, &context, &place).await.unwrap_err();
+    let expected = "flowers.example.com \"rose\" is forbidden: not permitted to do \
+                    \"unsafe-delete-ignore-read-errors\", reason: Everything is forbidden.";
+    assert_eq!(refused.to_string(), expected);
+    let context = garden.context();
+    operation::delete_unreadable(&garden.live, &context, &place).await.unwrap();
+    let told = context.take_annotations().into_keys().collect::<Vec<_>>();
+    assert_eq!(told, ["apiserver.k8s.io/unsafe-delete-ignore-read-error"]);
     let got = operation::get(&garden.live, &place, Freshness::Latest).await;
     assert!(matches!(got, Err(Error::NotFound { .. })));
     garden.create(flower("rose", 7)).await.unwrap();

@@ -130,14 +130,8 @@ impl Strategy for ResourceClaim {
         forms::check_unchanged(now, before, forms::SPEC, &Path::root("spec"), errors);
     }
 
-    fn validate_status_update(
-        &self,
-        context: &Context,
-        object: &Object,
-        old: &Object,
-        errors: &mut FieldErrors,
-    ) {
-        admin_access::check_results(context, object, old, errors);
+    /// Permissions come before this: see [`super::status_access`].
+    fn validate_status_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         status_rules::check(object, old, errors);
     }
 }

@@ -8,11 +8,12 @@ use futures_util::future::BoxFuture;
 use keelson_authn::service_account::{NODE_NAME, split_username};
 use keelson_authz::{Attributes, Selectors, Target, deny_message};
 use keelson_object::selector::name_rules::dns1123_subdomain;
-use keelson_object::{FieldErrors, GroupKind, Map, Object, Path, Value};
+use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
-use keelson_registry::{Context, Error, Guard, Result, Write};
+use keelson_registry::{Context, Guard, Write};
 
 use super::GROUP;
+use super::admin_access;
 use super::claim::{DEVICE_STATUS, identity};
 use crate::catalog::Settings;
 
@@ -34,19 +35,17 @@ impl StatusAccess {
 
 impl Guard for StatusAccess {
     /// Upstream: pkg/registry/resource/resourceclaim/strategy.go, resourceclaimStatusStrategy.ValidateUpdate (v1.36.4).
-    fn confirm<'g>(&'g self, write: &'g Write<'g>) -> BoxFuture<'g, Result<()>> {
+    fn judge<'g>(&'g self, write: &'g Write<'g>, errors: &'g mut FieldErrors) -> BoxFuture<'g, ()> {
         async move {
-            let (true, Part::Status, Some(old)) = (self.is_on, write.part, write.old) else { return Ok(()) };
-            let mut errors = FieldErrors::default();
-            check_binding(write, old, &mut errors).await;
+            let (Part::Status, Some(old)) = (write.part, write.old) else { return };
+            admin_access::check_results(write.context, write.object, old, errors);
+            if !self.is_on {
+                return;
+            }
+            check_binding(write, old, errors).await;
             if self.has_devices && write.object.fields.at("status.allocation").is_some() {
-                check_devices(write, old, &mut errors).await;
+                check_devices(write, old, errors).await;
             }
-            if errors.is_empty() {
-                return Ok(());
-            }
-            let kind = GroupKind { group: GROUP.into(), kind: "ResourceClaim".into() };
-            Err(Error::Invalid { kind, name: write.name.to_owned(), errors })
         }
         .boxed()
     }

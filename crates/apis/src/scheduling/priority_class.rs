@@ -76,6 +76,12 @@ impl Strategy for PriorityClass {
         let field = "preemptionPolicy";
         immutable::value(object.fields.get(field), old.fields.get(field), &Path::root(field), errors);
     }
+
+    /// Upstream: pkg/registry/scheduling/priorityclass/storage/storage.go, REST.Delete (v1.36.4).
+    fn protects(&self, name: &str) -> Option<&'static str> {
+        let is_system = SYSTEM_CLASSES.iter().any(|(class, _)| *class == name);
+        is_system.then_some("this is a system priority class and cannot be deleted")
+    }
 }
 
 /// Upstream: pkg/apis/scheduling/v1/helpers.go, IsKnownSystemPriorityClass (v1.36.4).

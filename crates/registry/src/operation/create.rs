@@ -68,6 +68,9 @@ async fn create_named(live: &Live, context: &Context, mut object: Object) -> Res
 async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc<Frozen>> {
     ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+    let namespace = &place.namespace;
+    let write = Write { context, namespace, name: &place.name, part: Part::Main, object, old: None };
+    guard::confirm(live, &write).await?;
     admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&*object)).await?;
     let mut race = Race::for_new(live, &place)?;
     loop {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use keelson_authz::Verdict;
 use keelson_object::scalar::Time;
 use keelson_object::{FieldErrors, Frozen, GroupKind, GroupResource, Object, Path};
 use keelson_store::{Expect, Write};
@@ -31,6 +32,10 @@ pub async fn delete(
     place: &Place,
     options: &DeleteOptions,
 ) -> Result<Deleted> {
+    if let Some(reason) = live.resource.strategy.protects(&place.name) {
+        let (resource, name) = (live.resource.group_resource(), place.name.to_string());
+        return Err(Error::Forbidden { resource, name, reason: reason.to_owned() });
+    }
     remove(live, context, place, place, options).await
 }
 
@@ -80,10 +85,15 @@ async fn delete_once(
 /// The option that asks for [`delete_unreadable`].
 pub const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
-/// Removes what is stored at `place` and cannot be read: no hooks, no finalizers, nobody is asked.
+/// The verb that [`delete_unreadable`] needs beside `delete`: what depends on the object cannot be known.
+const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
+
+/// Removes what is stored at `place` and cannot be read: no hooks, no finalizers, no admission.
 ///
 /// Upstream: apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go (v1.36.4).
-pub async fn delete_unreadable(live: &Live, place: &Place) -> Result<()> {
+pub async fn delete_unreadable(live: &Live, context: &Context, place: &Place) -> Result<()> {
+    context.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
+    authorize_unsafe_delete(&Request::new(Operation::Delete, live, context, place)).await?;
     let Some((revision, _)) = live.unreadable(place).await? else {
         let mut errors = FieldErrors::default();
         errors.invalid(
@@ -101,6 +111,21 @@ pub async fn delete_unreadable(live: &Live, place: &Place) -> Result<()> {
     let store = &live.objects()?.store;
     store.commit(&live.key(place)?, Expect::Unchanged(revision), Write::Delete).await?;
     Ok(())
+}
+
+/// Upstream: apiserver/pkg/endpoints/handlers/delete.go, authorizeUnsafeDelete (v1.36.4).
+async fn authorize_unsafe_delete(request: &Request<'_>) -> Result<()> {
+    let verdict = request.context.authorize(UNSAFE_DELETE, request.target()).await;
+    let reason = match verdict {
+        Verdict { error: Some(error), .. } => {
+            format!("error while checking permission for \"{UNSAFE_DELETE}\", {error}")
+        }
+        Verdict { decision, .. } if decision.is_allowed() => return Ok(()),
+        Verdict { decision, .. } => {
+            format!("not permitted to do \"{UNSAFE_DELETE}\", reason: {}", decision.reason())
+        }
+    };
+    Err(request.forbidden(None, reason))
 }
 
 fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &DeleteOptions) -> Result<()> {

@@ -171,16 +171,13 @@ async fn judge(
     permission: &CreatePermission,
     mut object: Object,
 ) -> Result<Step<'static>> {
-    let context = request.context;
     match request.old {
-        Some(old) => {
-            ready(live, context, part, &mut object, old)?;
-            guard::confirm(live, &write_of(request, part, &object)).await?;
-        }
-        None => {
-            create::ready(live, context, &mut object)?;
-            permission.check(request).await?;
-        }
+        Some(old) => ready(live, request, part, &mut object, old).await?,
+        None => create::ready(live, request.context, &mut object)?,
+    }
+    guard::confirm(live, &write_of(request, part, &object)).await?;
+    if request.old.is_none() {
+        permission.check(request).await?;
     }
     match (part, &live.resource.scale) {
         (Part::Scale, Some(at)) => scaled::validate(request, at, &object).await?,
@@ -294,8 +291,14 @@ fn begin(
 /// Brings a changed object into the state in which it is stored, or says what is wrong with it.
 ///
 /// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
-fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &Object) -> Result<()> {
-    let (resource, strategy) = (&live.resource, &live.resource.strategy);
+async fn ready(
+    live: &Live,
+    request: &Request<'_>,
+    part: Part,
+    object: &mut Object,
+    old: &Object,
+) -> Result<()> {
+    let (context, resource, strategy) = (request.context, &live.resource, &live.resource.strategy);
     match part {
         Part::Main | Part::Scale => strategy.prepare_update(context, object, old),
         Part::Status => strategy.prepare_status_update(context, object, old),
@@ -308,6 +311,7 @@ fn ready(live: &Live, context: &Context, part: Part, object: &mut Object, old: &
     if resource.owned_finalizers {
         meta_rules::check_finalizer_owners(&object.meta, &mut errors);
     }
+    guard::judge(live, &write_of(request, part, object), &mut errors).await;
     match part {
         Part::Main | Part::Scale => strategy.validate_update(context, object, old, &mut errors),
         Part::Status => strategy.validate_status_update(context, object, old, &mut errors),

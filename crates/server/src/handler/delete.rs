@@ -2,17 +2,15 @@
 
 use http::StatusCode;
 use keelson_codec::{cbor, protobuf};
-use keelson_registry::operation;
+use keelson_registry::{Context, operation};
 use keelson_schema::Schema;
 use keelson_status::{Details, Status};
 
 use super::Call;
 use crate::body::RequestBody;
-use crate::chain::authorize::authorize;
 use crate::error::{Error, Result};
 use crate::negotiate::Input;
 use crate::params::delete::{DeleteParams, Unreadable, from_body, from_query};
-use crate::request_info::RequestInfo;
 use crate::respond;
 use crate::response::Response;
 
@@ -23,7 +21,7 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
     context.options = params.sent.clone().into();
     let (live, place) = (&call.found.live, call.place());
     if params.unreadable == Unreadable::Meant {
-        return delete_unreadable(call).await;
+        return delete_unreadable(call, &context).await;
     }
     let deleted = call.run(&context, operation::delete(live, &context, &place, &params.options)).await?;
     let code = match (deleted.gone, params.orphan_dependents) {
@@ -43,12 +41,10 @@ pub(crate) async fn delete(call: &Call<'_>, body: RequestBody) -> Result<Respons
     Ok(respond::encode_status(&status, &call.parts.headers, call.query, call.offer().cbor))
 }
 
-/// An object that cannot be read goes if the client may do that as well: what it depends on cannot be known.
-async fn delete_unreadable(call: &Call<'_>) -> Result<Response> {
-    let info = RequestInfo { verb: "unsafe-delete-ignore-read-errors".into(), ..call.info.clone() };
-    authorize(call.facts, call.parts, &info, call.user, call.facts.server.clock.monotonic()).await?;
+/// Removes an object that cannot be read.
+async fn delete_unreadable(call: &Call<'_>, context: &Context) -> Result<Response> {
     let place = call.place();
-    operation::delete_unreadable(&call.found.live, &place).await?;
+    call.run(context, operation::delete_unreadable(&call.found.live, context, &place)).await?;
     let kind = call.found.live.resource.kind.to_string();
     let details = Details { name: place.name.to_string(), kind, ..Details::default() };
     let status = Status { code: 200, ..Status::success(details) };
