@@ -155,6 +155,9 @@ impl Upstream {
         if !flags.iter().any(|it| decides.iter().any(|flag| it.starts_with(flag))) {
             arguments.push(String::from("--authorization-mode=Node,RBAC"));
         }
+        if flags.iter().any(|it| it.starts_with("--service-account-signing-endpoint=")) {
+            arguments.retain(|it| !it.starts_with("--service-account-"));
+        }
         arguments.extend_from_slice(flags);
         upstream.processes.spawn(server, &arguments, &files.path("server.log"))?;
         upstream.ready(&files).await?;

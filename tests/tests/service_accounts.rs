@@ -287,8 +287,7 @@ async fn wrong_settings_are_refused_at_the_start() {
         "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
     )
     .await;
-    check(&["--service-account-signing-endpoint=/x"], "--service-account-signing-endpoint is not supported")
-        .await;
+    check(&["--service-account-signing-endpoint=@.x"], "must be a valid abstract socket name").await;
     check(&["--service-account-jwks-uri=http://x"], "service-account-jwks-uri requires https scheme").await;
     check(&["--service-account-issuer=a", "--service-account-issuer=a"], "\"a\" is already specified").await;
     let folder = tempfile::tempdir().unwrap();

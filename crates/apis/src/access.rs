@@ -32,6 +32,8 @@ pub struct Tokens {
     pub max_seconds: Option<i64>,
     /// Whether tokens of pods live longer than kubelets ask.
     pub extended: bool,
+    /// How many seconds they live then.
+    pub extended_seconds: i64,
 }
 
 impl Default for Access {

@@ -46,6 +46,12 @@ pub enum AuthError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A token could not be signed elsewhere.
+    #[error("{reason}")]
+    Signer {
+        /// In upstream's words.
+        reason: String,
+    },
     /// A token that nobody should have made, or that was changed on its way.
     #[error("{reason}")]
     BadSignature {

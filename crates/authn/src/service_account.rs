@@ -14,6 +14,7 @@
 
 mod claims;
 mod discovery;
+mod external;
 mod issue;
 mod keys;
 mod legacy;
@@ -23,6 +24,7 @@ mod verify;
 
 pub use claims::Ref;
 pub use discovery::{Discovery, DiscoveryError};
+pub use external::{ExternalSigner, SignerError, SignerMeter};
 pub use issue::{Issued, Issuer, Order};
 pub use keys::KeySet;
 pub use legacy::{INVALID_SINCE, LAST_USED, LegacyUse};

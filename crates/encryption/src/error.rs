@@ -1,5 +1,7 @@
 //! What can go wrong with a value, in upstream's words: operators search for them.
 
+use keelson_grpc::Failure;
+
 /// Why a value cannot be encrypted or decrypted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -56,18 +58,6 @@ pub enum Error {
         /// What went wrong.
         status: Failure,
     },
-}
-
-/// A call that failed, as Go prints it.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("rpc error: code = {code} desc = {message}")]
-pub struct Failure {
-    /// `Unavailable`
-    pub code: &'static str,
-    /// What the other side, or the transport, says.
-    pub message: String,
-    /// Whether it may go well in a moment.
-    pub passing: bool,
 }
 
 impl Error {

@@ -76,7 +76,7 @@ impl Assembly {
         let encryption = Encryption::load(config, clock).await?;
         let ground = ground(config, &storage, &measures, encryption.as_ref(), clock);
         let external = settings::external_address(config, address.port());
-        let mut security = Security::new(config, prepared, deciders, external, (&catalog, clock))?;
+        let mut security = Security::new(config, prepared, deciders, external, (&catalog, clock)).await?;
         let service_counts = Arc::default();
         let groups = settings::groups(config, security.access(config), &ground, &service_counts)?;
         catalog.swap(catalog::load(groups, &ground).await?);

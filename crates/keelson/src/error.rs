@@ -9,6 +9,12 @@ use keelson_object::scalar::quote;
 /// Why the server does not start. The texts about the command line are upstream's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Who signs tokens of service accounts is not there, or of no use.
+    #[error("{reason}")]
+    ExternalSigner {
+        /// In upstream's words.
+        reason: String,
+    },
     /// An argument that is no text.
     #[error("argument {argument:?} is not valid UTF-8")]
     NotText {

@@ -1,5 +1,7 @@
 //! Tokens of service accounts: from the config to who signs and who verifies.
 
+mod external;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +11,8 @@ use keelson_apis::Tokens;
 use keelson_authn::TokenCache;
 use keelson_authn::jws;
 use keelson_authn::service_account::{
-    Counts, Discovery, Issuer, KeySet, LegacyUse, Objects, ServiceAccountTokens, Settings,
+    Counts, Discovery, EXTENDED_SECONDS, ExternalSigner, Issuer, KeySet, LegacyUse, Objects,
+    ServiceAccountTokens, Settings,
 };
 use keelson_housekeeping::token_secrets::TokenSecrets;
 use keelson_housekeeping::{legacy_tokens, service_accounts};
@@ -26,6 +29,7 @@ use crate::config::{Authentication, ServiceAccounts as Config};
 use crate::error::Error;
 use crate::pki::Pki;
 use crate::reload;
+use crate::service_accounts::external::Numbers;
 
 /// Everything about tokens of service accounts.
 pub struct ServiceAccounts {
@@ -37,14 +41,23 @@ pub struct ServiceAccounts {
     pub openid: Option<OpenId>,
     /// Tokens in secrets that were used.
     uses: Option<mpsc::Receiver<LegacyUse>>,
-    keys: KeyFiles,
+    keys: Keys,
+    issuer: PublishedIssuer,
+    signer_numbers: Arc<Numbers>,
 }
 
-/// Where keys come from, and what is told about them.
+/// Where keys come from.
+enum Keys {
+    /// From files, which may change.
+    Files(Vec<PathBuf>),
+    /// From a signer, which says when to ask again.
+    External(Arc<ExternalSigner>),
+}
+
+/// What others are told about the issuer.
 #[derive(Clone)]
-struct KeyFiles {
-    files: Vec<PathBuf>,
-    issuer: String,
+struct PublishedIssuer {
+    name: String,
     jwks_uri: String,
     external_address: String,
 }
@@ -53,8 +66,9 @@ struct KeyFiles {
 const WAITING_USES: usize = 64;
 
 impl ServiceAccounts {
-    /// Reads the keys. Without a config of their own a standalone server has those of its data folder.
-    pub fn new(
+    /// Reads the keys, or asks an external signer for them. Without a config of their own a standalone server has
+    /// those of its data folder.
+    pub async fn new(
         config: &Authentication,
         pki: Option<&Pki>,
         external_address: String,
@@ -62,13 +76,11 @@ impl ServiceAccounts {
         clock: &Clock,
     ) -> Result<ServiceAccounts, Error> {
         let accounts = &config.service_accounts;
-        let keys = KeyFiles {
-            files: key_files(accounts, pki),
-            issuer: accounts.issuers.first().cloned().unwrap_or_default(),
+        let issuer = PublishedIssuer {
+            name: accounts.issuers.first().cloned().unwrap_or_default(),
             jwks_uri: accounts.jwks_uri.clone(),
             external_address,
         };
-        let set = keys.read()?;
         let (sender, uses) = mpsc::channel(WAITING_USES);
         let settings = Settings {
             issuers: accounts.issuers.clone(),
@@ -79,12 +91,39 @@ impl ServiceAccounts {
             on_legacy_use: Some(Arc::new(move |it| drop(sender.try_send(it)))),
             clock: clock.clone(),
         };
+        let signer_numbers = Arc::new(Numbers::new(clock.clone()));
+        let (tokens, issue, keys, openid) = match &accounts.signing_endpoint {
+            Some(socket) => {
+                let connected = external::connect(accounts, socket, clock, &signer_numbers).await?;
+                let signer = connected.signer;
+                let issue = Tokens {
+                    issuer: Arc::new(Issuer::external(&issuer.name, signer.clone())),
+                    max_seconds: Some(connected.max_seconds),
+                    extended: accounts.extended,
+                    extended_seconds: connected.extended_seconds,
+                };
+                let aged = signer.clone();
+                let openid = issuer.documents(&signer.discoverable()).map(OpenId::new);
+                let openid = openid.map(|it| it.kept_for(move || aged.max_age()));
+                let tokens = ServiceAccountTokens::external(settings, signer.clone());
+                (tokens, Some(issue), Keys::External(signer), openid)
+            }
+            None => {
+                let files = key_files(accounts, pki);
+                let set = read_keys(&files)?;
+                let openid = issuer.documents(&set).map(OpenId::new);
+                let issue = issue(accounts, pki, &issuer.name)?;
+                (ServiceAccountTokens::new(settings, set), issue, Keys::Files(files), openid)
+            }
+        };
         Ok(ServiceAccounts {
-            openid: keys.documents(&set).map(OpenId::new),
-            tokens: Arc::new(ServiceAccountTokens::new(settings, set)),
-            issue: issue(accounts, pki, &keys.issuer)?,
+            tokens: Arc::new(tokens),
+            issue,
+            openid,
             uses: Some(uses),
             keys,
+            issuer,
+            signer_numbers,
         })
     }
 
@@ -94,22 +133,39 @@ impl ServiceAccounts {
             let noting = legacy_tokens::note_uses(catalog.clone(), clock.clone(), uses);
             loops.spawn("uses of legacy tokens", noting);
         }
-        let (keys, tokens, openid) = (self.keys.clone(), self.tokens.clone(), self.openid.clone());
+        let (issuer, tokens, openid) = (self.issuer.clone(), self.tokens.clone(), self.openid.clone());
         let cache = cache.clone();
-        let replace = move || {
-            let set = keys.read()?;
-            if let (Some(openid), Some(documents)) = (&openid, keys.documents(&set)) {
+        let publish = move |set: &KeySet| {
+            if let (Some(openid), Some(documents)) = (&openid, issuer.documents(set)) {
                 openid.replace(documents);
             }
-            tokens.replace_keys(set);
             cache.clear();
-            Ok(())
         };
-        let files = self.keys.files.clone();
-        loops.spawn(
-            "keys of service account tokens",
-            reload::follow("keys of service account tokens", files, clock.clone(), replace),
-        );
+        match &self.keys {
+            Keys::Files(files) => {
+                let watched = files.clone();
+                let replace = move || {
+                    let set = read_keys(&watched)?;
+                    tokens.replace_keys(set.clone());
+                    publish(&set);
+                    Ok(())
+                };
+                loops.spawn(
+                    "keys of service account tokens",
+                    reload::follow("keys of service account tokens", files.clone(), clock.clone(), replace),
+                );
+            }
+            Keys::External(signer) => {
+                let told = Arc::downgrade(signer);
+                signer.on_change(move || {
+                    if let Some(signer) = told.upgrade() {
+                        publish(&signer.discoverable());
+                    }
+                });
+                let signer = signer.clone();
+                loops.spawn("keys of the external signer", async move { signer.follow().await });
+            }
+        }
     }
 
     /// Does what a controller manager does otherwise: every namespace gets what its pods need, and secrets that ask
@@ -126,7 +182,7 @@ impl ServiceAccounts {
         let authority = pem.map_err(|source| Error::Read { path: path.clone(), source })?;
         let accounts = service_accounts::run(catalog.clone(), authority.clone(), clock.clone());
         loops.spawn("service accounts", accounts);
-        if let Some(tokens) = &self.issue {
+        if let Some(tokens) = self.issue.as_ref().filter(|it| it.issuer.has_key()) {
             let secrets = TokenSecrets { issuer: tokens.issuer.clone(), authority };
             loops.spawn("secrets with tokens", secrets.run(catalog.clone(), clock.clone()));
         }
@@ -137,6 +193,7 @@ impl ServiceAccounts {
     ///
     /// Upstream: pkg/serviceaccount/metrics.go (v1.36.4).
     pub fn add_metrics(&self, registry: &Registry) {
+        self.signer_numbers.add_to(registry);
         for (name, help, count) in COUNTERS {
             let tokens = self.tokens.clone();
             let sample = move || {
@@ -192,28 +249,29 @@ fn issue(config: &Config, pki: Option<&Pki>, issuer: &str) -> Result<Option<Toke
         issuer: Arc::new(Issuer::new(issuer, key)),
         max_seconds: config.max_seconds,
         extended: config.extended,
+        extended_seconds: EXTENDED_SECONDS,
     }))
 }
 
-impl KeyFiles {
-    /// All keys of all files.
-    fn read(&self) -> Result<KeySet, Error> {
-        let mut keys = Vec::new();
-        for path in &self.files {
-            let found = jws::public_keys(&read(path)?)
-                .map_err(|source| Error::Credentials { path: path.clone(), source })?;
-            keys.extend(found);
-        }
-        Ok(KeySet::new(keys))
+/// All keys of all files.
+fn read_keys(files: &[PathBuf]) -> Result<KeySet, Error> {
+    let mut keys = Vec::new();
+    for path in files {
+        let found = jws::public_keys(&read(path)?)
+            .map_err(|source| Error::Credentials { path: path.clone(), source })?;
+        keys.extend(found);
     }
+    Ok(KeySet::new(keys))
+}
 
+impl PublishedIssuer {
     /// What others are told; `None` for an issuer that they could not find.
     ///
     /// Upstream: pkg/controlplane/apiserver/server.go, New (v1.36.4).
     fn documents(&self, keys: &KeySet) -> Option<IssuerDocuments> {
-        match Discovery::new(&self.issuer, &self.jwks_uri, &self.external_address, keys) {
+        match Discovery::new(&self.name, &self.jwks_uri, &self.external_address, keys) {
             Ok(found) => Some(IssuerDocuments { configuration: found.configuration, keys: found.keys }),
-            Err(problem) if self.issuer.starts_with("https:") => {
+            Err(problem) if self.name.starts_with("https:") => {
                 error!(%problem, "could not construct pre-rendered responses for ServiceAccountIssuerDiscovery endpoints");
                 None
             }

@@ -10,7 +10,7 @@ use crate::repo::{Repo, output};
 /// From the ground up. A crate may depend only on crates of lower layers.
 pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
-    &["status", "schema", "store", "x509"],
+    &["status", "schema", "store", "x509", "grpc"],
     &["codec", "merge", "cel", "store-mvcc", "store-etcd", "encryption", "watch-cache", "webhook-client"],
     &["authn", "authz", "flow-control", "audit"],
     &["registry"],

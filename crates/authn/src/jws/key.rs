@@ -124,6 +124,13 @@ impl PublicKey {
         PublicKey::new(shape, der)
     }
 
+    /// The same for a key that its owner calls `id`.
+    pub fn from_spki_as(id: &str, der: &[u8]) -> Result<PublicKey, AuthError> {
+        let PublicKey(inner) = PublicKey::from_spki(der)?;
+        let inner = Arc::into_inner(inner).expect("nobody else has it yet");
+        Ok(PublicKey(Arc::new(Inner { id: id.to_owned(), ..inner })))
+    }
+
     /// From a key of a key set (RFC 7517).
     pub fn from_jwk(jwk: &Map) -> Result<PublicKey, AuthError> {
         let number = |name: &str| {
@@ -180,7 +187,7 @@ impl PublicKey {
         Ok(PublicKey(Arc::new(Inner { shape, id, verifiers })))
     }
 
-    /// What tokens and key sets call the key: a hash of it.
+    /// What tokens and key sets call the key: a hash of it, or what its owner calls it.
     ///
     /// Upstream: pkg/serviceaccount/jwt.go, keyIDFromPublicKey (v1.36.4).
     #[must_use]

@@ -1,9 +1,11 @@
 //! Issuer: makes bound tokens.
 
+use std::sync::Arc;
+
 use keelson_object::Map;
 
 use super::claims::{Bound, Claims, Ref, write};
-use super::{LEGACY_ISSUER, names};
+use super::{ExternalSigner, LEGACY_ISSUER, names};
 use crate::AuthError;
 use crate::jws::{self, SigningKey};
 
@@ -11,7 +13,14 @@ use crate::jws::{self, SigningKey};
 #[derive(Debug)]
 pub struct Issuer {
     name: String,
-    key: SigningKey,
+    signer: Signer,
+}
+
+/// Who signs.
+#[derive(Debug)]
+enum Signer {
+    Key(SigningKey),
+    External(Arc<ExternalSigner>),
 }
 
 /// What a token is to say.
@@ -48,13 +57,25 @@ impl Issuer {
     /// Signs with `key` as `name`.
     #[must_use]
     pub fn new(name: impl Into<String>, key: SigningKey) -> Issuer {
-        Issuer { name: name.into(), key }
+        Issuer { name: name.into(), signer: Signer::Key(key) }
+    }
+
+    /// Has tokens signed elsewhere, as `name`.
+    #[must_use]
+    pub fn external(name: impl Into<String>, signer: Arc<ExternalSigner>) -> Issuer {
+        Issuer { name: name.into(), signer: Signer::External(signer) }
+    }
+
+    /// Whether it has a key of its own; tokens in secrets are signed by no other.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        matches!(self.signer, Signer::Key(_))
     }
 
     /// Makes a token at `now`, in seconds since 1970.
     ///
     /// Upstream: pkg/serviceaccount/claims.go, Claims (v1.36.4).
-    pub fn issue(&self, order: &Order, now: i64) -> Result<Issued, AuthError> {
+    pub async fn issue(&self, order: &Order, now: i64) -> Result<Issued, AuthError> {
         let id = uuid::Uuid::new_v4().to_string();
         let claims = Claims {
             issuer: self.name.clone(),
@@ -73,7 +94,14 @@ impl Issuer {
             node: order.node.clone(),
             warn_after: order.warn_after.map(|seconds| now.saturating_add(seconds)),
         };
-        let token = jws::sign(&self.key, &write(&claims, &bound))?;
+        let claims = write(&claims, &bound);
+        let token = match &self.signer {
+            Signer::Key(key) => jws::sign(key, &claims)?,
+            Signer::External(signer) => {
+                let token = signer.sign(&claims).await;
+                token.map_err(|error| AuthError::Signer { reason: error.to_string() })?
+            }
+        };
         Ok(Issued { token, credential_id: credential_id(&id) })
     }
 }
@@ -94,7 +122,12 @@ impl Issuer {
             claims.push_new(format!("kubernetes.io/serviceaccount/{name}"), value);
         }
         claims.push_new("sub", names::username(namespace, &account.name));
-        jws::sign(&self.key, &claims)
+        match &self.signer {
+            Signer::Key(key) => jws::sign(key, &claims),
+            Signer::External(_) => {
+                Err(AuthError::Signer { reason: "an external signer signs no tokens of secrets".to_owned() })
+            }
+        }
     }
 }
 

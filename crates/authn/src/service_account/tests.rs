@@ -99,9 +99,13 @@ fn order() -> Order {
     }
 }
 
+fn issued(issuer: &Issuer, order: &Order, now: i64) -> String {
+    issuer.issue(order, now).now_or_never().expect("nothing waits").expect("a token").token
+}
+
 impl Rig {
     fn issue(&self, order: &Order) -> String {
-        self.issuer.issue(order, START).expect("a token").token
+        issued(&self.issuer, order, START)
     }
 
     /// `name groups extra audiences annotations`, `nobody`, or the complaint.
@@ -176,7 +180,7 @@ fn claims_are_written_as_upstream_writes_them() {
 fn tokens_live_from_their_start_to_their_end_and_clocks_may_be_a_minute_off() {
     let rig = rig("p256.sec1.pem");
     let token = rig.issue(&order());
-    let early = |by: i64| rig.issuer.issue(&order(), START + by).expect("a token").token;
+    let early = |by: i64| issued(&rig.issuer, &order(), START + by);
     assert_eq!(rig.ask(&early(60)), ROBOT);
     assert_eq!(rig.ask(&early(61)), "service account token is not valid yet");
     rig.hand.advance(Duration::from_secs(3660));
@@ -207,7 +211,7 @@ fn tokens_are_good_for_their_audiences_only() {
 #[test]
 fn only_our_issuers_and_keys_count() {
     let rig = rig("p256.sec1.pem");
-    let by = |issuer: &str, key: SigningKey| Issuer::new(issuer, key).issue(&order(), START).unwrap().token;
+    let by = |issuer: &str, key: SigningKey| issued(&Issuer::new(issuer, key), &order(), START);
     assert_eq!(rig.ask(&by("https://old", private("p256.sec1.pem"))), ROBOT);
     assert_eq!(rig.ask(&by("https://elsewhere", private("p256.sec1.pem"))), "nobody");
     assert_eq!(rig.ask(&by(API, private("rsa.pkcs1.pem"))), "invalid signature, no keys found");

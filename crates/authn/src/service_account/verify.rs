@@ -13,7 +13,7 @@ use super::claims::{Bound, Claims, Legacy, Malformed};
 use super::issue::credential_id;
 use super::legacy::{Found, LegacyUse};
 use super::lookup::{Anchor, Known, LEEWAY, Objects, is_after, is_before, refused};
-use super::{Account, KeySet, LEGACY_ISSUER};
+use super::{Account, ExternalSigner, KeySet, LEGACY_ISSUER};
 use crate::jws::Jws;
 use crate::token::intersection;
 use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator};
@@ -24,7 +24,15 @@ use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator};
 pub struct ServiceAccountTokens {
     pub(super) settings: Settings,
     pub(super) counts: Counts,
-    keys: ArcSwap<KeySet>,
+    keys: Keys,
+}
+
+/// Where the keys are that verify.
+enum Keys {
+    /// Here.
+    Own(ArcSwap<KeySet>),
+    /// At the signer.
+    External(Arc<ExternalSigner>),
 }
 
 /// What tokens are judged by.
@@ -70,12 +78,21 @@ impl ServiceAccountTokens {
     /// Tokens must be signed with one of `keys`.
     #[must_use]
     pub fn new(settings: Settings, keys: KeySet) -> ServiceAccountTokens {
-        ServiceAccountTokens { settings, counts: Counts::default(), keys: ArcSwap::from_pointee(keys) }
+        let keys = Keys::Own(ArcSwap::from_pointee(keys));
+        ServiceAccountTokens { settings, counts: Counts::default(), keys }
     }
 
-    /// From now on tokens must be signed with one of these.
+    /// Tokens must be signed with one of the keys of `signer`.
+    #[must_use]
+    pub fn external(settings: Settings, signer: Arc<ExternalSigner>) -> ServiceAccountTokens {
+        ServiceAccountTokens { settings, counts: Counts::default(), keys: Keys::External(signer) }
+    }
+
+    /// From now on tokens must be signed with one of these, unless the keys are a signer's.
     pub fn replace_keys(&self, keys: KeySet) {
-        self.keys.store(Arc::new(keys));
+        if let Keys::Own(own) = &self.keys {
+            own.store(Arc::new(keys));
+        }
     }
 
     /// How often tokens were used.
@@ -91,7 +108,7 @@ impl ServiceAccountTokens {
         if !is_legacy && !self.settings.issuers.iter().any(|it| it == issuer) {
             return Ok(None);
         }
-        let payload = self.verified(&jws)?;
+        let payload = self.verified(&jws).await?;
         let claims = Claims::read(payload).map_err(unreadable)?;
         let mut annotations = Vec::new();
         let good_for = self.audiences(&claims, audiences, &mut annotations)?;
@@ -109,10 +126,13 @@ impl ServiceAccountTokens {
         }))
     }
 
-    fn verified<'j>(&self, jws: &'j Jws<'_>) -> Result<&'j Map, AuthError> {
-        let keys = self.keys.load();
+    async fn verified<'j>(&self, jws: &'j Jws<'_>) -> Result<&'j Map, AuthError> {
+        let candidates = match &self.keys {
+            Keys::Own(keys) => keys.load().candidates(jws.key_id()).cloned().collect(),
+            Keys::External(signer) => signer.find(jws.key_id()).await,
+        };
         let mut errors = Vec::new();
-        for key in keys.candidates(jws.key_id()) {
+        for key in &candidates {
             match jws.verify(key) {
                 Ok(payload) => return Ok(payload),
                 Err(error) => errors.push(error),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use keelson_grpc::Failure;
 use keelson_stdx::clock::Clock;
 use keelson_store::Opened;
 use parking_lot::Mutex;
@@ -17,7 +18,7 @@ use super::messages::{OldDecryptRequest, OldEncryptRequest};
 use super::service::ServiceSettings;
 use crate::chain::Purpose;
 use crate::cipher::{AesCbc, AesGcm, random};
-use crate::error::{Error, Failure, Result};
+use crate::error::{Error, Result};
 use crate::meter::Meter;
 
 /// How long a good answer holds for those who ask for the health, and how long a bad one.
@@ -185,7 +186,12 @@ impl OldService {
                 let message = format!(
                     "KMS provider api version {version} is not supported, only {VERSION} is supported now"
                 );
-                return Err(Failure { code: "unknown-non-grpc", message, passing: false });
+                return Err(Failure {
+                    code: "unknown-non-grpc",
+                    message,
+                    passing: false,
+                    unreachable: false,
+                });
             }
             *is_known = true;
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use keelson_grpc::Failure;
 use keelson_object::scalar::Time;
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
@@ -21,7 +22,7 @@ use super::messages::{DecryptRequest, EncryptRequest, EncryptedObject, HKDF_SHA2
 use super::probe::Probe;
 use crate::chain::Purpose;
 use crate::cipher::{SEED, random};
-use crate::error::{Error, Failure, Result};
+use crate::error::{Error, Result};
 use crate::meter::Meter;
 
 /// How long a data key is remembered after it was asked for or written with.

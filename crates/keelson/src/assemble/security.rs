@@ -44,7 +44,7 @@ impl Deciders {
 
 impl Security {
     /// Reads keys and files. `external` is where the server is reached.
-    pub(super) fn new(
+    pub(super) async fn new(
         config: &Config,
         prepared: &Prepared,
         Deciders { rbac, authz }: Deciders,
@@ -52,7 +52,7 @@ impl Security {
         (catalog, clock): (&CatalogHandle, &Clock),
     ) -> Result<Security, Error> {
         let pki = prepared.pki.as_ref();
-        let accounts = ServiceAccounts::new(&config.authentication, pki, external, catalog, clock)?;
+        let accounts = ServiceAccounts::new(&config.authentication, pki, external, catalog, clock).await?;
         let token_metrics = Arc::new(TokenMetrics::new());
         let others = Others::new(&config.authentication, Arc::new(catalog.clone()), clock)?;
         let setup = Setup {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use keelson_authn::service_account::{EXTENDED_SECONDS, WARN_ONLY_SECONDS};
+use keelson_object::scalar::quote;
 
 use crate::flags::{Face, Flags};
 
@@ -15,6 +16,8 @@ pub struct ServiceAccounts {
     pub key_files: Vec<PathBuf>,
     /// The file with the key that signs; on the standalone face that of the data folder when there is none.
     pub signing_key_file: Option<PathBuf>,
+    /// The socket of who signs and verifies instead of keys here: a path, or `@name`.
+    pub signing_endpoint: Option<String>,
     /// The longest life that can be asked for, in seconds.
     pub max_seconds: Option<i64>,
     /// Whether tokens of pods live longer than kubelets ask.
@@ -42,6 +45,8 @@ impl ServiceAccounts {
             issuers,
             key_files: flags.list("service-account-key-file").iter().map(PathBuf::from).collect(),
             signing_key_file: super::path(flags, "service-account-signing-key-file"),
+            signing_endpoint: Some(flags.text("service-account-signing-endpoint").to_owned())
+                .filter(|it| !it.is_empty()),
             max_seconds: i64::try_from(max).ok().filter(|it| *it > 0),
             extended: flags.is_on("service-account-extend-token-expiration"),
             jwks_uri: flags.text("service-account-jwks-uri").to_owned(),
@@ -58,7 +63,8 @@ impl ServiceAccounts {
     }
 }
 
-/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
+/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions; validation.go,
+/// validateServiceAccountTokenSigningConfig (v1.36.4).
 pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     let max = i128::from(flags.duration("service-account-max-token-expiration").nanos());
     if max != 0 && !(HOUR * NANOS..=(1 << 32) * NANOS).contains(&max) {
@@ -66,20 +72,36 @@ pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
             "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
         );
     }
-    let has_endpoint = !flags.text("service-account-signing-endpoint").is_empty();
-    if has_endpoint && !flags.text("service-account-signing-key-file").is_empty() {
+    let endpoint = flags.text("service-account-signing-endpoint");
+    if endpoint.is_empty() {
+        return;
+    }
+    if !flags.text("service-account-signing-key-file").is_empty() {
         errors.push(
             "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and cannot \
              be set at the same time"
                 .to_owned(),
         );
-    } else if has_endpoint {
+    } else if !flags.list("service-account-key-file").is_empty() {
         errors.push(
-            "--service-account-signing-endpoint is not supported: this server signs tokens itself, with \
-             --service-account-signing-key-file"
+            "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with \
+             `--service-account-signing-endpoint` (They are mutually exclusive)"
                 .to_owned(),
         );
     }
+    if endpoint.strip_prefix('@').is_some_and(|name| !is_abstract_socket(name)) {
+        errors.push(format!(
+            "invalid value {} passed for `--service-account-signing-endpoint`, when prefixed with @ must be a valid \
+             abstract socket name",
+            quote(endpoint)
+        ));
+    }
+}
+
+/// Upstream: pkg/controlplane/apiserver/options/validation.go, abstractSocketRegex (v1.36.4).
+fn is_abstract_socket(name: &str) -> bool {
+    let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+    name.split('.').all(|part| !part.is_empty() && part.chars().all(is_letter))
 }
 
 /// What an operator should know although the server starts.
@@ -89,6 +111,10 @@ pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     let max = flags.duration("service-account-max-token-expiration");
     let seconds = i128::from(max.nanos()) / NANOS;
     let mut warnings = Vec::new();
+    // An external signer has limits of its own, which are known when it has been asked.
+    if !flags.text("service-account-signing-endpoint").is_empty() {
+        return warnings;
+    }
     if seconds == 0 || !flags.is_on("service-account-extend-token-expiration") {
         return warnings;
     }

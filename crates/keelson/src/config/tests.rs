@@ -286,6 +286,18 @@ fn tokens_live_between_an_hour_and_a_century() {
         "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and cannot be set \
          at the same time",
     );
+    check_refused(
+        "--service-account-signing-key-file= --service-account-signing-endpoint=/x",
+        "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with \
+         `--service-account-signing-endpoint` (They are mutually exclusive)",
+    );
+    let refusal =
+        read(Face::Standalone, "--service-account-signing-endpoint=@a..b").expect_err("must be refused");
+    assert_eq!(
+        refusal.to_string(),
+        "invalid value \"@a..b\" passed for `--service-account-signing-endpoint`, when prefixed with @ must be a valid \
+         abstract socket name",
+    );
     let short = upstream("--service-account-max-token-expiration=1h").warnings;
     assert!(
         short.iter().any(|it| it.ends_with("must be set longer than 3607 seconds (currently 1h0m0s)")),

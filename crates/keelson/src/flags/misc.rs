@@ -119,7 +119,7 @@ pub(super) const SECTION: Section = Section {
             "service-account-signing-endpoint",
             Kind::Text,
             "",
-            "refused: this server signs service account tokens itself",
+            "socket of who signs service account tokens and keeps their keys: a path, or @name",
         ),
         Flag::acts(
             "service-account-signing-key-file",

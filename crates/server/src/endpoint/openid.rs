@@ -26,7 +26,14 @@ pub struct IssuerDocuments {
 
 /// Both documents; they can be replaced while the server runs.
 #[derive(Clone)]
-pub struct OpenId(Arc<ArcSwap<IssuerDocuments>>);
+pub struct OpenId {
+    documents: Arc<ArcSwap<IssuerDocuments>>,
+    /// For how many seconds others may keep them.
+    max_age: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+/// Upstream: pkg/serviceaccount/openidmetadata.go (v1.36.4).
+const MAX_AGE: u64 = 3600;
 
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
@@ -34,12 +41,18 @@ const KEYS: &str = "/openid/v1/jwks";
 impl OpenId {
     /// Tells this.
     pub fn new(documents: IssuerDocuments) -> OpenId {
-        OpenId(Arc::new(ArcSwap::from_pointee(documents)))
+        OpenId { documents: Arc::new(ArcSwap::from_pointee(documents)), max_age: Arc::new(|| MAX_AGE) }
+    }
+
+    /// The same for documents that others may keep for as many seconds as `max_age` says then.
+    #[must_use]
+    pub fn kept_for(self, max_age: impl Fn() -> u64 + Send + Sync + 'static) -> OpenId {
+        OpenId { max_age: Arc::new(max_age), ..self }
     }
 
     /// Tells something else from now on.
     pub fn replace(&self, documents: IssuerDocuments) {
-        self.0.store(Arc::new(documents));
+        self.documents.store(Arc::new(documents));
     }
 
     /// The endpoints, each at its path.
@@ -53,7 +66,7 @@ impl OpenId {
         if parts.method != Method::GET {
             return Err(Error::MethodNotAllowed);
         }
-        let documents = self.0.load();
+        let documents = self.documents.load();
         let (media_type, body) = match path {
             KEYS => ("application/jwk-set+json", documents.keys.clone()),
             _ => ("application/json", documents.configuration.clone()),
@@ -61,8 +74,10 @@ impl OpenId {
         negotiate::has_one_of(&parts.headers, media_type.to_owned())?;
         let media_type = HeaderValue::from_static(media_type);
         let mut response = with_type(StatusCode::OK, media_type, Body::full(body));
-        let kept = HeaderValue::from_static("public, max-age=3600");
-        response.headers_mut().insert(header::CACHE_CONTROL, kept);
+        let kept = format!("public, max-age={}", (self.max_age)());
+        if let Ok(kept) = HeaderValue::try_from(kept) {
+            response.headers_mut().insert(header::CACHE_CONTROL, kept);
+        }
         Ok(response)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use keelson_authn::service_account::{EXTENDED_SECONDS, ISSUED_CREDENTIAL_ID, Order, Ref, WARN_ONLY_SECONDS};
+use keelson_authn::service_account::{ISSUED_CREDENTIAL_ID, Order, Ref, WARN_ONLY_SECONDS};
 use keelson_object::scalar::{Time, quote};
 use keelson_object::{FieldErrors, GroupKind, GroupResource, Map, Object, Path, Value};
 use keelson_registry::subresource::{Action, Call, Subresource};
@@ -108,7 +108,7 @@ impl TokenRequests {
             warn_after: None,
         };
         self.extend(&mut order);
-        let issued = self.tokens.issuer.issue(&order, now.unix()).map_err(|error| {
+        let issued = self.tokens.issuer.issue(&order, now.unix()).await.map_err(|error| {
             let message = format!("failed to generate token: {error}");
             Error::Rejected(Box::new(Status::internal_error(&message)))
         })?;
@@ -147,7 +147,7 @@ impl TokenRequests {
         let is_ours = order.audiences.iter().all(|it| self.audiences.contains(it));
         if self.tokens.extended && order.pod.is_some() && order.seconds == WARN_ONLY_SECONDS && is_ours {
             order.warn_after = Some(order.seconds);
-            order.seconds = EXTENDED_SECONDS;
+            order.seconds = self.tokens.extended_seconds;
         }
     }
 }
