@@ -2,6 +2,7 @@
 //!
 //! A line of `testdata/limits.jsonl` is an expression as pieces with a count, and cel-go's answer. Of a long answer
 //! the file holds the beginning, the end and the length.
+#![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 
 mod common;
 

@@ -34,6 +34,7 @@ const UNUSED: &str = "#unused";
 type Refusal = (ExprId, String);
 
 /// The parts of a fold over the target.
+#[derive(Clone, Copy)]
 struct Fold {
     init: ExprId,
     condition: ExprId,

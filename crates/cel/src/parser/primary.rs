@@ -31,6 +31,14 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
+/// A field that is selected.
+pub(super) struct Selected {
+    pub(super) name: SmolStr,
+    pub(super) position: u32,
+    /// `operand.?field`
+    pub(super) optional: bool,
+}
+
 /// A name with an optional dot before it, and where the two begin.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
@@ -68,23 +76,16 @@ impl Parser<'_> {
             return Ok(Parsed { id, height: 1 + operand.height.max(height) });
         }
         let field = self.field_name(name, name.position);
-        Ok(self.select(dot, optional, name.position, operand, field))
+        Ok(self.select(dot, operand, Selected { name: field, position: name.position, optional }))
     }
 
     /// `operand.field` or `operand.?field`
-    pub(super) fn select(
-        &mut self,
-        dot: Token,
-        optional: bool,
-        at: u32,
-        operand: Parsed,
-        field: SmolStr,
-    ) -> Parsed {
-        let id = if optional {
-            let field = self.add(at, Expr::Literal(Literal::String(field.as_str().into())));
-            self.call(dot.position, operators::OPT_SELECT, Box::new([operand.id, field]))
+    pub(super) fn select(&mut self, dot: Token, operand: Parsed, field: Selected) -> Parsed {
+        let id = if field.optional {
+            let name = self.add(field.position, Expr::Literal(Literal::String(field.name.as_str().into())));
+            self.call(dot.position, operators::OPT_SELECT, Box::new([operand.id, name]))
         } else {
-            self.add(dot.position, Expr::Select { operand: operand.id, field, test_only: false })
+            self.add(dot.position, Expr::Select { operand: operand.id, field: field.name, test_only: false })
         };
         Parsed { id, height: operand.height + 1 }
     }

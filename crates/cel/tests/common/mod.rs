@@ -1,4 +1,5 @@
 //! The environment of the golden data: variables of many types, and `self` with a schema.
+#![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 
 use std::sync::Arc;
 

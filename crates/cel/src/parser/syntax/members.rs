@@ -7,7 +7,7 @@ use super::states::{EXPRESSION, FIELD};
 use super::{Failure, Parsed, Rule, SyntaxParser};
 use crate::ast::{Entry, Expr, ExprId, Field, operators};
 use crate::lexer::{Kind, Token};
-use crate::parser::primary::Name;
+use crate::parser::primary::{Name, Selected};
 
 /// The arguments of a call and the height of the tallest.
 type Arguments = (Vec<ExprId>, u32);
@@ -41,9 +41,9 @@ impl SyntaxParser<'_> {
         }
         let start = self.current().position;
         let name = self.escape_ident(109)?;
-        let field = self.field_name(name, start);
+        let name = self.field_name(name, start).unwrap_or_default();
         let target = self.or_missing(*operand);
-        *operand = Some(self.builder.select(dot, optional, start, target, field.unwrap_or_default()));
+        *operand = Some(self.builder.select(dot, target, Selected { name, position: start, optional }));
         Ok(())
     }
 
