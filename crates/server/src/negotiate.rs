@@ -288,7 +288,7 @@ fn shape(conversion: Option<&Conversion>) -> Option<Shape> {
 }
 
 /// `?pretty=` decides; without it, what browsers and command line tools call themselves.
-fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
+pub(crate) fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
     if let Some(pretty) = query.get("pretty").filter(|it| !it.is_empty()) {
         return matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True");
     }

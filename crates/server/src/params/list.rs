@@ -43,17 +43,26 @@ pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<Lis
     })
 }
 
+/// What the gates allow a watch.
+#[derive(Clone, Copy)]
+pub(crate) struct WatchGates {
+    /// `ShardedListAndWatch`.
+    pub(crate) shards: Offered,
+    /// `WatchList`.
+    pub(crate) initial_events: Offered,
+}
+
 /// How to watch; `lives` is `None` where the client leaves it to the server. `name` as for [`list`].
-pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<WatchOptions> {
+pub(crate) fn watch(query: &Query<'_>, name: &str, gates: WatchGates) -> Result<WatchOptions> {
     let mut raw = read(query)?;
     // The old way to ask for the state first means the same, without the mark at its end.
     let is_marked = raw.send_initial_events;
-    if raw.send_initial_events.is_none() && raw.revision_match.is_empty() && matches!(raw.revision, "" | "0")
-    {
+    let is_old_way = raw.send_initial_events.is_none() && raw.revision_match.is_empty();
+    if is_old_way && matches!(raw.revision, "" | "0") && gates.initial_events == Offered::Yes {
         raw.send_initial_events = Some(true);
         raw.revision_match = "NotOlderThan";
     }
-    refuse_if_any("ListOptions", watch_errors(&raw))?;
+    refuse_if_any("ListOptions", watch_errors(&raw, gates.initial_events))?;
     let revision = revision(raw.revision).map_err(Error::BadRevision)?;
     let from = match revision {
         None => WatchFrom::Latest,
@@ -62,7 +71,7 @@ pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<Wa
     };
     let options = WatchOptions {
         from,
-        selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
+        selection: with_shard(with_name(raw.selection, name)?, query, gates.shards)?,
         bookmarks: raw.bookmarks,
         initial_events: match is_marked {
             Some(true) => InitialEvents::Marked,
@@ -124,11 +133,17 @@ fn list_errors(raw: &Raw<'_>) -> FieldErrors {
     errors
 }
 
-fn watch_errors(raw: &Raw<'_>) -> FieldErrors {
+fn watch_errors(raw: &Raw<'_>, initial_events: Offered) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let at = Path::root("resourceVersionMatch");
     if raw.send_initial_events.is_some() && raw.revision_match != "NotOlderThan" {
         errors.forbidden(&at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if raw.send_initial_events.is_some() && initial_events == Offered::No {
+        errors.forbidden(
+            &Path::root("sendInitialEvents"),
+            "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+        );
     }
     if raw.revision_match.is_empty() {
         return errors;
@@ -197,7 +212,7 @@ fn with_shard(mut selection: Selection, query: &Query<'_>, shards: Offered) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::{Offered, Query};
+    use super::{Offered, Query, WatchGates};
     use crate::error::{Error, Result};
     use keelson_registry::options::{ListOptions, WatchOptions};
 
@@ -206,7 +221,7 @@ mod tests {
     }
 
     fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
-        super::watch(query, name, Offered::Yes)
+        super::watch(query, name, WatchGates { shards: Offered::Yes, initial_events: Offered::Yes })
     }
 
     #[test]
@@ -233,6 +248,17 @@ mod tests {
             format!("{:?} limit={} continue={}", it.freshness, it.limit, it.continue_token)
         });
         assert_eq!(found, expected, "{query}");
+    }
+
+    #[test]
+    fn initial_events_are_sent_when_the_gate_is_open() {
+        let gates = WatchGates { shards: Offered::No, initial_events: Offered::No };
+        let asked = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let refused = super::watch(&Query::parse(asked), "", gates).map_or_else(text, |_| String::new());
+        let expected =
+            "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        assert!(refused.contains(expected), "{refused}");
+        assert!(super::watch(&Query::parse("resourceVersion=0"), "", gates).is_ok());
     }
 
     #[track_caller]
