@@ -62,9 +62,13 @@ async fn an_emulated_version_serves_what_it_had() {
     let version = client.get("/version").await.expect(200);
     assert_eq!((&version["emulationMinor"], &version["minor"]), (&json!("33"), &json!("36")));
 
-    let all = ["--emulated-version=1.33", "--emulation-forward-compatible", "--runtime-config=api/beta=true"];
-    let gates = "--feature-gates=DynamicResourceAllocation=true";
-    let server = with(&[&all[..], &[gates]].concat()).await;
+    let server = with(&[
+        "--emulated-version=1.33",
+        "--emulation-forward-compatible",
+        "--runtime-config=api/beta=true",
+        "--feature-gates=DynamicResourceAllocation=true",
+    ])
+    .await;
     let versions = served(&server.client()).await;
     assert!(versions.iter().any(|it| it == "resource.k8s.io/v1"), "{versions:?}");
 }

@@ -3,7 +3,7 @@
 //! A mistake is told in upstream's words, which name the flag's purpose; later, the parts of the server read the same
 //! files again for themselves.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keelson_authn::{TokenFile, jws};
 use keelson_codec::{config_file, yaml};
@@ -149,7 +149,7 @@ fn token_file(path: &Path) -> Result<(), String> {
     })
 }
 
-fn public_keys(path: &PathBuf) -> Result<(), String> {
+fn public_keys(path: &Path) -> Result<(), String> {
     let data = go_file::read(path)?;
     jws::public_keys(&data).map(drop).map_err(|_| {
         let path = path.display();

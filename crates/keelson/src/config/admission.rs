@@ -239,7 +239,7 @@ mod tests {
     use keelson_kube_admission::Selection;
 
     use super::configurations;
-    use crate::config::FeatureGates;
+    use crate::config::{Compatibility, FeatureGates};
 
     #[track_caller]
     fn check(enabled: &str, text: &str, expected: &[&str]) {
@@ -249,7 +249,7 @@ mod tests {
         fs::write(&file, text).expect("a file");
         let enabled = enabled.split(',').map(String::from).collect();
         let selection = Selection { enabled, ..Selection::default() };
-        let gates = FeatureGates::read(&[], &Default::default()).expect("no gates");
+        let gates = FeatureGates::read(&[], &Compatibility::default()).expect("no gates");
         let found = configurations(Some(&file), &selection, &gates).err().unwrap_or_default();
         let place = format!("{}/", folder.path().display());
         let found: Vec<String> = found.iter().map(|it| it.replace(&place, "")).collect();

@@ -1,7 +1,9 @@
 //! A folder with files that are good, empty, garbage or missing, and the arguments that every case needs.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::process::Output;
+use std::sync::Mutex;
 
 use tempfile::TempDir;
 
@@ -87,10 +89,21 @@ impl Fixture {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and that this process has not handed out before.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+    static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        if HANDED_OUT.lock().expect("no thread has panicked").insert(port) {
+            return port;
+        }
+    }
+}
+
+/// Whether somebody else has taken the port meanwhile.
+pub(crate) fn lost_its_port(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Ends { text, .. } if text.contains("address already in use"))
 }
 
 fn text(bytes: &[u8]) -> String {
