@@ -397,7 +397,7 @@ async fn bad_policies_are_refused_at_the_start() {
     for part in [
         "loading audit policy file: [rules[0].level: Unsupported value: \"All\": supported values: \"None\", \
          \"Metadata\", \"Request\", \"RequestResponse\", rules[1].level: Required value]: from file ",
-        "initializing audit webhook: open /nowhere/at/all: no such file or directory",
+        "initializing audit webhook: stat /nowhere/at/all: no such file or directory",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

@@ -52,6 +52,28 @@ async fn what_belongs_to_a_feature_needs_it() {
 }
 
 #[tokio::test]
+async fn an_emulated_version_serves_what_it_had() {
+    let server = with(&["--emulated-version=1.33", "--runtime-config=api/beta=true"]).await;
+    let client = server.client();
+    let versions = served(&client).await;
+    let has = |version: &str| versions.iter().any(|it| it == version);
+    assert!(!has("resource.k8s.io/v1") && has("resource.k8s.io/v1beta1"), "{versions:?}");
+    assert_eq!(client.get("/apis/storage.k8s.io/v1/volumeattributesclasses").await.status, 404);
+    let version = client.get("/version").await.expect(200);
+    assert_eq!((&version["emulationMinor"], &version["minor"]), (&json!("33"), &json!("36")));
+
+    let server = with(&[
+        "--emulated-version=1.33",
+        "--emulation-forward-compatible",
+        "--runtime-config=api/beta=true",
+        "--feature-gates=DynamicResourceAllocation=true",
+    ])
+    .await;
+    let versions = served(&server.client()).await;
+    assert!(versions.iter().any(|it| it == "resource.k8s.io/v1"), "{versions:?}");
+}
+
+#[tokio::test]
 async fn what_nobody_knows_keeps_the_server_from_starting() {
     for (flag, expected) in [
         ("--runtime-config=apps/v7=true", "group version apps/v7 that has not been registered"),

@@ -42,6 +42,9 @@ cargo xtask <command>
   parity validation [--kubeconfig FILE] [--server URL] [--record] [KIND/TOPIC]
                   what is wrong with the objects of crates/apis/testdata/validation, by our words or by those of the
                   server that is named; --record writes them down
+  parity flags [--record]
+                  what is said of wrong values of flags, compared with crates/keelson/testdata/wrong-values.tsv; --record
+                  asks upstream's server and writes it down
   changelog       print the changelog entries that changes/ holds
   bench           time and size of the release build, costs of the codec, our targets
   bench …         run one command of the load generator (release build)
@@ -74,6 +77,8 @@ fn run() -> Result<()> {
         ["parity", "access", "--record"] => {
             suite::parity(&repo, "matrix", &[("KEELSON_ACCESS_RECORD", "yes")])
         }
+        ["parity", "flags"] => suite::parity_flags(&repo, &[]),
+        ["parity", "flags", "--record"] => suite::parity_flags(&repo, &[("KEELSON_FLAGS_RECORD", "yes")]),
         ["parity", "scenarios", ..] => suite::parity_scenarios(&repo, &words[2..]),
         ["parity", "validation", ..] => suite::parity_validation(&repo, &words[2..]),
         ["changelog"] => tidy::changes::print(&repo),

@@ -107,6 +107,13 @@ pub fn parity(repo: &Repo, suite: &str, environment: &[(&str, &str)]) -> Result<
     succeed(command.args(["--", "--nocapture", "--test-threads=1"]))
 }
 
+/// Wrong values of flags with us, or with upstream's server to write down what it says.
+pub fn parity_flags(repo: &Repo, environment: &[(&str, &str)]) -> Result<()> {
+    let mut command = repo.cargo(["test", "--quiet", "--package", "keelson", "--test", "wrong_values"]);
+    command.envs(environment.iter().copied());
+    succeed(&mut command)
+}
+
 /// The dialogues with us and with upstream, or with the server of a kubeconfig.
 pub fn parity_scenarios(repo: &Repo, args: &[&str]) -> Result<()> {
     let mut environment = Vec::new();

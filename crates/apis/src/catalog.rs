@@ -28,6 +28,9 @@ pub struct Settings {
     pub services: ServiceRanges,
     /// What is counted about them.
     pub service_counts: Arc<ServiceCounts>,
+    /// Features that are off. Only with an older version of Kubernetes, which is emulated, can those be off that v1.36 has
+    /// for good.
+    pub off: BTreeSet<String>,
     /// The features that something asked for.
     pub asked: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -56,6 +59,12 @@ impl Settings {
         self.features.contains(feature)
     }
 
+    /// Whether a feature is off that v1.36 has for good.
+    pub fn is_missing(&self, feature: &str) -> bool {
+        self.asked.lock().insert(feature.to_owned());
+        self.off.contains(feature)
+    }
+
     /// The features that something asked for.
     pub fn asked(&self) -> BTreeSet<String> {
         self.asked.lock().clone()
@@ -67,6 +76,7 @@ impl Default for Settings {
         Settings {
             event_ttl: Duration::from_secs(3600),
             features: BTreeSet::new(),
+            off: BTreeSet::new(),
             allow_privileged: true,
             access: Access::default(),
             ground: None,

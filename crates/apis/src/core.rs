@@ -130,7 +130,7 @@ fn storage(group: Group, settings: &Settings) -> Group {
                 .columns(persistent_volume::columns())
                 .with_status()
                 .returns_deleted()
-                .strategy(persistent_volume::PersistentVolume),
+                .strategy(persistent_volume::PersistentVolume::new(settings)),
         )
         .serve(
             Resource::namespaced("PersistentVolumeClaim", "persistentvolumeclaims")

@@ -74,7 +74,25 @@ const DEPRECATED: &[Lifecycle] = &[
     },
 ];
 
-/// Tells the versions in `groups` that they are on their way out.
+/// What came after v1.33, the oldest version that can be emulated, with the minor version that it came with.
+///
+/// Upstream: the methods APILifecycleIntroduced of api/**/zz_generated.prerelease-lifecycle.go (v1.36.4).
+const INTRODUCED: &[(&str, &[&str], u8)] = &[
+    ("admissionregistration.k8s.io/v1", &["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"], 36),
+    (
+        "admissionregistration.k8s.io/v1beta1",
+        &["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"],
+        34,
+    ),
+    ("certificates.k8s.io/v1beta1", &["PodCertificateRequest"], 35),
+    ("resource.k8s.io/v1", &["DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"], 34),
+    ("resource.k8s.io/v1alpha3", &["ResourcePoolStatusRequest"], 36),
+    ("resource.k8s.io/v1beta2", &["DeviceTaintRule"], 36),
+    ("storage.k8s.io/v1", &["VolumeAttributesClass"], 34),
+    ("storagemigration.k8s.io/v1beta1", &["StorageVersionMigration"], 35),
+];
+
+/// Tells the versions in `groups` when they came, and that they are on their way out.
 pub(crate) fn mark(groups: &mut [Group]) {
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         for version in &mut resource.versions {
@@ -82,13 +100,17 @@ pub(crate) fn mark(groups: &mut [Group]) {
                 it.api_version == version.api_version && it.kinds.contains(&resource.kind.as_str())
             };
             version.deprecation = DEPRECATED.iter().find(is_it).map(|it| it.deprecation);
+            let came = INTRODUCED.iter().find(|(api_version, kinds, _)| {
+                *api_version == version.api_version && kinds.contains(&resource.kind.as_str())
+            });
+            version.introduced = came.map_or(0, |(_, _, minor)| *minor);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::DEPRECATED;
+    use super::{DEPRECATED, INTRODUCED};
     use crate::catalog::{Settings, groups};
 
     #[test]
@@ -97,5 +119,13 @@ mod tests {
         let resources = groups.iter().flat_map(|group| &group.resources);
         let marked = resources.flat_map(|it| &it.versions).filter(|it| it.deprecation.is_some()).count();
         assert_eq!(marked, DEPRECATED.iter().map(|it| it.kinds.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn what_was_introduced_is_there() {
+        let groups = groups(&Settings::default());
+        let resources = groups.iter().flat_map(|group| &group.resources);
+        let marked = resources.flat_map(|it| &it.versions).filter(|it| it.introduced > 0).count();
+        assert_eq!(marked, INTRODUCED.iter().map(|(_, kinds, _)| kinds.len()).sum::<usize>());
     }
 }

@@ -65,7 +65,7 @@ impl Assembly {
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
         let deciders = Deciders::new(config, clock)?;
         let wanted = config.socket_address();
-        let unusable = |source| Error::Listen { address: wanted, source };
+        let unusable = |cause| Error::Listen { address: wanted, cause };
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let audit = auditing::audit(config, clock)?.map(Arc::new);
@@ -90,7 +90,9 @@ impl Assembly {
         let openapi =
             OpenApi::new(settings::openapi_settings(config, &security), catalog.clone(), clock.clone());
         let openid = security.accounts.openid.iter().flat_map(OpenId::mounted);
-        let builder = openapi.mounted().into_iter().chain(openid).fold(Server::builder(), Builder::endpoint);
+        let pages = settings::zpages(config, clock);
+        let endpoints = openapi.mounted().into_iter().chain(openid).chain(pages);
+        let builder = endpoints.fold(Server::builder(), Builder::endpoint);
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let (plugins, webhook_metrics) = start_plugins(&loops)?;
@@ -146,7 +148,7 @@ impl Assembly {
             audit.close(LAST_EVENTS).await;
         }
         self.storage.close().await;
-        served.map_err(|source| Error::Listen { address, source })
+        served.map_err(|cause| Error::Listen { address, cause })
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/audit.go, ApplyTo (v1.36.4).
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +9,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use keelson_audit::backend::{LogFile, Output, Post, Webhook};
 use keelson_audit::{Audit, Policy};
-use keelson_codec::yaml;
 use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
 use keelson_webhook_client::{Client, Proxy, Target};
@@ -18,11 +16,16 @@ use tracing::{info, warn};
 
 use crate::config::{Config, LogChoice};
 use crate::error::Error;
+use crate::{go_file, kubeconfig_file};
 
 /// The audit log that was asked for; `None` where nothing is recorded. All mistakes are told at once.
 pub(crate) fn audit(config: &Config, clock: &Clock) -> Result<Option<Audit>, Error> {
     let choice = &config.audit;
     let Some(policy_file) = &choice.policy_file else {
+        // Upstream makes the file although nothing will be written into it.
+        if let Some(log) = &choice.log {
+            log_file(log, clock).map_err(|error| Error::Invalid(vec![error]))?;
+        }
         for (backend, is_wanted) in [("log", choice.log.is_some()), ("webhook", choice.webhook.is_some())] {
             if is_wanted {
                 info!("No audit policy file provided, no events will be recorded for {backend} backend");
@@ -56,10 +59,8 @@ pub(crate) fn audit(config: &Config, clock: &Clock) -> Result<Option<Audit>, Err
 
 fn policy(file: &Path) -> Result<Policy, String> {
     let shown = file.display();
-    let text = fs::read(file).map_err(|error| {
-        let path = quote(&shown.to_string());
-        format!("failed to read file path {path}: open {shown}: {}", go_words(&error))
-    })?;
+    let text = go_file::read(file)
+        .map_err(|error| format!("failed to read file path {}: {error}", quote(&shown.to_string())))?;
     let (policy, complaints) = Policy::read(&text).map_err(|error| format!("{error}: from file {shown}"))?;
     if !complaints.is_empty() {
         let complaints = complaints.join(", ");
@@ -73,22 +74,33 @@ fn policy(file: &Path) -> Result<Policy, String> {
 fn log_file(choice: &LogChoice, clock: &Clock) -> Result<LogFile, String> {
     let file = match choice.path.to_str() {
         Some("-") => LogFile::stdout(),
-        _ => LogFile::open(&choice.path, choice.rotation, clock).map_err(|error| {
-            let source = std::error::Error::source(&error).map(|it| format!(": {it}"));
-            format!("ensureLogFile: {error}{}", source.unwrap_or_default())
-        })?,
+        _ => {
+            check_log_path(&choice.path).map_err(|problem| format!("ensureLogFile: {problem}"))?;
+            LogFile::open(&choice.path, choice.rotation, clock).map_err(|error| {
+                let source = std::error::Error::source(&error).map(|it| format!(": {it}"));
+                format!("ensureLogFile: {error}{}", source.unwrap_or_default())
+            })?
+        }
     };
     Ok(if choice.legacy { file.legacy() } else { file })
 }
 
+/// What is in the way of a log, in Go's words.
+fn check_log_path(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Err(format!("open {}: is a directory", path.display()));
+    }
+    let is_in_the_way = |folder: &&Path| folder.exists() && !folder.is_dir();
+    match path.ancestors().skip(1).find(is_in_the_way) {
+        Some(file) => Err(format!("mkdir {}: not a directory", file.display())),
+        None => Ok(()),
+    }
+}
+
 fn client(file: &Path, proxy: Option<&Arc<Proxy>>, clock: &Clock) -> Result<Kubeconfigured, String> {
-    let shown = file.display();
-    let text = fs::read(file).map_err(|error| format!("open {shown}: {}", go_words(&error)))?;
-    let document = yaml::read(&text).map_err(|error| format!("{shown}: {error}"))?;
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let target = Target::from_kubeconfig(&document.value, folder);
-    let client = target.and_then(|target| Client::new(Target { proxy: proxy.cloned(), ..target }, clock));
-    client.map(Kubeconfigured).map_err(|error| format!("{shown}: {error}"))
+    let target = kubeconfig_file::target(file)?;
+    let client = Client::new(Target { proxy: proxy.cloned(), ..target }, clock);
+    client.map(Kubeconfigured).map_err(|error| error.to_string())
 }
 
 /// Somebody whom a kubeconfig leads to.
@@ -103,14 +115,5 @@ impl Post for Kubeconfigured {
                 format!("{error}{}", source.unwrap_or_default())
             })
         })
-    }
-}
-
-/// What the system says, as Go says it.
-fn go_words(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
     }
 }

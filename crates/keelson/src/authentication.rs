@@ -22,7 +22,7 @@ use crate::access::client_authorities;
 use crate::authentication_config::{AnonymousSettings, AuthenticationConfiguration, overlap};
 use crate::config::{Authentication, Authenticators, TokenWebhook};
 use crate::error::Error;
-use crate::kubeconfig_file;
+use crate::{go_file, kubeconfig_file};
 pub use numbers::Numbers;
 
 /// Those who know users that we do not.
@@ -135,7 +135,7 @@ impl Others {
 
 fn proxy_authorities(path: &Path) -> Result<keelson_authn::CaBundle, String> {
     client_authorities(&[path.to_owned()]).map_err(|error| match error {
-        Error::Read { source, .. } => crate::error::opening(path, &source),
+        Error::Read { source, .. } => go_file::words("open", path, &source),
         _ => format!(
             "error loading CA bundle for \"request-header::{}\": data does not contain any valid RSA or ECDSA \
              certificates",
@@ -166,9 +166,8 @@ fn jwt(config: &Authentication, numbers: &Arc<Numbers>, clock: &Clock) -> Result
         (None, Some(oidc)) => {
             let mut settings = oidc.settings.clone();
             if let Some(path) = &oidc.ca_file {
-                let pem = std::fs::read_to_string(path);
-                settings.issuer.certificate_authority =
-                    pem.map_err(|error| crate::error::opening(path, &error))?;
+                let pem = go_file::read(path)?;
+                settings.issuer.certificate_authority = String::from_utf8_lossy(&pem).into_owned();
             }
             let configuration = AuthenticationConfiguration { jwt: vec![settings], anonymous: None };
             (configuration, algorithms(&oidc.algorithms)?, None)
@@ -190,7 +189,7 @@ fn read_config(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), St
         let path = quote(&path.display().to_string());
         format!("failed to load authentication configuration from file {path}: {problem}")
     };
-    let data = std::fs::read(path).map_err(|error| wrong(crate::error::opening(path, &error)))?;
+    let data = go_file::read(path).map_err(wrong)?;
     let configuration = AuthenticationConfiguration::parse(&data).map_err(wrong)?;
     Ok((configuration, data))
 }

@@ -39,8 +39,8 @@ pub fn report(error: &Error) -> String {
         let _ = write!(out, ": {text}");
         cause = source.source();
     }
-    if let Error::Listen { source, .. } = error
-        && source.kind() == io::ErrorKind::AddrInUse
+    if let Error::Listen { cause, .. } = error
+        && cause.kind() == io::ErrorKind::AddrInUse
     {
         out.push_str("; stop the other server or choose another port with --secure-port");
     }
@@ -51,7 +51,6 @@ pub fn report(error: &Error) -> String {
 fn io_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
-        io::ErrorKind::AddrInUse => "the port is in use".to_owned(),
         io::ErrorKind::Other => error.to_string(),
         kind => kind.to_string(),
     }
@@ -98,8 +97,9 @@ mod tests {
     fn errors_are_told_in_one_line() {
         let address = "127.0.0.1:6443".parse().expect("an address");
         check(
-            &Error::Listen { address, source: io::ErrorKind::AddrInUse.into() },
-            "Error: cannot listen on 127.0.0.1:6443: the port is in use; \
+            &Error::Listen { address, cause: io::ErrorKind::AddrInUse.into() },
+            "Error: failed to create listener: failed to listen on 127.0.0.1:6443: listen tcp 127.0.0.1:6443: bind: address in \
+             use; \
              stop the other server or choose another port with --secure-port",
         );
         check(

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::config::{Config, Environment};
+use crate::config::{self, Config, Environment};
 use crate::error::Error;
 use crate::flags::{Face, VersionWish, help, parse};
 use crate::store_command::{self, Action};
@@ -48,6 +48,7 @@ impl Command {
         if !flags.arguments().iter().all(String::is_empty) {
             return Err(Error::Arguments { program: face.program(), arguments: flags.arguments().to_vec() });
         }
+        config::features(&flags)?;
         match flags.version("version") {
             VersionWish::No | VersionWish::Report(_) => (),
             VersionWish::Short => return Ok(Command::Print(format!("{}\n", short_version(face)))),
@@ -76,14 +77,22 @@ pub fn short_version(face: Face) -> String {
     }
 }
 
-/// What `--version=raw` prints: the form is upstream's.
+/// What `--version=raw` prints: the form is upstream's, which does not know there yet what it emulates.
 fn raw_version() -> String {
-    let mut numbers = KUBERNETES_VERSION.trim_start_matches('v').split('.');
-    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    let version = keelson_server::Version::KUBERNETES;
     format!(
-        "version.Info{{Major:\"{major}\", Minor:\"{minor}\", GitVersion:\"{KUBERNETES_VERSION}\", \
-         Keelson:\"{KEELSON_VERSION}\", Compiler:\"rustc\", Platform:\"{system}/{machine}\"}}"
+        "version.Info{{Major:\"{}\", Minor:\"{}\", EmulationMajor:\"\", EmulationMinor:\"\", MinCompatibilityMajor:\"\", \
+         MinCompatibilityMinor:\"\", GitVersion:\"{}\", GitCommit:\"{}\", GitTreeState:\"{}\", BuildDate:\"{}\", \
+         GoVersion:\"{}\", Compiler:\"{}\", Platform:\"{}\"}}",
+        version.major,
+        version.minor,
+        version.git_version,
+        version.git_commit,
+        version.git_tree_state,
+        version.build_date,
+        version.go_version,
+        version.compiler,
+        version.platform,
     )
 }
 

@@ -6,16 +6,21 @@ mod admission;
 mod audit;
 mod authenticators;
 mod authorization;
+mod compatibility;
 mod egress;
 mod encryption;
 mod etcd;
 mod feature_gates;
 mod known_gates;
+mod logs;
+mod metrics;
+mod runtime_config;
 mod service_accounts;
 mod service_range;
 mod tls;
 mod validate;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +28,7 @@ use std::time::Duration;
 pub use audit::{AuditChoice, LogChoice, WebhookChoice};
 pub use authenticators::{Authenticators, FrontProxy, Oidc, TokenWebhook};
 pub use authorization::{Authorization, AuthorizationMode, Authorizer, Webhook, read as read_authorizers};
+pub use compatibility::{Compatibility, Minor};
 pub use egress::Egress;
 pub use encryption::Encryption as EncryptionChoice;
 pub use etcd::{Etcd, Override};
@@ -37,7 +43,7 @@ use keelson_kube_admission::{Selection, Settings as Plugins};
 use keelson_server::Sharing;
 
 use crate::error::Error;
-use crate::flags::{Face, Flags, NamedCertKey, Value};
+use crate::flags::{Face, Flags, NamedCertKey, Value, VersionWish};
 
 /// Everything that the parts of the server are told.
 #[derive(Clone, Debug)]
@@ -106,6 +112,8 @@ pub struct Config {
     pub kubernetes_node_port: Option<u16>,
     /// How the endpoints of the service `kubernetes` are kept.
     pub endpoint_reconciler: Reconciler,
+    /// Files that are opened although nothing follows from them yet.
+    pub files: OtherFiles,
     /// The address under which others reach this server.
     pub advertise_address: IpAddr,
     /// The host name or address in URLs that are handed out.
@@ -114,12 +122,35 @@ pub struct Config {
     pub logging: Logging,
     /// Which features are on.
     pub feature_gates: FeatureGates,
+    /// Which minor version the server behaves like.
+    pub compatibility: Compatibility,
+    /// What `/version` says instead of our own version.
+    pub reported_version: Option<String>,
     /// Whether containers may have all rights on their nodes.
     pub allow_privileged: bool,
     /// Which APIs to switch: `("api/beta", "true")`.
     pub runtime_config: Vec<(String, String)>,
+    /// All of upstream's flags with their values, for `/flagz` and the log.
+    pub flags: BTreeMap<String, String>,
     /// What the user should know although the server starts.
     pub warnings: Vec<String>,
+}
+
+/// Files that are opened although nothing follows from them yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherFiles {
+    /// Where traces are sent.
+    pub tracing: Option<PathBuf>,
+    /// Authorities that vouch for kubelets.
+    pub kubelet_ca: Option<PathBuf>,
+    /// The certificate that is shown to kubelets.
+    pub kubelet_client_cert: Option<PathBuf>,
+    /// Its key.
+    pub kubelet_client_key: Option<PathBuf>,
+    /// The certificate that is shown to aggregated servers.
+    pub proxy_client_cert: Option<PathBuf>,
+    /// Its key.
+    pub proxy_client_key: Option<PathBuf>,
 }
 
 /// Where objects are kept.
@@ -260,14 +291,25 @@ const DEFAULT_HTTP2_STREAMS: u32 = 100;
 impl Config {
     /// Decides, or says everything that is wrong at once.
     pub fn new(flags: &Flags, environment: &Environment) -> Result<Config, Error> {
-        let feature_gates = FeatureGates::read(flags.pairs("feature-gates")).map_err(Error::Invalid)?;
-        let logging = logging(flags).map_err(|error| Error::Invalid(vec![error]))?;
-        let service_ranges = ServiceRanges::read(flags.text("service-cluster-ip-range"))
-            .map_err(|error| Error::Invalid(vec![error]))?;
-        let errors = validate::errors(flags, &service_ranges);
+        let invalid = |error| Error::Invalid(vec![error]);
+        let (compatibility, feature_gates) = features(flags)?;
+        let logging = logs::read(flags, &feature_gates).map_err(Error::Invalid)?;
+        let service_ranges = ServiceRanges::read(flags.text("service-cluster-ip-range")).map_err(invalid)?;
+        validate::before(flags).map_err(invalid)?;
+        let listen = listen(flags);
+        let advertise_address = advertise_address(flags, listen.address, environment);
+        let context = validate::Context {
+            flags,
+            gates: &feature_gates,
+            compatibility: &compatibility,
+            ranges: &service_ranges,
+            advertise_address,
+        };
+        let errors = validate::errors(&context);
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
+        validate::after(flags).map_err(invalid)?;
         let authorization = Authorization::new(flags);
         let modes = authorization.modes();
         let egress = egress::read(flags).map_err(|error| Error::Invalid(vec![error]))?;
@@ -275,8 +317,6 @@ impl Config {
         if let Some(webhook) = &mut authentication.others.webhook {
             webhook.proxy = egress.controlplane.clone();
         }
-        let listen = listen(flags);
-        let advertise_address = advertise_address(flags, listen.address, environment);
         Ok(Config {
             face: flags.face(),
             data_dir: data_dir(flags, environment)?,
@@ -324,9 +364,13 @@ impl Config {
                 .ok()
                 .filter(|port| *port > 0),
             endpoint_reconciler: endpoint_reconciler(flags),
+            files: other_files(flags),
+            flags: flags.shown(),
             logging,
             feature_gates,
-            runtime_config: flags.pairs("runtime-config").to_vec(),
+            compatibility,
+            runtime_config: runtime_config::settings(flags).into_iter().collect(),
+            reported_version: reported_version(flags),
         })
     }
 
@@ -335,6 +379,14 @@ impl Config {
     pub fn socket_address(&self) -> SocketAddr {
         SocketAddr::new(self.listen.address, self.listen.port)
     }
+}
+
+/// The versions and features that the command line asks for. Upstream looks at them before everything else, even before
+/// it prints its version.
+pub fn features(flags: &Flags) -> Result<(Compatibility, FeatureGates), Error> {
+    let compatibility = Compatibility::read(flags).map_err(|error| Error::Invalid(vec![error]))?;
+    let gates = FeatureGates::read(flags.pairs("feature-gates"), &compatibility).map_err(Error::Invalid)?;
+    Ok((compatibility, gates))
 }
 
 /// A flag that names a file, or nothing.
@@ -407,7 +459,7 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGat
         // Who is not known must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
-        others: Authenticators::read(flags),
+        others: Authenticators::read(flags, gates),
     }
 }
 
@@ -449,15 +501,22 @@ fn endpoint_reconciler(flags: &Flags) -> Reconciler {
     }
 }
 
-fn logging(flags: &Flags) -> Result<Logging, String> {
-    let format = match flags.text("logging-format") {
-        "text" => LogFormat::Text,
-        "json" => LogFormat::Json,
-        other => {
-            return Err(format!("format: Invalid value: \"{other}\": Unsupported log format"));
-        }
-    };
-    Ok(Logging { format, level: u32::try_from(flags.int("v")).unwrap_or_default() })
+fn other_files(flags: &Flags) -> OtherFiles {
+    OtherFiles {
+        tracing: path(flags, "tracing-config-file"),
+        kubelet_ca: path(flags, "kubelet-certificate-authority"),
+        kubelet_client_cert: path(flags, "kubelet-client-certificate"),
+        kubelet_client_key: path(flags, "kubelet-client-key"),
+        proxy_client_cert: path(flags, "proxy-client-cert-file"),
+        proxy_client_key: path(flags, "proxy-client-key-file"),
+    }
+}
+
+fn reported_version(flags: &Flags) -> Option<String> {
+    match flags.version("version") {
+        VersionWish::Report(version) => Some(version.clone()),
+        VersionWish::No | VersionWish::Short | VersionWish::Raw => None,
+    }
 }
 
 fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) -> Vec<String> {
@@ -490,10 +549,23 @@ fn warnings(flags: &Flags, modes: &[AuthorizationMode], ranges: &ServiceRanges) 
             .map(|name| format!("the admission plugin {name} does nothing: policies are not evaluated yet")),
     );
     warnings.extend(admission::warnings(flags));
+    warnings.extend(emulation_warnings(flags));
     warnings.extend(
         flags.without_effect().map(|name| format!("flag --{name} is accepted but has no effect yet")),
     );
     warnings
+}
+
+/// Upstream: staging/src/k8s.io/component-base/compatibility/registry.go, Validate (v1.36.4).
+fn emulation_warnings(flags: &Flags) -> Option<String> {
+    let (compatibility, gates) = features(flags).ok().filter(|(it, _)| it.is_emulation())?;
+    let alpha = gates.alpha().collect::<Vec<_>>().join(" ");
+    (!alpha.is_empty()).then(|| {
+        format!(
+            "component has alpha features enabled in emulated version {}, this is unsupported: features=[{alpha}]",
+            compatibility.emulated
+        )
+    })
 }
 
 #[cfg(test)]

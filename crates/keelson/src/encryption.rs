@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::future::BoxFuture;
-use keelson_codec::yaml;
+use keelson_codec::{config_file, yaml};
 use keelson_encryption::{Configuration, Problem, Settings, Vault};
 use keelson_server::metrics::Registry;
 use keelson_server::{Builder, Check, NamedCheck};
@@ -18,6 +18,7 @@ use keelson_stdx::clock::Clock;
 use self::numbers::Numbers;
 use crate::config::{Config, EncryptionChoice};
 use crate::error::Error;
+use crate::go_file;
 
 /// How often the file is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -41,8 +42,7 @@ impl Encryption {
     /// Reads the file, if there is one, and makes ready what it asks for.
     pub async fn load(config: &Config, clock: &Clock) -> Result<Option<Encryption>, Error> {
         let Some(choice) = config.encryption.clone() else { return Ok(None) };
-        let unusable = |reason| Error::Unusable { path: choice.file.clone(), reason };
-        let (configuration, hash) = read(&choice).map_err(unusable)?;
+        let (configuration, hash) = read(&choice).map_err(|problem| Error::Invalid(vec![problem]))?;
         let numbers = Arc::new(Numbers::new(clock.clone()));
         let settings = Settings {
             clock: clock.clone(),
@@ -51,7 +51,7 @@ impl Encryption {
             old_services: config.feature_gates.is_on("KMSv1"),
         };
         let vault = Vault::load(&configuration, settings).await;
-        let vault = vault.map_err(|problem| unusable(problem.to_string()))?;
+        let vault = vault.map_err(|problem| Error::Invalid(vec![problem.to_string()]))?;
         numbers.in_use(&hash);
         Ok(Some(Encryption { vault, choice, hash, numbers, clock: clock.clone() }))
     }
@@ -138,7 +138,7 @@ impl Encryption {
 /// The bytes of the file and their hash.
 fn contents(file: &Path) -> Result<(Vec<u8>, String), String> {
     let shown = file.display();
-    let bytes = std::fs::read(file).map_err(|error| {
+    let bytes = go_file::read(file).map_err(|error| {
         format!("error while parsing file: error while loading file: error reading encryption provider configuration \
                  file \"{shown}\": {error}")
     })?;
@@ -157,6 +157,9 @@ fn read(choice: &EncryptionChoice) -> Result<(Configuration, String), String> {
     let (bytes, hash) = contents(&choice.file)?;
     let form = |error: String| decoding(&choice.file, &error);
     let document = yaml::read(&bytes).map_err(|error| form(error.to_string()))?;
+    if !matches!(document.value.json_type(), "null" | "object") {
+        return Err(form(config_file::Error::NoObject { found: document.value.json_type() }.to_string()));
+    }
     if let Some(problem) = document.strict_problem() {
         return Err(form(format!("strict decoding error: {problem}")));
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use keelson_object::scalar::quote;
 
+use crate::go_file::system_words;
+
 /// Why the server does not start. The texts about the command line are upstream's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -180,20 +182,16 @@ pub enum Error {
     #[error("the runtime cannot be started")]
     Runtime(#[source] io::Error),
     /// Nothing can be heard at this address.
-    #[error("cannot listen on {address}")]
+    #[error(
+        "failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {}",
+        system_words(cause)
+    )]
     Listen {
         /// The address.
         address: SocketAddr,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
-}
-
-/// What Go says of a file that cannot be opened.
-pub(crate) fn opening(path: &std::path::Path, error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
-    format!("open {}: {text}", path.display())
 }
 
 fn quoted(arguments: &[String]) -> String {

@@ -16,12 +16,14 @@ mod generic;
 mod global;
 mod go_csv;
 mod go_number;
+mod go_version;
 mod help;
 mod logs;
 mod metrics;
 mod misc;
 mod parse;
 mod secure_serving;
+mod shown;
 mod standalone;
 mod traces;
 mod value;
@@ -38,6 +40,7 @@ pub use parse::parse;
 pub use value::{NamedCertKey, Value, VersionWish};
 
 pub(crate) use go_number::parse_bool;
+pub(crate) use go_version::GoVersion;
 
 /// As whom the binary was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,15 @@ use keelson::command::Command;
 use keelson::config::Config;
 use keelson::error::Error;
 use keelson::start::Prepared;
-use keelson::{logging, machine, signals};
+use keelson::{logging, machine, preflight, signals};
+use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
 
 /// Trees may be nested as deeply as upstream allows; walking one takes stack, but only when it is walked.
 const WORKER_STACK: usize = 16 << 20;
+
+/// From which level of the log on all flags are logged at the start, as upstream does.
+const FLAGS_LEVEL: u32 = 1;
 
 /// A write makes and drops thousands of small nodes on several threads: see docs/decisions/0012-allocator.md.
 #[global_allocator]
@@ -47,9 +51,15 @@ fn run() -> Result<(), Error> {
         eprintln!("{notice}");
     }
     logging::start(config.logging);
+    if config.logging.level >= FLAGS_LEVEL {
+        for (name, value) in &config.flags {
+            tracing::info!("FLAG: --{name}={}", quote(value));
+        }
+    }
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
+    preflight::check(&config)?;
     let clock = Clock::real();
     let prepared = Prepared::new(&config, &environment, &clock)?;
     runtime()?.block_on(serve(&config, &prepared, &clock))

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use keelson_object::SmolStr;
+
 use crate::group::Group;
 use crate::resource::Version;
 
@@ -13,6 +15,17 @@ pub struct Enablement {
     stages: BTreeMap<Stage, bool>,
     versions: BTreeMap<String, bool>,
     resources: BTreeMap<String, bool>,
+}
+
+/// Which version of Kubernetes the server behaves like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emulation {
+    /// Its minor version.
+    pub minor: u8,
+    /// Whether a resource that an older version serves is offered in newer versions too.
+    pub forward: bool,
+    /// Whether a newer version is offered where somebody names it.
+    pub forward_by_name: bool,
 }
 
 /// Versions that are spoken of together. The later one wins.
@@ -97,13 +110,74 @@ impl Enablement {
         for group in groups.iter_mut() {
             for resource in &mut group.resources {
                 for version in &mut resource.versions {
-                    version.served =
-                        version.gate.is_none_or(&is_on) && self.wants(&group.name, version, &resource.plural);
+                    version.served = version.emulated
+                        && version.gate.is_none_or(&is_on)
+                        && self.wants(&group.name, version, &resource.plural);
                 }
             }
             group.resources.retain(|it| it.served_versions().next().is_some());
         }
         groups.retain(|it| !it.resources.is_empty());
+    }
+
+    /// Takes out of `groups` what the emulated version does not have. To be called before [`Enablement::apply`].
+    ///
+    /// Upstream: apiserver/pkg/server/deleted_kinds.go, removeUnintroducedKinds (v1.36.4).
+    pub fn emulate(&self, emulation: Emulation, groups: &mut [Group]) -> Result<(), String> {
+        for group in groups {
+            let mut newer: BTreeMap<SmolStr, bool> = BTreeMap::new();
+            for resource in &mut group.resources {
+                let has_older = resource
+                    .versions
+                    .iter()
+                    .any(|it| it.introduced <= emulation.minor && !it.name.contains("alpha"));
+                for version in &mut resource.versions {
+                    let is_deprecated =
+                        version.deprecation.is_some_and(|it| minor(it.since) <= emulation.minor);
+                    version.deprecation = version.deprecation.filter(|_| is_deprecated);
+                    let name = format!("{}/{}", group.name, version.name);
+                    let is_named = self.names(&name, &resource.plural);
+                    let is_offered = version.introduced <= emulation.minor
+                        || (emulation.forward && has_older && !version.name.contains("alpha"))
+                        || (emulation.forward_by_name && is_named);
+                    version.emulated = is_offered;
+                    *newer.entry(version.name.clone()).or_default() |= is_offered;
+                    if !is_offered
+                        && self.resources.get(&format!("{name}/{}", resource.plural)) == Some(&true)
+                    {
+                        return Err(too_new_resource(&group.name, version, &resource.plural, emulation));
+                    }
+                }
+            }
+            self.check_versions(&group.name, &newer, emulation)?;
+        }
+        Ok(())
+    }
+
+    /// A version in which nothing is left must not have been asked for.
+    fn check_versions(
+        &self,
+        group: &str,
+        versions: &BTreeMap<SmolStr, bool>,
+        emulation: Emulation,
+    ) -> Result<(), String> {
+        for (version, is_offered) in versions {
+            let name = format!("{group}/{version}");
+            if !is_offered && self.versions.get(&name) == Some(&true) {
+                return Err(format!(
+                    "cannot enable version {name} in runtime-config because all the resources have been introduced after the \
+                     current version 1.{}. Consider setting --runtime-config-emulation-forward-compatible=true",
+                    emulation.minor
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the version, or the resource in it, is asked for by name.
+    fn names(&self, version: &str, plural: &str) -> bool {
+        self.versions.get(version) == Some(&true)
+            || self.resources.get(&format!("{version}/{plural}")) == Some(&true)
     }
 
     fn wants(&self, group: &str, version: &Version, plural: &str) -> bool {
@@ -119,6 +193,19 @@ impl Enablement {
     }
 }
 
+fn too_new_resource(group: &str, version: &Version, plural: &str, emulation: Emulation) -> String {
+    format!(
+        "cannot enable resource {group}/{}, Resource={plural} in runtime-config because it is introduced at 1.{} after the \
+         current version 1.{}. Consider setting --runtime-config-emulation-forward-compatible=true",
+        version.name, version.introduced, emulation.minor
+    )
+}
+
+/// The number behind the dot of `1.35`.
+fn minor(version: &str) -> u8 {
+    version.split('.').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
 /// As Go reads it; nothing means yes.
 fn truth(text: &str) -> Option<bool> {
     match text {
@@ -130,7 +217,7 @@ fn truth(text: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::Enablement;
+    use super::{Emulation, Enablement};
     use crate::group::Group;
     use crate::resource::{Resource, Version};
 
@@ -198,6 +285,38 @@ mod tests {
         assert_eq!(
             refused("old/v1beta1/Olds=true"),
             "invalid key old/v1beta1/Olds: group/version/resource and resource is always lowercase plural, not \"Olds\""
+        );
+    }
+
+    #[test]
+    fn what_came_later_is_not_served_unless_it_is_asked_for() {
+        let emulate = |config: &str, forward: bool, forward_by_name: bool| {
+            let mut later = Version::stored("v1");
+            later.introduced = 35;
+            let things = Resource::namespaced("Thing", "things")
+                .version(later)
+                .version(Version::served("v1beta1").on_by_default());
+            let mut served = vec![Group::new("g").serve(things)];
+            let read = Enablement::read(&pairs(config), &served)?;
+            read.emulate(Emulation { minor: 34, forward, forward_by_name }, &mut served)?;
+            read.apply(&mut served, |_| true);
+            let versions = served[0].resources[0].served_versions().map(|it| it.name.to_string());
+            Ok::<_, String>(versions.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(emulate("", false, false), Ok("v1beta1".to_owned()));
+        assert_eq!(emulate("", true, false), Ok("v1 v1beta1".to_owned()));
+        assert_eq!(emulate("g/v1=true", false, true), Ok("v1 v1beta1".to_owned()));
+        assert_eq!(
+            emulate("g/v1=true", false, false),
+            Err("cannot enable version g/v1 in runtime-config because all the resources have been introduced after the \
+                 current version 1.34. Consider setting --runtime-config-emulation-forward-compatible=true"
+                .to_owned())
+        );
+        assert_eq!(
+            emulate("g/v1/things=true", false, false),
+            Err("cannot enable resource g/v1, Resource=things in runtime-config because it is introduced at 1.35 after the \
+                 current version 1.34. Consider setting --runtime-config-emulation-forward-compatible=true"
+                .to_owned())
         );
     }
 }

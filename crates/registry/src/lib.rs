@@ -40,7 +40,7 @@ pub use column::Column;
 pub use context::{Context, DryRun};
 pub use convert::Conversion;
 pub use deprecation::Deprecation;
-pub use enablement::Enablement;
+pub use enablement::{Emulation, Enablement};
 pub use error::{Error, Result};
 pub use group::Group;
 pub use guard::{Guard, Write};

@@ -98,6 +98,10 @@ pub struct Version {
     pub on_by_default: bool,
     /// The feature without which it is not served.
     pub gate: Option<&'static str>,
+    /// Whether the version of Kubernetes that is emulated has it.
+    pub emulated: bool,
+    /// The minor version of Kubernetes that it came with; 0 where no older version can be emulated.
+    pub introduced: u8,
     /// Since when it is on its way out; everybody who uses it is told.
     pub deprecation: Option<Deprecation>,
     /// How to get to the stored version and back, where the shape differs.
@@ -139,6 +143,8 @@ impl Version {
             served: true,
             on_by_default: !name.contains("alpha") && !name.contains("beta"),
             gate: None,
+            emulated: true,
+            introduced: 0,
             deprecation: None,
             conversion: None,
             columns: None,

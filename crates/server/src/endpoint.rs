@@ -1,7 +1,8 @@
-//! What is served besides the API: health, metrics, version, the list of paths.
+//! What is served besides the API: health, metrics, version, status and flags, the list of paths.
 
 pub mod health;
 pub mod index;
 pub mod metrics;
 pub mod openid;
 pub mod version;
+pub mod zpages;

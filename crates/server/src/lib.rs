@@ -35,6 +35,7 @@ pub use builder::{BuildError, Builder, Server};
 pub use endpoint::health::{Check, NamedCheck};
 pub use endpoint::openid::{IssuerDocuments, OpenId};
 pub use endpoint::version::Version;
+pub use endpoint::zpages::{Statusz, flagz, statusz};
 pub use error::Error;
 pub use listen::certificates::{CertificateError, CertificateSource, NamedCertificate, PemSource};
 pub use listen::connection::{Limits, Peer};

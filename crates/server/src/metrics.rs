@@ -292,7 +292,7 @@ fn build_info(version: &Version) -> Computed {
         version.compiler,
         version.git_commit,
         version.git_tree_state,
-        version.git_version,
+        &version.git_version,
         version.go_version,
         version.major,
         version.minor,
@@ -319,11 +319,10 @@ fn build_info(version: &Version) -> Computed {
     ])
 }
 
-/// As which version this server behaves: as its own.
+/// As which version this server behaves.
 fn version_info(version: &Version) -> Computed {
-    let minor: u32 = version.minor.parse().unwrap_or_default();
-    let oldest = format!("{}.{}", version.major, minor.saturating_sub(1));
-    let emulation = format!("{}.{minor}", version.major);
+    let oldest = format!("{}.{}", version.min_compatibility_major, version.min_compatibility_minor);
+    let emulation = format!("{}.{}", version.emulation_major, version.emulation_minor);
     let own = version.git_version.trim_start_matches('v');
     let binary = own.split(['-', '+']).next().unwrap_or(own).to_owned();
     let values = vec![String::from("kube"), binary, emulation, oldest];

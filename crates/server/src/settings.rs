@@ -18,6 +18,8 @@ pub struct Settings {
     pub cbor: Offered,
     /// Whether a part of a collection can be asked for: the gate `ShardedListAndWatch`.
     pub shards: Offered,
+    /// Whether a watch can begin with what is there: the gate `WatchList`.
+    pub initial_events: Offered,
     /// Whether objects can be deleted that cannot be read: the gate `AllowUnsafeMalformedObjectDeletion`.
     pub unreadable_deletion: Offered,
     /// Whether there are narrow ways to act as somebody else: the gate `ConstrainedImpersonation`.
@@ -74,6 +76,7 @@ impl Default for Settings {
             limits: Limits::default(),
             cbor: Offered::default(),
             shards: Offered::default(),
+            initial_events: Offered::Yes,
             unreadable_deletion: Offered::default(),
             constrained_impersonation: Offered::Yes,
             object_counts: Offered::Yes,

@@ -19,6 +19,7 @@ use keelson_registry::{Context, Strategy};
 
 use crate::catalog::Settings;
 use crate::shared::edit::{fill, is_set, part, parts};
+use crate::shared::gated::{Feature, Off};
 use crate::shared::pod_template::{self, Gates};
 use crate::shared::read::{given, sub};
 use crate::shared::{name_warning, spec_and_status, status, workload_rules};
@@ -28,11 +29,18 @@ use update_rules::Mutable;
 /// Jobs, as far as features are on.
 pub(crate) struct Job {
     gates: Gates,
+    off: Off,
     /// Whether containers of a job that waits may get other resources.
     mutable_resources: bool,
     /// Whether a job that waits again may be sent elsewhere, and not only one that never began.
     mutable_scheduling: bool,
 }
+
+/// Features that v1.36 has for good, and their fields.
+const GRADUATED: &[Feature] = &[
+    Feature { gates: &["JobManagedBy"], paths: &["spec.managedBy"], signs: &[] },
+    Feature { gates: &["JobPodReplacementPolicy"], paths: &["spec.podReplacementPolicy"], signs: &[] },
+];
 
 /// What a job retries as often as it has indexes: the largest number there is.
 const UNLIMITED: i64 = i32::MAX as i64;
@@ -95,11 +103,13 @@ impl Strategy for Job {
             inherit_labels(object);
         }
         spec_and_status::prepare_create(object);
+        self.off.drop_new(&mut object.fields, None);
         workload_rules::drop_disabled(&self.gates, object, None);
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         inherit_labels(object);
+        self.off.drop_new(&mut object.fields, Some(&old.fields));
         workload_rules::drop_disabled(&self.gates, object, Some(old));
         spec_and_status::prepare_update(object, old);
     }
@@ -160,6 +170,7 @@ impl Job {
     pub(crate) fn new(settings: &Settings) -> Job {
         Job {
             gates: Gates::of(settings),
+            off: Off::default().and_missing(settings, GRADUATED),
             mutable_resources: settings.is_on("MutablePodResourcesForSuspendedJobs"),
             mutable_scheduling: settings.is_on("MutableSchedulingDirectivesForSuspendedJobs"),
         }

@@ -7,11 +7,23 @@ pub(crate) use rules::{Place, check};
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Column, Context, Strategy};
 
+use crate::catalog::Settings;
 use crate::shared::edit::{fill, part};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::{claim, node_labels, pod_template, resource_list};
 
-pub(crate) struct PersistentVolume;
+/// Persistent volumes, as far as features are on.
+#[derive(Default)]
+pub(crate) struct PersistentVolume {
+    /// Whether it may be said anew from which nodes a volume can be reached: the gate `MutablePVNodeAffinity`.
+    mutable_affinity: bool,
+}
+
+impl PersistentVolume {
+    pub(crate) fn new(settings: &Settings) -> PersistentVolume {
+        PersistentVolume { mutable_affinity: settings.is_on("MutablePVNodeAffinity") }
+    }
+}
 
 /// How the class of a volume or a claim was said before there was a field.
 pub(crate) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -168,6 +180,10 @@ impl Strategy for PersistentVolume {
         rules::check_options(object, errors);
         check_volume(object, Some(old), errors);
         rules::check_kept(object, old, errors);
+        if !self.mutable_affinity {
+            rules::check_affinity_is_kept(object, old, errors);
+        }
+        rules::check_class_is_kept(object, old, errors);
     }
 }
 
@@ -186,14 +202,14 @@ fn at<'o>(object: &'o Object, path: &str) -> Option<&'o Value> {
 
 #[cfg(test)]
 mod tests {
-    use keelson_object::{Object, Value};
+    use keelson_object::{FieldErrors, Object, Value};
     use keelson_registry::Strategy as _;
 
     use super::{PersistentVolume, columns};
     use crate::shared::testing::{cells, context, decoded, text, tree};
 
     fn volume(spec: &str) -> Object {
-        decoded(&PersistentVolume, "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
+        decoded(&PersistentVolume::default(), "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
     }
 
     fn check(spec: &str, path: &str, expected: &str) {
@@ -218,7 +234,7 @@ mod tests {
     fn a_new_volume_is_pending_since_now() {
         let (mut object, context) = (volume("{}"), context());
         object.fields.map_mut("status").set("phase", "Bound");
-        PersistentVolume.prepare_create(&context, &mut object);
+        PersistentVolume::default().prepare_create(&context, &mut object);
         assert_eq!(object.fields.at("status.phase").and_then(Value::as_str), Some("Pending"));
         let since = object.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
         assert_eq!(since, Some(context.now().to_string().as_str()));
@@ -235,7 +251,7 @@ mod tests {
         let check = |status: &str, expected: &str| {
             let mut new = old.clone();
             new.fields.set("status", tree(status));
-            PersistentVolume.prepare_status_update(&context, &mut new, &old);
+            PersistentVolume::default().prepare_status_update(&context, &mut new, &old);
             let since = new.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
             assert_eq!(since, Some(expected), "{status}");
         };
@@ -267,7 +283,7 @@ mod tests {
         let mut object =
             volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
         object.meta.annotations.set(super::CLASS_ANNOTATION, "x");
-        let warnings = PersistentVolume.warnings(&object, None);
+        let warnings = PersistentVolume::default().warnings(&object, None);
         let fields: Vec<&str> = warnings.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();
         assert_eq!(
             fields,
@@ -277,5 +293,24 @@ mod tests {
                 "spec.glusterfs"
             ]
         );
+    }
+
+    #[test]
+    fn nodes_can_be_said_anew_while_the_feature_is_on() {
+        let reached_from = |zone: &str| {
+            let expression = format!(r#"{{"key": "zone", "operator": "In", "values": ["{zone}"]}}"#);
+            let terms = format!(r#"[{{"matchExpressions": [{expression}]}}]"#);
+            volume(&format!(
+                r#"{{"hostPath": {{"path": "/a"}}, "nodeAffinity": {{"required": {{"nodeSelectorTerms": {terms}}}}}}}"#
+            ))
+        };
+        let is_refused = |mutable_affinity| {
+            let mut errors = FieldErrors::default();
+            let strategy = PersistentVolume { mutable_affinity };
+            strategy.validate_update(&context(), &reached_from("b"), &reached_from("a"), &mut errors);
+            errors.to_text().contains("nodeAffinity: Invalid value")
+        };
+        assert!(is_refused(false));
+        assert!(!is_refused(true));
     }
 }

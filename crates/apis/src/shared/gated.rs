@@ -35,6 +35,15 @@ impl Off {
         Off(features.iter().filter(is_off).copied().collect())
     }
 
+    /// These, and those of `features` that the emulated version of Kubernetes does not have although v1.36 has them for
+    /// good.
+    #[must_use]
+    pub(crate) fn and_missing(mut self, settings: &Settings, features: &[Feature]) -> Off {
+        let is_missing = |it: &&Feature| it.gates.iter().any(|gate| settings.is_missing(gate));
+        self.0.extend(features.iter().filter(is_missing));
+        self
+    }
+
     /// Drops the fields of features from `new`, unless the object made use of them before.
     pub(crate) fn drop_new(&self, new: &mut Map, old: Option<&Map>) {
         for feature in &self.0 {

@@ -51,7 +51,7 @@ fn read(text: &str) -> Result<Url<'_>, String> {
     {
         let end = authority.find('/').unwrap_or(authority.len());
         path = &authority[end..];
-        (url.user, url.host) = split_authority(&authority[..end])?;
+        (url.user, url.host) = split_authority(&url.scheme, &authority[..end])?;
     }
     check_escapes(path)?;
     Ok(url)
@@ -70,12 +70,12 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-fn split_authority(authority: &str) -> Result<(Option<&str>, &str), String> {
+fn split_authority<'t>(scheme: &str, authority: &'t str) -> Result<(Option<&'t str>, &'t str), String> {
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
         None => (None, authority),
     };
-    check_host(host)?;
+    check_host(scheme, host)?;
     let is_user_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
     if let Some(user) = user {
         if !user.bytes().all(is_user_byte) {
@@ -86,12 +86,14 @@ fn split_authority(authority: &str) -> Result<(Option<&str>, &str), String> {
     Ok((user, host))
 }
 
-fn check_host(host: &str) -> Result<(), String> {
+fn check_host(scheme: &str, host: &str) -> Result<(), String> {
     let port = match host.strip_prefix('[') {
         Some(address) => {
             let (_, port) = address.rsplit_once(']').ok_or("missing ']' in host")?;
             port
         }
+        // Go allows further colons in the host, except where browsers go.
+        None if matches!(scheme, "http" | "https") => host.find(':').map_or("", |position| &host[position..]),
         None => host.rfind(':').map_or("", |position| &host[position..]),
     };
     let is_port = |port: &str| {

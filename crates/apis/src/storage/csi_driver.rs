@@ -25,6 +25,21 @@ const TOKEN_SECONDS: [i64; 2] = [600, 1 << 32];
 const FEATURES: &[Feature] =
     &[Feature { gates: &["VolumeLimitScaling"], paths: &["spec.preventPodSchedulingIfMissing"], signs: &[] }];
 
+/// Features that v1.36 has for good.
+const GRADUATED: &[Feature] = &[
+    Feature { gates: &["SELinuxMountReadWriteOncePod"], paths: &["spec.seLinuxMount"], signs: &[] },
+    Feature {
+        gates: &["MutableCSINodeAllocatableCount"],
+        paths: &["spec.nodeAllocatableUpdatePeriodSeconds"],
+        signs: &[],
+    },
+    Feature {
+        gates: &["CSIServiceAccountTokenSecrets"],
+        paths: &["spec.serviceAccountTokenInSecrets"],
+        signs: &[],
+    },
+];
+
 const TOKENS_IN_SECRETS: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, \
     set to true to prevent possible logging of tokens in volume attributes";
 
@@ -36,7 +51,10 @@ pub(crate) struct CsiDriver {
 
 impl CsiDriver {
     pub(crate) fn new(settings: &Settings) -> CsiDriver {
-        CsiDriver { off: Off::of(settings, FEATURES), limits: settings.is_on("VolumeLimitScaling") }
+        CsiDriver {
+            off: Off::of(settings, FEATURES).and_missing(settings, GRADUATED),
+            limits: settings.is_on("VolumeLimitScaling"),
+        }
     }
 }
 

@@ -18,6 +18,10 @@ impl Policy {
         let failed = |problem: &dyn std::fmt::Display| Error::Policy(format!("failed decoding: {problem}"));
         let document = yaml::read(text).map_err(|error| failed(&error))?;
         let mut complaints: Vec<String> = document.strict_problem().into_iter().collect();
+        if document.value.is_null() {
+            let text = "unknown group version field audit.k8s.io/__internal, Kind=Policy in policy";
+            return Err(Error::Policy(text.to_owned()));
+        }
         let Value::Map(map) = &document.value else {
             let found = document.value.json_type();
             return Err(failed(&format!(

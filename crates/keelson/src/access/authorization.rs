@@ -15,13 +15,13 @@ use keelson_authz::{
     Abac, AlwaysAllow, AlwaysDeny, Attributes, Authorizer, PrivilegedGroup, RuleSet, Subject, Union, Verdict,
     Webhook, WebhookSettings,
 };
-use keelson_codec::yaml;
 use keelson_server::metrics::Collect;
 use keelson_stdx::clock::Clock;
-use keelson_webhook_client::{Client, Proxy, Retry, Target};
+use keelson_webhook_client::{Client, Proxy, Retry};
 
 use crate::config::{self, AuthorizationMode, Config};
 use crate::error::Error;
+use crate::kubeconfig_file;
 use counted::{Counted, Numbers};
 
 /// How often the file is looked at. Upstream is told of changes, and looks every minute besides.
@@ -188,16 +188,10 @@ impl Parts {
     }
 
     fn webhook(&self, name: &str, wanted: &config::Webhook) -> Result<Arc<dyn Authorizer>, String> {
-        let path = &wanted.kubeconfig;
-        let shown = path.display();
-        let data = std::fs::read(path).map_err(|error| format!("stat {shown}: {}", in_words(&error)))?;
-        let named = |problem: &dyn std::fmt::Display| format!("{shown}: {problem}");
-        let document = yaml::read(&data).map_err(|error| named(&error))?;
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        let mut target = Target::from_kubeconfig(&document.value, folder).map_err(|error| named(&error))?;
+        let mut target = kubeconfig_file::target(&wanted.kubeconfig)?;
         target.timeout = wanted.timeout.to_std();
         target.proxy = self.proxy.clone();
-        let client = Client::new(target, &self.clock).map_err(|error| named(&error))?;
+        let client = Client::new(target, &self.clock).map_err(|error| error.to_string())?;
         let settings = WebhookSettings {
             name: name.to_owned(),
             version: wanted.version,

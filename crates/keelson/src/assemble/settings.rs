@@ -9,13 +9,14 @@ use keelson_authz::rbac::bootstrap::Policy;
 use keelson_kube_admission::webhook::Webhooks;
 use keelson_kube_admission::{Proxies, Route};
 use keelson_registry::live::Ground;
-use keelson_registry::{CatalogHandle, Enablement, Group};
+use keelson_registry::{CatalogHandle, Emulation, Enablement, Group};
 use keelson_server::metrics::{Computed, Kind, Sample};
 use keelson_server::openapi::{self, Offered};
 use keelson_server::{
-    CertificateSource, FrontProxyHeaders, LateClients, Limits, NamedCertificate, PemSource, Protocols,
-    Settings, TlsSettings, Version,
+    CertificateSource, FrontProxyHeaders, LateClients, Limits, Mounted, NamedCertificate, PemSource,
+    Protocols, Settings, Statusz, TlsSettings, Version, flagz, statusz,
 };
+use keelson_stdx::clock::Clock;
 use regex::Regex;
 use tracing::warn;
 
@@ -41,18 +42,24 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 11] = [
+const SERVER_FEATURES: [&str; 17] = [
     "APIServerIdentity",
     "AllowParsingUserUIDFromCertAuth",
     "AllowUnsafeMalformedObjectDeletion",
     "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
     "ConstrainedImpersonation",
     "DetectCacheInconsistency",
     "KMSv1",
     "KubeletServiceAccountTokenForCredentialProviders",
+    "LoggingAlphaOptions",
+    "LoggingBetaOptions",
     "ManifestBasedAdmissionControlConfig",
     "OpenAPIEnums",
+    "RemoteRequestHeaderUID",
     "ShardedListAndWatch",
+    "WatchList",
 ];
 
 fn features_on(config: &Config) -> BTreeSet<String> {
@@ -92,6 +99,7 @@ pub(super) fn groups(
     let settings = keelson_apis::Settings {
         event_ttl: config.event_ttl,
         features,
+        off: config.feature_gates.iter().filter(|(_, on)| !on).map(|(name, _)| name.to_owned()).collect(),
         allow_privileged: config.allow_privileged,
         access,
         ground: Some(ground.clone()),
@@ -106,6 +114,13 @@ pub(super) fn groups(
     let mut groups = keelson_apis::groups(&settings);
     let enablement = Enablement::read(&config.runtime_config, &groups);
     let enablement = enablement.map_err(|error| Error::Invalid(vec![error]))?;
+    let compatibility = &config.compatibility;
+    let emulation = Emulation {
+        minor: u8::try_from(compatibility.emulated.number()).unwrap_or(u8::MAX),
+        forward: compatibility.forward,
+        forward_by_name: compatibility.forward_by_name,
+    };
+    enablement.emulate(emulation, &mut groups).map_err(|error| Error::Invalid(vec![error]))?;
     enablement.apply(&mut groups, |feature| settings.is_on(feature));
     let asked = settings.asked();
     let is_idle = |name: &&str| {
@@ -144,7 +159,7 @@ pub(super) fn tls(config: &Config, certificate: &CertificateFiles, security: &Se
 }
 
 pub(super) fn openapi_settings(config: &Config, security: &Security) -> openapi::Settings {
-    let mut settings = openapi::Settings::new(&Version::KUBERNETES);
+    let mut settings = openapi::Settings::new(&version(config));
     if !config.feature_gates.is_on("OpenAPIEnums") {
         settings.features.enums = openapi::Enums::Hidden;
     }
@@ -153,6 +168,41 @@ pub(super) fn openapi_settings(config: &Config, security: &Security) -> openapi:
         settings.extras.push(openapi::Extra::Issuer);
     }
     settings
+}
+
+/// What `/version` says.
+pub(super) fn version(config: &Config) -> Version {
+    let own = Version::KUBERNETES;
+    Version {
+        emulation_minor: config.compatibility.emulated.number().to_string().into(),
+        min_compatibility_minor: config.compatibility.oldest.number().to_string().into(),
+        git_version: config.reported_version.clone().map_or(own.git_version, Into::into),
+        ..own
+    }
+}
+
+/// `/statusz` and `/flagz`, as far as their gates are open.
+pub(super) fn zpages(config: &Config, clock: &Clock) -> Vec<Mounted> {
+    let cbor = offered(config, "CBORServingAndStorage");
+    let is_on = |gate| config.feature_gates.is_on(gate);
+    let mut paths = vec!["/healthz", "/livez", "/metrics", "/readyz", "/version"];
+    let mut pages = Vec::new();
+    if is_on("ComponentFlagz") {
+        paths.push("/flagz");
+        pages.push(flagz(config.flags.clone(), cbor));
+    }
+    if is_on("ComponentStatusz") {
+        paths.push("/statusz");
+        paths.sort_unstable();
+        let status = Statusz {
+            version: version(config),
+            started: clock.unix_seconds(),
+            clock: clock.clone(),
+            paths: paths.into_iter().map(str::to_owned).collect(),
+        };
+        pages.push(statusz(status, cbor));
+    }
+    pages
 }
 
 /// Whether a gate is open.
@@ -168,8 +218,10 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
     let late_clients =
         if config.shutdown.send_retry_after { LateClients::ToldToComeBack } else { LateClients::NotLetIn };
     Ok(Settings {
+        version: version(config),
         cbor: offered(config, "CBORServingAndStorage"),
         shards: offered(config, "ShardedListAndWatch"),
+        initial_events: offered(config, "WatchList"),
         constrained_impersonation: offered(config, "ConstrainedImpersonation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         object_counts: if config.etcd.counts_objects { Offered::Yes } else { Offered::No },

@@ -14,9 +14,8 @@ use keelson_stdx::clock::Clock;
 use keelson_webhook_client::Client;
 
 use super::{FeatureGates, path};
-use crate::error::opening;
 use crate::flags::{Face, Flags};
-use crate::kubeconfig_file;
+use crate::{go_file, kubeconfig_file};
 
 const NODE_RESTRICTION: &str = "NodeRestriction";
 
@@ -223,7 +222,7 @@ fn entry(file: &Path, plugin: &Map) -> Entry {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|error| opening(file, &error))
+    go_file::read(file)
 }
 
 fn document(data: &[u8]) -> Result<Map, String> {
@@ -240,7 +239,7 @@ mod tests {
     use keelson_kube_admission::Selection;
 
     use super::configurations;
-    use crate::config::FeatureGates;
+    use crate::config::{Compatibility, FeatureGates};
 
     #[track_caller]
     fn check(enabled: &str, text: &str, expected: &[&str]) {
@@ -250,7 +249,7 @@ mod tests {
         fs::write(&file, text).expect("a file");
         let enabled = enabled.split(',').map(String::from).collect();
         let selection = Selection { enabled, ..Selection::default() };
-        let gates = FeatureGates::read(&[]).expect("no gates");
+        let gates = FeatureGates::read(&[], &Compatibility::default()).expect("no gates");
         let found = configurations(Some(&file), &selection, &gates).err().unwrap_or_default();
         let place = format!("{}/", folder.path().display());
         let found: Vec<String> = found.iter().map(|it| it.replace(&place, "")).collect();

@@ -11,7 +11,7 @@ use keelson_authn::oidc::{
 };
 use keelson_webhook_client::Proxy;
 
-use super::path;
+use super::{FeatureGates, path};
 use crate::flags::Flags;
 
 /// Ways to say who one is besides certificates and tokens of our own.
@@ -65,10 +65,10 @@ pub struct Oidc {
 }
 
 impl Authenticators {
-    pub(super) fn read(flags: &Flags) -> Authenticators {
+    pub(super) fn read(flags: &Flags, gates: &FeatureGates) -> Authenticators {
         Authenticators {
             request_header: path(flags, "requestheader-client-ca-file")
-                .map(|ca_file| front_proxy(flags, ca_file)),
+                .map(|ca_file| front_proxy(flags, gates, ca_file)),
             bootstrap_tokens: flags.is_on("enable-bootstrap-token-auth"),
             webhook: path(flags, "authentication-token-webhook-config-file").map(|kubeconfig| TokenWebhook {
                 kubeconfig,
@@ -83,12 +83,12 @@ impl Authenticators {
     }
 }
 
-fn front_proxy(flags: &Flags, ca_file: PathBuf) -> FrontProxy {
+fn front_proxy(flags: &Flags, gates: &FeatureGates, ca_file: PathBuf) -> FrontProxy {
     let list = |name: &str| flags.list(&format!("requestheader-{name}")).to_vec();
     let settings = RequestHeaderSettings {
         allowed_names: list("allowed-names"),
         username_headers: list("username-headers"),
-        uid_headers: list("uid-headers"),
+        uid_headers: if gates.is_on("RemoteRequestHeaderUID") { list("uid-headers") } else { Vec::new() },
         group_headers: list("group-headers"),
         extra_header_prefixes: list("extra-headers-prefix"),
     };

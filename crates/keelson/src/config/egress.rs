@@ -24,6 +24,7 @@ use keelson_webhook_client::{Identity, Proxy, Target, Trust};
 
 use super::path;
 use crate::flags::Flags;
+use crate::go_file;
 
 /// Through whom to go; nobody is straight on.
 #[derive(Clone, Debug, Default)]
@@ -82,8 +83,8 @@ fn of_file(file: &FilePath) -> Result<Egress, String> {
 
 fn document(file: &FilePath) -> Result<Map, String> {
     let shown = file.display().to_string();
-    let data = std::fs::read(file).map_err(|error| {
-        format!("unable to read egress selector configuration from {} [open {shown}: {error}]", quote(&shown))
+    let data = go_file::read(file).map_err(|error| {
+        format!("unable to read egress selector configuration from {} [{error}]", quote(&shown))
     })?;
     let schemas = VERSIONS.map(|version| Schema::by_hand(version, STRUCTS));
     let versions = VERSIONS.map(|version| format!("apiserver.k8s.io/{version}"));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::compatibility::Compatibility;
 use super::known_gates::{KNOWN, NEEDS};
 
 /// Which features are on.
@@ -10,16 +11,26 @@ pub struct FeatureGates {
     states: BTreeMap<&'static str, bool>,
     /// Those that somebody named.
     named: BTreeSet<&'static str>,
+    /// What the emulated version calls each feature; one that it does not have is missing.
+    stages: BTreeMap<&'static str, Stage>,
 }
 
 /// A feature that can be switched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,
-    pub(super) stage: Stage,
-    pub(super) default: bool,
+    /// From the oldest version to the newest.
+    pub(super) specs: &'static [Spec],
+}
+
+/// What a feature is from one minor version on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spec {
+    since: u8,
+    stage: Stage,
+    default: bool,
     /// The default cannot be changed any more.
-    pub(super) is_locked: bool,
+    is_locked: bool,
 }
 
 /// How far a feature is.
@@ -42,36 +53,66 @@ impl Stage {
     }
 }
 
-impl Gate {
-    pub(super) const fn locked(mut self) -> Gate {
+impl Spec {
+    pub(super) const fn new(since: u8, stage: Stage) -> Spec {
+        Spec { since, stage, default: false, is_locked: false }
+    }
+
+    pub(super) const fn on(mut self) -> Spec {
+        self.default = true;
+        self
+    }
+
+    pub(super) const fn locked(mut self) -> Spec {
         self.is_locked = true;
         self
     }
 }
 
+impl Gate {
+    /// What the feature is in the emulated version; `None` where that does not have it yet.
+    ///
+    /// Upstream: component-base/featuregate/feature_gate.go, featureSpecAtEmulationAndMinCompatVersion (v1.36.4).
+    fn at(&self, compatibility: &Compatibility) -> Option<&'static Spec> {
+        let emulated = compatibility.emulated.number();
+        self.specs.iter().rev().find(|spec| u64::from(spec.since) <= emulated)
+    }
+}
+
 impl FeatureGates {
     /// Reads the pairs of `--feature-gates`: `(component, "Name=true")`. The component is `kube` or empty.
-    pub(super) fn read(pairs: &[(String, String)]) -> Result<FeatureGates, Vec<String>> {
+    pub(super) fn read(
+        pairs: &[(String, String)],
+        compatibility: &Compatibility,
+    ) -> Result<FeatureGates, Vec<String>> {
         let uses = |component: &str| pairs.iter().any(|(it, _)| it == component);
         if uses("") && uses("kube") {
             let text = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use";
             return Err(vec![text.to_owned()]);
         }
-        let mut wanted = BTreeMap::new();
-        let mut errors = Vec::new();
+        let mut values = Vec::new();
         for (component, setting) in pairs {
             if !matches!(component.as_str(), "" | "kube") {
                 return Err(vec![format!("component not registered: {component}")]);
             }
-            match read_setting(setting) {
-                Ok((name, on)) => drop(wanted.insert(name, on)),
-                Err(error) => errors.push(error),
+            values.push(read_setting(setting).map_err(|error| vec![error])?);
+        }
+        let mut wanted = BTreeMap::new();
+        let mut errors = Vec::new();
+        for (name, on) in values {
+            let Some(gate) = KNOWN.iter().find(|gate| gate.name == name) else {
+                errors.push(format!("unrecognized feature gate: {name}"));
+                return Err(errors);
+            };
+            match gate.refusal(on, compatibility) {
+                Some(error) => errors.push(error),
+                None => drop(wanted.insert(gate.name, on)),
             }
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        let gates = FeatureGates::over_defaults(&wanted);
+        let gates = FeatureGates::over_defaults(&wanted, compatibility);
         let missing = gates.missing();
         if missing.is_empty() { Ok(gates) } else { Err(missing) }
     }
@@ -100,9 +141,15 @@ impl FeatureGates {
         self.named.iter().copied()
     }
 
-    /// All features by name, each with its stage as metrics call it, and whether it is on.
+    /// The features of the emulated version by name, each with its stage as metrics call it, and whether it is on.
     pub fn stages(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-        KNOWN.iter().map(|gate| (gate.name, gate.stage.label(), self.is_on(gate.name)))
+        self.stages.iter().map(|(name, stage)| (*name, stage.label(), self.is_on(name)))
+    }
+
+    /// Alpha features that are on, by name.
+    pub(super) fn alpha(&self) -> impl Iterator<Item = &'static str> {
+        let is_alpha = |(_, stage): &(&&'static str, &Stage)| **stage == Stage::Alpha;
+        self.stages.iter().filter(is_alpha).map(|(name, _)| *name).filter(|name| self.is_on(name))
     }
 
     /// All features, by name.
@@ -110,50 +157,72 @@ impl FeatureGates {
         self.states.iter().map(|(&name, &on)| (name, on))
     }
 
-    fn over_defaults(wanted: &BTreeMap<&'static str, bool>) -> FeatureGates {
+    fn over_defaults(wanted: &BTreeMap<&'static str, bool>, compatibility: &Compatibility) -> FeatureGates {
         let all_of = |stage| match stage {
             Stage::Alpha => wanted.get("AllAlpha").copied(),
             Stage::Beta => wanted.get("AllBeta").copied(),
             Stage::Stable | Stage::Deprecated => None,
         };
         let state = |gate: &Gate| {
-            let group = if gate.is_locked { None } else { all_of(gate.stage) };
-            wanted.get(gate.name).copied().or(group).unwrap_or(gate.default)
+            let spec = gate.at(compatibility);
+            let group = spec.filter(|it| !it.is_locked).and_then(|it| all_of(it.stage));
+            let default = spec.is_some_and(|it| it.default);
+            wanted.get(gate.name).copied().or(group).unwrap_or(default)
         };
+        let stage = |gate: &Gate| Some((gate.name, gate.at(compatibility)?.stage));
         FeatureGates {
             states: KNOWN.iter().map(|gate| (gate.name, state(gate))).collect(),
             named: wanted.keys().copied().filter(|name| !matches!(*name, "AllAlpha" | "AllBeta")).collect(),
+            stages: KNOWN.iter().filter_map(stage).collect(),
         }
     }
 }
 
-fn read_setting(setting: &str) -> Result<(&'static str, bool), String> {
+impl Gate {
+    /// Why the feature cannot be switched like this, if it cannot.
+    fn refusal(&self, on: bool, compatibility: &Compatibility) -> Option<String> {
+        let name = self.name;
+        match self.at(compatibility) {
+            Some(spec) if spec.is_locked && spec.default != on => {
+                let default = spec.default;
+                Some(format!("cannot set feature gate {name} to {on}, feature is locked to {default}"))
+            }
+            Some(_) => None,
+            None => {
+                let Compatibility { emulated, oldest, .. } = compatibility;
+                Some(format!(
+                    "cannot set feature gate {name} to {on}, feature is PreAlpha at emulated version {emulated}, min \
+                     compatibility version {oldest}"
+                ))
+            }
+        }
+    }
+}
+
+fn read_setting(setting: &str) -> Result<(&str, bool), String> {
     let (name, value) = setting.split_once('=').ok_or_else(|| format!("missing bool value for {setting}"))?;
     let (name, value) = (name.trim(), value.trim());
     let on = crate::flags::parse_bool(value)
         .map_err(|error| format!("invalid value of {name}={value}, err: {error}"))?;
-    let gate = KNOWN
-        .iter()
-        .find(|gate| gate.name == name)
-        .ok_or_else(|| format!("unrecognized feature gate: {name}"))?;
-    if gate.is_locked && on != gate.default {
-        let default = gate.default;
-        return Err(format!("cannot set feature gate {name} to {on}, feature is locked to {default}"));
-    }
-    Ok((gate.name, on))
+    Ok((name, on))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{FeatureGates, KNOWN};
+    use crate::config::compatibility::{Compatibility, Minor};
 
     fn read(text: &str) -> Result<FeatureGates, Vec<String>> {
+        read_as(text, &Compatibility::default())
+    }
+
+    fn read_as(text: &str, compatibility: &Compatibility) -> Result<FeatureGates, Vec<String>> {
         let pair = |part: &str| {
             let (component, setting) = part.split_once(':').unwrap_or(("", part));
             (component.to_owned(), setting.to_owned())
         };
         let pairs: Vec<_> = text.split(',').filter(|it| !it.is_empty()).map(pair).collect();
-        FeatureGates::read(&pairs)
+        FeatureGates::read(&pairs, compatibility)
     }
 
     /// `expected` lists features with `+` or `-`.
@@ -224,6 +293,28 @@ mod tests {
         check_refused(
             "WatchList=true,kube:WatchList=true",
             "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
+        );
+    }
+
+    #[test]
+    fn an_emulated_version_has_its_own_features_defaults_and_locks() {
+        let old =
+            Compatibility { emulated: Minor::of(34), oldest: Minor::of(33), ..Compatibility::default() };
+        let gates = read_as("", &old).expect("good gates");
+        assert!(!gates.is_on("ConstrainedImpersonation"), "it is of 1.35");
+        assert!(gates.stages().all(|(name, _, _)| name != "ConstrainedImpersonation"));
+        assert_eq!(gates.stages().find(|it| it.0 == "WatchList"), Some(("WatchList", "BETA", true)));
+        assert!(read_as("ImageVolume=false", &old).is_ok(), "it is locked in 1.36");
+        check_refused(
+            "ImageVolume=false",
+            "cannot set feature gate ImageVolume to false, feature is locked to true",
+        );
+        assert_eq!(
+            read_as("ConstrainedImpersonation=true", &old).expect_err("must be refused"),
+            [
+                "cannot set feature gate ConstrainedImpersonation to true, feature is PreAlpha at emulated version 1.34, min \
+                 compatibility version 1.33"
+            ]
         );
     }
 }

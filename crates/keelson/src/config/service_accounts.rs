@@ -63,26 +63,34 @@ impl ServiceAccounts {
     }
 }
 
-/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions; validation.go,
-/// validateServiceAccountTokenSigningConfig (v1.36.4).
-pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
+/// The first mistake.
+///
+/// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
+pub(super) fn check(flags: &Flags) -> Result<(), String> {
     let max = i128::from(flags.duration("service-account-max-token-expiration").nanos());
     if max != 0 && !(HOUR * NANOS..=(1 << 32) * NANOS).contains(&max) {
-        errors.push(
-            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
+        return Err(
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned()
         );
     }
+    let has_issuer = flags.list("service-account-issuer").first().is_some_and(|it| !it.is_empty());
+    let has_endpoint = !flags.text("service-account-signing-endpoint").is_empty();
+    if has_issuer && has_endpoint && !flags.text("service-account-signing-key-file").is_empty() {
+        return Err("service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and \
+                    cannot be set at the same time"
+            .to_owned());
+    }
+    Ok(())
+}
+
+/// Upstream: pkg/controlplane/apiserver/options/validation.go, validateServiceAccountTokenSigningConfig (v1.36.4).
+pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     let endpoint = flags.text("service-account-signing-endpoint");
     if endpoint.is_empty() {
         return;
     }
-    if !flags.text("service-account-signing-key-file").is_empty() {
-        errors.push(
-            "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and cannot \
-             be set at the same time"
-                .to_owned(),
-        );
-    } else if !flags.list("service-account-key-file").is_empty() {
+    let has_keys = !flags.list("service-account-key-file").is_empty();
+    if has_keys || !flags.text("service-account-signing-key-file").is_empty() {
         errors.push(
             "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with \
              `--service-account-signing-endpoint` (They are mutually exclusive)"

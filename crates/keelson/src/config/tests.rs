@@ -175,7 +175,7 @@ fn unusable_values_are_refused_in_upstreams_words() {
     );
     check_refused("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr");
     check_refused("--store=foo", "--store \"foo\" is not one of embedded, memory, etcd");
-    check_refused("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be given together");
+    check_refused("--tls-cert-file=a", "missing filename for serving cert");
 }
 
 #[test]

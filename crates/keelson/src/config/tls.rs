@@ -32,36 +32,47 @@ impl Tls {
     }
 }
 
+/// The first mistake.
+///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go, ApplyTo (v1.36.4).
-pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
-    let suites = flags.list("tls-cipher-suites");
-    let unknown = suites.iter().filter(|it| suites::suite(it) == Wish::Unknown);
-    errors.extend(unknown.map(|it| format!("Cipher suite {it} not supported or doesn't exist")));
-    if !suites.is_empty() && suites.iter().all(|it| suites::suite(it) == Wish::NotHere) {
-        errors.push("--tls-cipher-suites names no suite that this server can use".to_owned());
+pub(super) fn check(flags: &Flags) -> Result<(), String> {
+    if flags.text("tls-cert-file").is_empty() != flags.text("tls-private-key-file").is_empty() {
+        return Err("missing filename for serving cert".to_owned());
     }
-    let groups = groups(flags);
+    let suites = flags.list("tls-cipher-suites");
+    if let Some(unknown) = suites.iter().find(|it| suites::suite(it) == Wish::Unknown) {
+        return Err(format!("Cipher suite {unknown} not supported or doesn't exist"));
+    }
+    if !suites.is_empty() && suites.iter().all(|it| suites::suite(it) == Wish::NotHere) {
+        return Err("--tls-cipher-suites names no suite that this server can use".to_owned());
+    }
+    check_groups(groups(flags))?;
+    let version = flags.text("tls-min-version");
+    if !matches!(version, "" | "VersionTLS10" | "VersionTLS11" | "VersionTLS12" | "VersionTLS13") {
+        return Err(format!("unknown tls version {version:?}"));
+    }
+    Ok(())
+}
+
+fn check_groups(groups: &[i64]) -> Result<(), String> {
     for (index, number) in groups.iter().enumerate() {
         match u16::try_from(*number) {
             Err(_) | Ok(0) => {
-                errors.push(format!("curve preference {number} is out of range (must be 1-65535)"));
+                return Err(format!("curve preference {number} is out of range (must be 1-65535)"));
             }
             Ok(_) if groups[..index].contains(number) => {
-                errors.push(format!("duplicate curve preference {number}"));
+                return Err(format!("duplicate curve preference {number}"));
             }
             Ok(known) if suites::group(known) == Wish::Unknown => {
-                errors.push(format!("curve preference {number} is not supported by the current Go version"));
+                return Err(format!("curve preference {number} is not supported by the current Go version"));
             }
             Ok(_) => (),
         }
     }
     if !groups.is_empty() && groups.iter().all(|it| group(*it) == Wish::NotHere) {
-        errors.push("--tls-curve-preferences names no curve that this server can use".to_owned());
+        return Err("--tls-curve-preferences names no curve that this server can use".to_owned());
     }
-    let version = flags.text("tls-min-version");
-    if !matches!(version, "" | "VersionTLS10" | "VersionTLS11" | "VersionTLS12" | "VersionTLS13") {
-        errors.push(format!("unknown tls version {version:?}"));
-    }
+    Ok(())
 }
 
 /// What upstream would do and this server does not.

@@ -1,16 +1,88 @@
 //! Values that can be read but not used. All of them are found before any is reported, in upstream's order and words.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::Path;
+
 use ipnet::IpNet;
+use keelson_apis::text_rules::url;
 use keelson_authz::ReviewVersion;
 use keelson_object::scalar::quote;
 
-use super::{AuthorizationMode, ServiceRanges, authenticators};
+use super::{AuthorizationMode, Compatibility, FeatureGates, ServiceRanges, authenticators, runtime_config};
 use crate::flags::{Face, Flags, Value};
+use crate::go_file;
 
-/// Everything that is wrong.
-pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
+/// What is known when values are checked.
+pub(super) struct Context<'c> {
+    pub(super) flags: &'c Flags,
+    pub(super) gates: &'c FeatureGates,
+    pub(super) compatibility: &'c Compatibility,
+    pub(super) ranges: &'c ServiceRanges,
+    pub(super) advertise_address: IpAddr,
+}
+
+/// What upstream finds before it looks for everything else: the first mistake.
+///
+/// Upstream: pkg/controlplane/apiserver/options/options.go and cmd/kube-apiserver/app/options/completion.go, Complete
+/// (v1.36.4).
+pub(super) fn before(flags: &Flags) -> Result<(), String> {
+    super::service_accounts::check(flags)?;
+    if flags.is_on("watch-cache") {
+        flags.list("watch-cache-sizes").iter().try_for_each(|it| watch_cache_size(it))?;
+    }
+    Ok(())
+}
+
+/// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes (v1.36.4).
+fn watch_cache_size(text: &str) -> Result<(), String> {
+    let [_, size] = text.split('#').collect::<Vec<_>>()[..] else {
+        return Err(format!("invalid value of watch cache size: {text}"));
+    };
+    match size.parse::<i64>() {
+        Err(_) => Err(format!("invalid size of watch cache size: {text}")),
+        Ok(size) if size < 0 => Err(format!("watch cache size cannot be negative: {text}")),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// What upstream finds while it puts the server together: the first mistake.
+///
+/// Upstream: pkg/controlplane/apiserver/config.go, BuildGenericConfig (v1.36.4).
+pub(super) fn after(flags: &Flags) -> Result<(), String> {
+    super::tls::check(flags)?;
+    let limits = (flags.int("max-requests-inflight"), flags.int("max-mutating-requests-inflight"));
+    if flags.is_on("enable-priority-and-fairness") && limits == (0, 0) {
+        return Err("invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to \
+                    something positive"
+            .to_owned());
+    }
+    runtime_config::check(&runtime_config::settings(flags))?;
+    authorization_webhook_version(flags)?;
+    let (cert, key) = (flags.text("etcd-certfile"), flags.text("etcd-keyfile"));
+    if cert.is_empty() != key.is_empty() {
+        return Err(format!(
+            "error creating storage factory: KeyFile and CertFile must both be present[key: {key}, cert: {cert}]"
+        ));
+    }
+    let reconciler = flags.text("endpoint-reconciler-type");
+    if !matches!(reconciler, "" | "lease" | "master-count" | "none") {
+        return Err(format!("Reconciler not implemented: {reconciler}"));
+    }
+    let has_proxy_identity =
+        ["proxy-client-cert-file", "proxy-client-key-file"].iter().all(|it| !flags.text(it).is_empty());
+    if !flags.text("peer-ca-file").is_empty() && !has_proxy_identity {
+        return Err("error building peer proxy handler, proxy-cert-file not specified".to_owned());
+    }
+    Ok(())
+}
+
+/// Everything that is wrong with values that could be read.
+pub(super) fn errors(context: &Context<'_>) -> Vec<String> {
+    let flags = context.flags;
     let mut errors = Vec::new();
     generic(flags, &mut errors);
+    errors.extend(context.compatibility.errors());
     storage(flags, &mut errors);
     priority_and_fairness(flags, &mut errors);
     secure_serving(flags, &mut errors);
@@ -19,12 +91,15 @@ pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
     audit(flags, "log", "audit-log-path", &mut errors);
     audit(flags, "webhook", "audit-webhook-config-file", &mut errors);
     admission(flags, &mut errors);
-    runtime_config(flags, &mut errors);
+    errors.extend(runtime_config::errors(&runtime_config::settings(flags)));
     token_requests(flags, &mut errors);
+    errors.extend(super::metrics::errors(flags));
+    errors.extend(peers(context));
     super::service_accounts::errors(flags, &mut errors);
     leadership(flags, &mut errors);
-    service_ranges(ranges, &mut errors);
+    service_ranges(context.ranges, &mut errors);
     service_node_port(flags, &mut errors);
+    errors.extend(address_family(context));
     if flags.int("apiserver-count") <= 0 {
         let count = flags.int("apiserver-count");
         errors.push(format!("--apiserver-count should be a positive number, but value '{count}' provided"));
@@ -152,8 +227,9 @@ fn priority_and_fairness(flags: &Flags, errors: &mut Vec<String>) {
     if !flags.is_on("enable-priority-and-fairness") {
         return;
     }
+    let settings = runtime_config::settings(flags);
     for key in ["flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"] {
-        match setting(flags, key) {
+        match settings.get(key).map(String::as_str) {
             Some("false") => {
                 let text = format!(
                     "--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true"
@@ -166,11 +242,6 @@ fn priority_and_fairness(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// The last value of a key in `--runtime-config`.
-fn setting<'f>(flags: &'f Flags, key: &str) -> Option<&'f str> {
-    flags.pairs("runtime-config").iter().rev().find(|(it, _)| it == key).map(|(_, value)| value.as_str())
-}
-
 fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
     let port = flags.int("secure-port");
     if is_upstream(flags) && !(1..=65535).contains(&port) {
@@ -180,10 +251,6 @@ fn secure_serving(flags: &Flags, errors: &mut Vec<String>) {
     } else if !(0..=65535).contains(&port) {
         errors.push(format!("--secure-port {port} must be between 0 and 65535, inclusive"));
     }
-    if flags.text("tls-cert-file").is_empty() != flags.text("tls-private-key-file").is_empty() {
-        errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
-    }
-    super::tls::errors(flags, errors);
 }
 
 /// Upstream: pkg/kubeapiserver/options/authentication.go, Validate (v1.36.4).
@@ -202,10 +269,7 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
         errors.push("authentication-config file and oidc-* flags are mutually exclusive".to_owned());
     }
     service_accounts(flags, errors);
-    let jwks = flags.text("service-account-jwks-uri");
-    if !jwks.is_empty() && !jwks.starts_with("https:") {
-        errors.push(format!("service-account-jwks-uri requires https scheme, parsed as: {jwks}"));
-    }
+    errors.extend(jwks_uri(flags.text("service-account-jwks-uri")));
     for name in [
         "requestheader-username-headers",
         "requestheader-group-headers",
@@ -229,12 +293,33 @@ fn authentication(flags: &Flags, errors: &mut Vec<String>) {
     errors.extend(authenticators::overlap(flags));
 }
 
+fn jwks_uri(uri: &str) -> Option<String> {
+    if uri.is_empty() {
+        return None;
+    }
+    match url::parse(uri) {
+        Err(problem) => Some(format!("service-account-jwks-uri must be a valid URL: {problem}")),
+        Ok(url) if url.scheme != "https" => {
+            Some(format!("service-account-jwks-uri requires https scheme, parsed as: {uri}"))
+        }
+        Ok(_) => None,
+    }
+}
+
 fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
     let issuers = flags.list("service-account-issuer");
-    for (index, issuer) in issuers.iter().enumerate() {
-        if issuer.is_empty() {
+    let mut seen = BTreeSet::new();
+    for issuer in issuers {
+        if issuer.contains(':')
+            && let Err(problem) = url::parse(issuer)
+        {
+            let issuer = quote(issuer);
+            errors.push(format!(
+                "service-account-issuer {issuer} contained a ':' but was not a valid URL: {problem}"
+            ));
+        } else if issuer.is_empty() {
             errors.push("service-account-issuer should not be an empty string".to_owned());
-        } else if issuers[..index].contains(issuer) {
+        } else if !seen.insert(issuer) {
             errors.push(format!("service-account-issuer {} is already specified", quote(issuer)));
         }
     }
@@ -290,25 +375,29 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
     if !webhook.is_empty() && !has("Webhook") {
         errors.push("cannot specify --authorization-webhook-config-file without mode Webhook".to_owned());
     }
-    let version = flags.text("authorization-webhook-version");
-    if has("Webhook") && ReviewVersion::parse(version).is_none() {
-        let version = quote(version);
-        errors.push(format!(
-            "invalid authorization config: unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
-        ));
-    }
     if modes.iter().enumerate().any(|(index, mode)| modes[..index].contains(mode)) {
         let list = modes.iter().map(|mode| quote(mode)).collect::<Vec<_>>().join(" ");
         errors.push(format!("authorization-mode [{list}] has mode specified more than once"));
     }
 }
 
+fn authorization_webhook_version(flags: &Flags) -> Result<(), String> {
+    let is_asked = flags.list("authorization-mode").iter().any(|it| it == "Webhook");
+    let version = flags.text("authorization-webhook-version");
+    // A kubeconfig that is missing is told first, when the webhook is made.
+    let has_kubeconfig = Path::new(flags.text("authorization-webhook-config-file")).exists();
+    if is_asked && has_kubeconfig && ReviewVersion::parse(version).is_none() {
+        let version = quote(version);
+        return Err(format!(
+            "invalid authorization config: unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\""
+        ));
+    }
+    Ok(())
+}
+
 fn authorization_file(flags: &Flags) -> Result<(), String> {
     let path = flags.text("authorization-config");
-    let data = std::fs::read(path).map_err(|error| {
-        let text = error.to_string();
-        format!("open {path}: {}", text.split(" (os error").next().unwrap_or_default().to_lowercase())
-    })?;
+    let data = go_file::read(Path::new(path))?;
     super::read_authorizers(&data, &[]).map(drop)
 }
 
@@ -403,21 +492,6 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/api_enablement.go, Validate (v1.36.4).
-fn runtime_config(flags: &Flags, errors: &mut Vec<String>) {
-    let pairs = flags.pairs("runtime-config");
-    if let [(key, value)] = pairs
-        && key == "api/all"
-        && value == "false"
-    {
-        return errors.push("invalid runtime-config with only api/all=false".to_owned());
-    }
-    let is_known = |key: &str| key.contains('/') || matches!(key, "v1");
-    if let Some((key, _)) = pairs.iter().find(|(key, _)| !is_known(key)) {
-        errors.push(format!("runtime-config invalid key {key}"));
-    }
-}
-
 fn token_requests(flags: &Flags, errors: &mut Vec<String>) {
     if !is_upstream(flags) {
         return;
@@ -484,6 +558,30 @@ fn service_node_port(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
+/// The service `kubernetes` has one address family, and so must its endpoints.
+///
+/// Upstream: cmd/kube-apiserver/app/options/validation.go, validatePublicIPServiceClusterIPRangeIPFamilies (v1.36.4).
+fn address_family(context: &Context<'_>) -> Option<String> {
+    let (flags, range, address) = (context.flags, context.ranges.primary, context.advertise_address);
+    // A server by itself takes whatever address the machine has.
+    let is_chosen = is_upstream(flags)
+        || ["advertise-address", "service-cluster-ip-range"].iter().any(|it| flags.was_set(it));
+    let is_same = matches!(range, IpNet::V4(_)) == address.is_ipv4();
+    let is_wrong = is_chosen && !is_same && flags.text("endpoint-reconciler-type") != "none";
+    is_wrong.then(|| format!("service IP family \"{range}\" must match public address family \"{address}\""))
+}
+
+/// Upstream: pkg/controlplane/apiserver/options/validation.go, validateUnknownVersionInteroperabilityProxyFlags (v1.36.4).
+fn peers(context: &Context<'_>) -> Vec<String> {
+    const GATE: &str = "UnknownVersionInteroperabilityProxy";
+    if context.gates.is_on(GATE) {
+        return Vec::new();
+    }
+    let flags = ["peer-ca-file", "peer-advertise-ip", "peer-advertise-port"].into_iter();
+    let set = flags.filter(|name| !context.flags.text(name).is_empty());
+    set.map(|name| format!("--{name} requires {GATE} feature to be turned on")).collect()
+}
+
 /// What only we have.
 fn own(flags: &Flags, errors: &mut Vec<String>) {
     let store = flags.text("store");
@@ -492,8 +590,5 @@ fn own(flags: &Flags, errors: &mut Vec<String>) {
     }
     if store == "etcd" && !is_upstream(flags) && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
-    }
-    if flags.text("etcd-certfile").is_empty() != flags.text("etcd-keyfile").is_empty() {
-        errors.push("--etcd-certfile and --etcd-keyfile must be given together".to_owned());
     }
 }

@@ -18,13 +18,13 @@ pub(super) const SECTION: Section = Section {
             "",
             "regular expressions of the origins that browsers may call from; each must be anchored at both ends of the host",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "emulated-version",
             Kind::List,
             "",
             "minor version whose APIs and features are offered instead of the newest, as in kube=1.35",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "emulation-forward-compatible",
             Kind::Bool,
             "",
@@ -61,7 +61,7 @@ pub(super) const SECTION: Section = Section {
             "400",
             "how many reading requests may run at once; 0 is no limit",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "min-compatibility-version",
             Kind::List,
             "",
@@ -79,7 +79,7 @@ pub(super) const SECTION: Section = Section {
             "1m0s",
             "how long a request may take unless it is a watch or a stream",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "runtime-config-emulation-forward-compatible",
             Kind::Bool,
             "",

@@ -7,6 +7,7 @@ use keelson_object::scalar::{Duration, Quantity, quote};
 use super::Kind;
 use super::go_csv::read_record;
 use super::go_number::{parse_bool, parse_decimal, parse_float, parse_int, parse_uint};
+use super::go_version::GoVersion;
 
 /// The value of a flag.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +60,7 @@ pub enum VersionWish {
     Short,
     /// Everything about the version.
     Raw,
-    /// To report another version; ours is what it is.
+    /// To report this version, which differs from ours behind its numbers only.
     Report(String),
 }
 
@@ -243,7 +244,21 @@ fn read_version(text: &str) -> Result<VersionWish, String> {
         return Ok(VersionWish::Raw);
     }
     if text.starts_with('v') {
-        return Ok(VersionWish::Report(text.to_owned()));
+        return read_reported_version(text);
     }
     Ok(if parse_bool(text)? { VersionWish::Short } else { VersionWish::No })
+}
+
+/// Upstream: staging/src/k8s.io/component-base/version/dynamic.go, ValidateDynamicVersion (v1.36.4).
+fn read_reported_version(text: &str) -> Result<VersionWish, String> {
+    let own = crate::KUBERNETES_VERSION;
+    let numbers = |text: &str| GoVersion::semantic(text).map(|it| it.numbers());
+    if text != own && numbers(text)? != numbers(own)? {
+        return Err(format!(
+            "version {} must match major/minor/patch of default version {}",
+            quote(text),
+            quote(own)
+        ));
+    }
+    Ok(VersionWish::Report(text.to_owned()))
 }

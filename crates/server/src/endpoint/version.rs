@@ -1,9 +1,11 @@
 //! `/version`: which server this is.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 /// What `/version` says. The level of the API is what clients look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     /// `1`
     pub major: &'static str,
@@ -12,13 +14,13 @@ pub struct Version {
     /// The major version whose behaviour is shown.
     pub emulation_major: &'static str,
     /// The minor version whose behaviour is shown.
-    pub emulation_minor: &'static str,
+    pub emulation_minor: Cow<'static, str>,
     /// The oldest major version that this one works with.
     pub min_compatibility_major: &'static str,
     /// The oldest minor version that this one works with.
-    pub min_compatibility_minor: &'static str,
+    pub min_compatibility_minor: Cow<'static, str>,
     /// `v1.36.4`
-    pub git_version: &'static str,
+    pub git_version: Cow<'static, str>,
     /// The commit it was built from.
     pub git_commit: &'static str,
     /// `clean` or `dirty`.
@@ -39,10 +41,10 @@ impl Version {
         major: "1",
         minor: "36",
         emulation_major: "1",
-        emulation_minor: "36",
+        emulation_minor: Cow::Borrowed("36"),
         min_compatibility_major: "1",
-        min_compatibility_minor: "35",
-        git_version: "v1.36.4",
+        min_compatibility_minor: Cow::Borrowed("35"),
+        git_version: Cow::Borrowed("v1.36.4"),
         git_commit: "",
         git_tree_state: "clean",
         build_date: "1970-01-01T00:00:00Z",
@@ -57,10 +59,10 @@ impl Version {
             ("major", self.major),
             ("minor", self.minor),
             ("emulationMajor", self.emulation_major),
-            ("emulationMinor", self.emulation_minor),
+            ("emulationMinor", &self.emulation_minor),
             ("minCompatibilityMajor", self.min_compatibility_major),
-            ("minCompatibilityMinor", self.min_compatibility_minor),
-            ("gitVersion", self.git_version),
+            ("minCompatibilityMinor", &self.min_compatibility_minor),
+            ("gitVersion", &self.git_version),
             ("gitCommit", self.git_commit),
             ("gitTreeState", self.git_tree_state),
             ("buildDate", self.build_date),

@@ -27,7 +27,9 @@ pub(crate) async fn watch(call: &Call<'_>) -> Result<Response> {
     if !live.resource.supports(Verb::Watch) {
         return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
     }
-    let mut options = list::watch(call.query, &call.info.name, call.facts.server.settings.shards)?;
+    let settings = &call.facts.server.settings;
+    let gates = list::WatchGates { shards: settings.shards, initial_events: settings.initial_events };
+    let mut options = list::watch(call.query, &call.info.name, gates)?;
     let look = match output.shape {
         Shape::MetadataList(_) => Look::Impossible,
         shape @ (Shape::Object | Shape::Metadata(_)) if output.encoding == Encoding::Protobuf => {

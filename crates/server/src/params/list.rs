@@ -43,13 +43,24 @@ pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<Lis
     })
 }
 
+/// What the gates allow a watch.
+#[derive(Clone, Copy)]
+pub(crate) struct WatchGates {
+    /// `ShardedListAndWatch`.
+    pub(crate) shards: Offered,
+    /// `WatchList`.
+    pub(crate) initial_events: Offered,
+}
+
 /// How to watch; `lives` is `None` where the client leaves it to the server. `name` as for [`list`].
-pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<WatchOptions> {
+pub(crate) fn watch(query: &Query<'_>, name: &str, gates: WatchGates) -> Result<WatchOptions> {
     let mut raw = read(query)?;
     // The deprecated paths watch without saying so in the query: upstream judges those options as the ones of a list.
     if query.switch("watch").unwrap_or(false) {
-        set_defaults(&mut raw);
-        refuse_if_any("ListOptions", watch_errors(&raw))?;
+        if gates.initial_events == Offered::Yes {
+            set_defaults(&mut raw);
+        }
+        refuse_if_any("ListOptions", watch_errors(&raw, gates.initial_events))?;
     } else {
         refuse_if_any("ListOptions", list_errors(&raw))?;
     }
@@ -61,7 +72,7 @@ pub(crate) fn watch(query: &Query<'_>, name: &str, shards: Offered) -> Result<Wa
     };
     let options = WatchOptions {
         from,
-        selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
+        selection: with_shard(with_name(raw.selection, name)?, query, gates.shards)?,
         bookmarks: raw.bookmarks,
         initial_events: match raw.send_initial_events {
             Some(true) => InitialEvents::Marked,
@@ -134,11 +145,17 @@ fn list_errors(raw: &Raw<'_>) -> FieldErrors {
     errors
 }
 
-fn watch_errors(raw: &Raw<'_>) -> FieldErrors {
+fn watch_errors(raw: &Raw<'_>, initial_events: Offered) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let at = Path::root("resourceVersionMatch");
     if raw.send_initial_events.is_some() && raw.revision_match != "NotOlderThan" {
         errors.forbidden(&at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if raw.send_initial_events.is_some() && initial_events == Offered::No {
+        errors.forbidden(
+            &Path::root("sendInitialEvents"),
+            "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+        );
     }
     if raw.revision_match.is_empty() {
         return errors;
@@ -207,7 +224,7 @@ fn with_shard(mut selection: Selection, query: &Query<'_>, shards: Offered) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::{Offered, Query};
+    use super::{Offered, Query, WatchGates};
     use crate::error::{Error, Result};
     use keelson_registry::options::{ListOptions, WatchOptions};
 
@@ -216,7 +233,7 @@ mod tests {
     }
 
     fn watch(query: &Query<'_>, name: &str) -> Result<WatchOptions> {
-        super::watch(query, name, Offered::Yes)
+        super::watch(query, name, WatchGates { shards: Offered::Yes, initial_events: Offered::Yes })
     }
 
     #[test]
@@ -243,6 +260,17 @@ mod tests {
             format!("{:?} limit={} continue={}", it.freshness, it.limit, it.continue_token)
         });
         assert_eq!(found, expected, "{query}");
+    }
+
+    #[test]
+    fn initial_events_are_sent_when_the_gate_is_open() {
+        let gates = WatchGates { shards: Offered::No, initial_events: Offered::No };
+        let asked = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let refused = super::watch(&Query::parse(asked), "", gates).map_or_else(text, |_| String::new());
+        let expected =
+            "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        assert!(refused.contains(expected), "{refused}");
+        assert!(super::watch(&Query::parse("watch=1&resourceVersion=0"), "", gates).is_ok());
     }
 
     #[track_caller]

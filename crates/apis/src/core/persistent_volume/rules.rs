@@ -117,6 +117,12 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
         errors.forbidden(&Path::root("spec.persistentvolumesource"), detail);
     }
     immutable::value(new.get("volumeMode"), before.get("volumeMode"), &Path::root("volumeMode"), errors);
+}
+
+/// Checks that a volume is reached from the same nodes as before; what was not said can be said.
+pub(super) fn check_affinity_is_kept(object: &Object, old: &Object, errors: &mut FieldErrors) {
+    let empty = Map::new();
+    let (new, before) = (spec(object).unwrap_or(&empty), spec(old).unwrap_or(&empty));
     if let Some(affinity) = before.get("nodeAffinity").filter(|it| !it.is_null())
         && !is_same_affinity(new.get("nodeAffinity").unwrap_or(&Value::Null), affinity)
     {
@@ -124,6 +130,12 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
         let detail = "field is immutable, except for updating from beta label to GA";
         errors.invalid_as(&Path::root("nodeAffinity"), shown, detail);
     }
+}
+
+/// Checks that a volume does not lose its class.
+pub(super) fn check_class_is_kept(object: &Object, old: &Object, errors: &mut FieldErrors) {
+    let empty = Map::new();
+    let (new, before) = (spec(object).unwrap_or(&empty), spec(old).unwrap_or(&empty));
     let class = "volumeAttributesClassName";
     if before.str(class).is_some() && new.str(class).is_none() {
         let detail = "update from non-nil value to nil is forbidden";

@@ -39,6 +39,32 @@ const FEATURES: [Feature; 8] = [
     ),
 ];
 
+/// Features that v1.36 has for good, and their fields below the spec of a pod.
+const GRADUATED: [Feature; 5] = [
+    feature(&["UserNamespacesSupport"], &["hostUsers"]),
+    feature(&["SupplementalGroupsPolicy"], &["securityContext.supplementalGroupsPolicy"]),
+    feature(&["SELinuxChangePolicy"], &["securityContext.seLinuxChangePolicy"]),
+    feature(
+        &["DynamicResourceAllocation"],
+        &[
+            "resourceClaims",
+            "containers.*.resources.claims",
+            "initContainers.*.resources.claims",
+            "ephemeralContainers.*.resources.claims",
+        ],
+    ),
+    feature(
+        &["InPlacePodVerticalScaling"],
+        &["containers.*.resizePolicy", "initContainers.*.resizePolicy", "ephemeralContainers.*.resizePolicy"],
+    ),
+];
+
+/// Features that v1.36 has for good, and their fields below the status of a pod.
+const GRADUATED_OF_STATUS: [Feature; 2] = [
+    feature(&["DynamicResourceAllocation"], &["resourceClaimStatuses"]),
+    feature(&["PodObservedGenerationTracking"], &["observedGeneration", "conditions.*.observedGeneration"]),
+];
+
 /// Features and their fields below the status of a pod.
 ///
 /// Upstream: pkg/api/pod/util.go, dropDisabledPodStatusFields (v1.36.4), for the features that can be off.
@@ -88,8 +114,8 @@ impl Gates {
     /// As the operator wants it.
     pub(crate) fn of(settings: &Settings) -> Gates {
         Gates {
-            of_spec: Arc::new(Off::of(settings, &FEATURES)),
-            of_status: Arc::new(Off::of(settings, &OF_STATUS)),
+            of_spec: Arc::new(Off::of(settings, &FEATURES).and_missing(settings, &GRADUATED)),
+            of_status: Arc::new(Off::of(settings, &OF_STATUS).and_missing(settings, &GRADUATED_OF_STATUS)),
             rules: PodRules::of(settings),
         }
     }
@@ -158,7 +184,7 @@ fn is_empty(container: &Map) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use keelson_object::{Map, Object};
+    use keelson_object::{Map, Object, Value};
 
     use super::Gates;
     use crate::catalog::Settings;
@@ -241,5 +267,22 @@ mod tests {
             r#"{"phase": "Running", "resources": {}, "containerStatuses": [{"allocatedResourcesStatus": [
                 {"name": "x", "resources": [{"resourceID": "1"}]}]}]}"#,
         );
+    }
+
+    #[test]
+    fn an_emulated_version_does_not_have_what_came_later() {
+        let off = ["SupplementalGroupsPolicy".to_owned(), "UserNamespacesSupport".to_owned()].into();
+        let gates = Gates::of(&Settings { off, ..Settings::default() });
+        let spec = r#"{"hostUsers": false, "securityContext": {"supplementalGroupsPolicy": "Strict", "runAsUser": 1}}"#;
+        let mut pod = tree(spec).as_map().cloned().expect("a map");
+        gates.drop(&mut pod, None);
+        assert_eq!(text(&Value::Map(pod)), r#"{"securityContext":{"runAsUser":1}}"#);
+        let old = tree(spec).as_map().cloned().expect("a map");
+        let mut pod = old.clone();
+        gates.drop(&mut pod, Some(&old));
+        assert_eq!(pod, old, "what was used before stays");
+        let mut pod = old.clone();
+        Gates::of(&Settings::default()).drop(&mut pod, None);
+        assert_eq!(pod, old, "v1.36 has it for good");
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn check_config(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: 
     }
     let Some(config) = config else { return };
     check_servers(config, rules, &at.key("nameservers"), errors);
-    check_searches(config, &at.key("searches"), errors);
+    check_searches(config, rules, &at.key("searches"), errors);
     for (position, option) in config.maps("options").enumerate() {
         if option.str("name").is_none_or(str::is_empty) {
             errors.required(&at.key("options").index(position), "must not be empty");
@@ -51,7 +51,7 @@ fn check_servers(config: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut Fie
     }
 }
 
-fn check_searches(config: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_searches(config: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     let Some(value) = config.get("searches") else { return };
     let searches = config.list("searches");
     if searches.len() > MAX_SEARCHES {
@@ -64,12 +64,25 @@ fn check_searches(config: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
     for (position, search) in searches.iter().enumerate() {
         let search = search.as_str().unwrap_or_default();
-        if search != "." {
-            let search = search.strip_suffix('.').unwrap_or(search);
-            let problems = name_rules::dns1123_subdomain_with_underscore(search);
-            errors.invalid_each(&at.index(position), search, problems);
+        if search == "." && rules.relaxed_searches {
+            continue;
         }
+        let search = search.strip_suffix('.').unwrap_or(search);
+        let problems = if rules.relaxed_searches {
+            name_rules::dns1123_subdomain_with_underscore(search)
+        } else {
+            name_rules::dns1123_subdomain(search)
+        };
+        errors.invalid_each(&at.index(position), search, problems);
     }
+}
+
+/// Whether a pod searches where only the relaxed rules let it.
+///
+/// Upstream: pkg/api/pod/util.go, hasDotOrUnderscore (v1.36.4).
+pub(super) fn has_relaxed_search(spec: &Map) -> bool {
+    let searches = spec.map("dnsConfig").map(|it| it.list("searches")).unwrap_or_default();
+    searches.iter().filter_map(Value::as_str).any(|it| it == "." || it.contains('_'))
 }
 
 /// Checks an address in a field that once took more than it does now.
@@ -83,5 +96,30 @@ pub(super) fn check_address(text: &str, rules: &PodRules, at: &Path<'_>, errors:
     };
     if let Some(problem) = problem {
         errors.invalid(at, text, problem);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_object::{FieldErrors, Path};
+
+    use super::{PodRules, check_config, has_relaxed_search};
+    use crate::catalog::Settings;
+    use crate::shared::testing::tree;
+
+    #[test]
+    fn an_emulated_version_searches_only_below_names() {
+        let spec = tree(r#"{"dnsConfig": {"searches": ["a.b", "_sip.a", "."]}}"#);
+        let spec = spec.as_map().expect("a map");
+        let problems = |off: &[&str]| {
+            let off = off.iter().map(|it| (*it).to_owned()).collect();
+            let rules = PodRules::of(&Settings { off, ..Settings::default() });
+            let mut errors = FieldErrors::default();
+            check_config(spec, &rules, &Path::root("dnsConfig"), &mut errors);
+            errors.iter().count()
+        };
+        assert_eq!(problems(&[]), 0);
+        assert_eq!(problems(&["RelaxedDNSSearchValidation"]), 2);
+        assert!(has_relaxed_search(spec), "what was used before stays");
     }
 }

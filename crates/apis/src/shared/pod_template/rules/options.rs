@@ -7,10 +7,10 @@ use keelson_object::selector::validate_label_selector;
 use keelson_object::{FieldErrors, Path};
 
 use super::annotations::{self, Annotations};
-use super::{affinity, host, paths, resources, security, topology, visit};
+use super::{affinity, dns, host, paths, resources, security, topology, visit};
 use crate::catalog::Settings;
 
-/// What is allowed beside the usual. Features that cannot be switched off any more have no field.
+/// What is allowed beside the usual. Features that no version which can be emulated lacks have no field.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, PodValidationOptions (v1.36.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub(crate) struct PodRules {
     pub(crate) restart_all_containers: bool,
     /// Statuses may tell the digest of an image volume.
     pub(crate) image_volume_digest: bool,
+    /// Search domains may contain underscores, and be a dot.
+    pub(crate) relaxed_searches: bool,
     /// Addresses are written as they must be today.
     pub(crate) strict_addresses: bool,
     /// The operator lets containers be privileged.
@@ -98,6 +100,7 @@ impl Default for PodRules {
             host_network_without_host_users: false,
             restart_all_containers: true,
             image_volume_digest: false,
+            relaxed_searches: true,
             strict_addresses: true,
             privileged: true,
             init_container_resize: true,
@@ -123,6 +126,7 @@ impl PodRules {
             host_network_without_host_users: on("UserNamespacesHostNetworkSupport"),
             restart_all_containers: on("RestartAllContainersOnContainerExits"),
             image_volume_digest: on("ImageVolumeWithDigest"),
+            relaxed_searches: !settings.is_missing("RelaxedDNSSearchValidation"),
             strict_addresses: on("StrictIPCIDRValidation"),
             privileged: settings.allow_privileged,
             init_container_resize: on("InPlacePodVerticalScalingInitContainers"),
@@ -143,6 +147,7 @@ impl PodRules {
     pub(crate) fn after(self, old: &Map, was: Annotations<'_>) -> PodRules {
         let mut rules = self;
         rules.keep_container_rules(old);
+        rules.relaxed_searches |= dns::has_relaxed_search(old);
         rules.only_recursive_selinux &= old.at("securityContext.seLinuxChangePolicy").is_none();
         rules.toleration_comparisons |=
             old.maps("tolerations").any(|it| matches!(it.str("operator"), Some("Lt" | "Gt")));
