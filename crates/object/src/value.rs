@@ -274,6 +274,11 @@ impl Map {
         self.get(key).and_then(Value::as_list).unwrap_or_default()
     }
 
+    /// The strings in the list at `key`.
+    pub fn strings(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.list(key).iter().filter_map(Value::as_str)
+    }
+
     /// The maps among the items of the list at `key`.
     pub fn maps(&self, key: &str) -> impl Iterator<Item = &Map> {
         self.list(key).iter().filter_map(Value::as_map)

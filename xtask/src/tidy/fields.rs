@@ -27,6 +27,7 @@ const METHODS: &[&str] = &[
     "remove",
     "set",
     "str",
+    "strings",
 ];
 
 /// Files that read something other than API objects.

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use keelson_object::selector::{name_rules, validate_label_selector};
-use keelson_object::view::strings;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Column, Context, Strategy};
@@ -150,7 +149,7 @@ const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
 /// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateValidationActions (v1.36.4).
 fn check_actions(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut seen = HashSet::new();
-    for (index, action) in strings(spec, "validationActions").enumerate() {
+    for (index, action) in spec.strings("validationActions").enumerate() {
         let at = at.index(index);
         if !ACTIONS.contains(&action) {
             errors.not_supported(&at, action, &ACTIONS);

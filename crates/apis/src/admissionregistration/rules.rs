@@ -5,7 +5,6 @@
 use std::collections::HashSet;
 
 use keelson_object::selector::{name_rules, validate_label_selector};
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::edit::is_set;
@@ -67,7 +66,7 @@ pub(super) fn check_match_resources(resources: &Map, at: &Path<'_>, errors: &mut
 
 /// Only what is written can be changed.
 pub(super) fn check_mutating_operations(resources: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    for operation in resources.maps("resourceRules").flat_map(|rule| strings(rule, "operations")) {
+    for operation in resources.maps("resourceRules").flat_map(|rule| rule.strings("operations")) {
         if !MUTATING_OPERATIONS.contains(&operation) {
             errors.not_supported(&at.key("resourceRules.operations"), operation, &MUTATING_OPERATIONS);
         }
@@ -76,7 +75,7 @@ pub(super) fn check_mutating_operations(resources: &Map, at: &Path<'_>, errors: 
 
 fn check_names(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut seen = HashSet::new();
-    for (index, name) in strings(rule, "resourceNames").enumerate() {
+    for (index, name) in rule.strings("resourceNames").enumerate() {
         let at = at.index(index);
         errors.invalid_each(&at, name, name_rules::path_segment_name(name));
         if !seen.insert(name) {
@@ -89,7 +88,7 @@ fn check_names(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 pub(super) fn check_rule(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_filled(rule, "operations", "operations", at, errors);
     let operations_at = at.key("operations");
-    for (index, operation) in strings(rule, "operations").enumerate() {
+    for (index, operation) in rule.strings("operations").enumerate() {
         if !OPERATIONS.contains(&operation) {
             errors.not_supported(&operations_at.index(index), operation, &OPERATIONS);
         }
@@ -97,7 +96,7 @@ pub(super) fn check_rule(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_filled(rule, "apiGroups", "API groups", at, errors);
     check_filled(rule, "apiVersions", "API versions", at, errors);
     let versions_at = at.key("apiVersions");
-    for (index, version) in strings(rule, "apiVersions").enumerate() {
+    for (index, version) in rule.strings("apiVersions").enumerate() {
         if version.is_empty() {
             errors.required(&versions_at.index(index), "");
         }

@@ -14,7 +14,6 @@ mod versions;
 use std::collections::{HashMap, HashSet};
 
 use keelson_object::scalar::quote;
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Object, Path, SmolStr, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Context, Strategy};
@@ -128,7 +127,7 @@ fn check_stored_versions(object: &Object, errors: &mut FieldErrors) {
     let status = object.fields.map("status").unwrap_or(&nothing);
     let shown = status.get("storedVersions").unwrap_or(&Value::Null);
     let mut left: HashMap<&str, usize> =
-        strings(status, "storedVersions").enumerate().map(|(index, name)| (name, index)).collect();
+        status.strings("storedVersions").enumerate().map(|(index, name)| (name, index)).collect();
     if left.is_empty() {
         return errors.invalid(&at, shown, "must have at least one stored version");
     }

@@ -5,7 +5,6 @@
 use std::collections::HashSet;
 
 use keelson_object::selector::name_rules;
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::edit::is_set;
@@ -107,7 +106,7 @@ fn check_verbs(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         errors.required(&at, "verbs must contain at least one value");
     } else if is_listed(verbs, "*") {
         check_star_is_alone(rule, "verbs", "verbs", &at, errors);
-    } else if !strings(rule, "verbs").all(|verb| VERBS.contains(&verb)) {
+    } else if !rule.strings("verbs").all(|verb| VERBS.contains(&verb)) {
         errors.not_supported(&at, &Value::List(verbs.to_vec()), &VERBS);
     }
 }
@@ -140,7 +139,7 @@ fn check_resources(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     } else if is_listed(namespaces, "*") {
         check_star_is_alone(rule, "namespaces", "namespaces", &at, errors);
     } else {
-        for (index, name) in strings(rule, "namespaces").enumerate() {
+        for (index, name) in rule.strings("namespaces").enumerate() {
             let detail = |it| format!("each member of this list must be '*' or a DNS-1123 label; {it}");
             errors.invalid_each(
                 &at.index(index),
@@ -160,7 +159,7 @@ fn check_paths(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     } else if is_listed(paths, "*") {
         check_star_is_alone(rule, "nonResourceURLs", "non-resource URLs", &at, errors);
     } else {
-        for (index, path) in strings(rule, "nonResourceURLs").enumerate() {
+        for (index, path) in rule.strings("nonResourceURLs").enumerate() {
             if let Some(problem) = path_problem(path) {
                 errors.invalid(&at.index(index), path, problem);
             }

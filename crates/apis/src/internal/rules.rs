@@ -5,7 +5,6 @@
 use std::collections::{HashMap, HashSet};
 
 use keelson_object::selector::name_rules;
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::strings::{check_joined, is_listed};
@@ -47,7 +46,7 @@ fn check_version(server: &str, version: &Map, at: &Path<'_>, errors: &mut FieldE
     check_api_version(encoding, &at.key("encodingVersion"), errors);
     let decodable = version.list("decodableVersions");
     let decodable_at = at.key("decodableVersions");
-    for (index, text) in strings(version, "decodableVersions").enumerate() {
+    for (index, text) in version.strings("decodableVersions").enumerate() {
         check_api_version(text, &decodable_at.index(index), errors);
     }
     if !is_listed(decodable, encoding) {
@@ -55,13 +54,13 @@ fn check_version(server: &str, version: &Map, at: &Path<'_>, errors: &mut FieldE
         let detail = format!("decodableVersions must include encodingVersion {encoding}");
         errors.invalid(&decodable_at, shown, detail);
     }
-    let known: HashSet<&str> = strings(version, "decodableVersions").collect();
+    let known: HashSet<&str> = version.strings("decodableVersions").collect();
     let served_at = at.key("servedVersions");
-    for (index, text) in strings(version, "servedVersions").enumerate() {
+    for (index, text) in version.strings("servedVersions").enumerate() {
         let at = served_at.index(index);
         check_api_version(text, &at, errors);
         if !known.contains(text) {
-            let all: Vec<&str> = strings(version, "decodableVersions").collect();
+            let all: Vec<&str> = version.strings("decodableVersions").collect();
             let detail = format!(
                 "individual served version : {text} must be included in decodableVersions : [{}]",
                 all.join(" ")

@@ -3,7 +3,6 @@
 use keelson_authz::Target;
 use keelson_authz::node::references;
 use keelson_object::scalar::quote;
-use keelson_object::view::strings;
 use keelson_object::{Map, Object};
 use keelson_registry::admission::Operation;
 use keelson_registry::{Error, Result};
@@ -49,7 +48,7 @@ fn bound_pod(spec: &Map) -> std::result::Result<(&str, &str), &'static str> {
 
 /// Upstream: plugin/pkg/admission/noderestriction/admission.go, validateNodeServiceAccountAudience (v1.36.4).
 async fn audience(asked: &Asked<'_>, spec: &Map, pod: &Object) -> Result<()> {
-    let audiences: Vec<&str> = strings(spec, "audiences").collect();
+    let audiences: Vec<&str> = spec.strings("audiences").collect();
     let audience = match audiences[..] {
         [] => "",
         [one] => one,

@@ -69,7 +69,7 @@ impl Matcher {
     /// How many comparisons an object takes, at most.
     pub(crate) fn comparisons(&self) -> usize {
         let labels = self.labels.iter().flat_map(|it| it.requirements());
-        let labels: usize = labels.map(|it| 1 + it.values.len()).sum();
+        let labels: usize = labels.map(|it| 1 + it.values().len()).sum();
         let fields: usize = self.fields.iter().map(|it| it.terms().len()).sum();
         1 + labels + fields
     }

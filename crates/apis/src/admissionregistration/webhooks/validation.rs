@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use keelson_object::selector::{name_rules, validate_label_selector};
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
 use super::super::{expressions, rules};
@@ -57,7 +56,7 @@ impl Strictness {
         let webhooks = || old.fields.maps("webhooks");
         let is_known = |it: &Map| {
             it.list("admissionReviewVersions").is_empty()
-                || strings(it, "admissionReviewVersions").any(|it| REVIEW_VERSIONS.contains(&it))
+                || it.strings("admissionReviewVersions").any(|it| REVIEW_VERSIONS.contains(&it))
         };
         let has_none = |it: &Map| it.str("sideEffects").is_some_and(|it| NO_SIDE_EFFECTS.contains(&it));
         let mut names = HashSet::new();

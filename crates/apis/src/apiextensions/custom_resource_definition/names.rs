@@ -1,7 +1,6 @@
 //! Names of a kind: in the spec, and those that were accepted.
 
 use keelson_object::selector::name_rules::dns1035_label;
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path};
 
 use crate::shared::strings::check_joined;
@@ -30,7 +29,7 @@ pub(super) fn check(names: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
 
 fn check_labels(names: &Map, list: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let at = at.key(list);
-    for (index, name) in strings(names, list).enumerate() {
+    for (index, name) in names.strings(list).enumerate() {
         check_joined(name, &dns1035_label(name), &at.index(index), errors);
     }
 }

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Object, Path};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -119,15 +118,15 @@ fn check_usages(spec: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut Field
         errors.required(at, "");
     }
     let is_known = |usage: &str| USAGES.contains(&usage);
-    if old.is_none_or(|old| strings(old, "usages").all(is_known)) {
-        for (index, usage) in strings(spec, "usages").enumerate().filter(|(_, it)| !is_known(it)) {
+    if old.is_none_or(|old| old.strings("usages").all(is_known)) {
+        for (index, usage) in spec.strings("usages").enumerate().filter(|(_, it)| !is_known(it)) {
             errors.not_supported(&at.index(index), usage, &USAGES);
         }
     }
     let mut before = HashSet::new();
-    if old.is_none_or(|old| strings(old, "usages").all(|it| before.insert(it))) {
+    if old.is_none_or(|old| old.strings("usages").all(|it| before.insert(it))) {
         let mut seen = HashSet::new();
-        for (index, usage) in strings(spec, "usages").enumerate() {
+        for (index, usage) in spec.strings("usages").enumerate() {
             if !seen.insert(usage) {
                 errors.duplicate(&at.index(index), usage);
             }

@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use keelson_object::view::strings;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::field_path::{self, Notation};
@@ -137,7 +136,7 @@ fn check_keys(
     let properties_at = items_at.key("properties");
     let mut seen = HashSet::new();
     let properties = items.index();
-    for key in strings(schema, LIST_KEYS) {
+    for key in schema.strings(LIST_KEYS) {
         match properties.get(key) {
             Some(property) if matches!(property.kind(), "array" | "object") => {
                 let at = properties_at.entry(key);
@@ -167,10 +166,10 @@ pub(crate) fn check_keys_are_there(schema: Schema<'_>, at: &Path<'_>, errors: &m
     if kind == "set" {
         return;
     }
-    let required: HashSet<&str> = strings(items.0, "required").collect();
+    let required: HashSet<&str> = items.0.strings("required").collect();
     let properties_at = items_at.key("properties");
     let properties = items.index();
-    for key in strings(schema.0, LIST_KEYS) {
+    for key in schema.0.strings(LIST_KEYS) {
         let Some(property) = properties.get(key) else { continue };
         let at = properties_at.entry(key);
         if !required.contains(key) && property.default().is_none() {
