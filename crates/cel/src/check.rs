@@ -9,7 +9,7 @@ mod unify;
 
 use smol_str::SmolStr;
 
-use crate::ast::{Ast, Checked, Comprehension, Expr, ExprId, Literal, Reference, operators};
+use crate::ast::{Ast, Checked, Comprehension, Expr, ExprId, Literal, Reference};
 use crate::env::Env;
 use crate::source::Issues;
 use crate::types::Type;
@@ -335,44 +335,5 @@ fn literal_type(literal: &Literal) -> Type {
         Literal::Double(_) => Type::Double,
         Literal::String(_) => Type::String,
         Literal::Bytes(_) => Type::Bytes,
-    }
-}
-
-impl Checker<'_> {
-    fn call(
-        &mut self,
-        id: ExprId,
-        function: &SmolStr,
-        target: Option<ExprId>,
-        args: &[ExprId],
-    ) -> Option<Rewrite> {
-        if function == operators::OPT_SELECT {
-            self.opt_select(id, args);
-            return None;
-        }
-        args.iter().for_each(|arg| self.check(*arg));
-        let env = self.env;
-        let Some(target) = target else {
-            let name = function.strip_prefix('.').unwrap_or(function);
-            let Some(declared) = env.functions().get(name) else {
-                self.undeclared(id, function);
-                return None;
-            };
-            self.resolve_call(id, declared, None, args);
-            return Some(Rewrite::Function(SmolStr::new_static(declared.name)));
-        };
-        if let Some(qualified) = self.qualified(target, function) {
-            let name = qualified.strip_prefix('.').unwrap_or(&qualified);
-            if let Some(declared) = env.functions().get(name) {
-                self.resolve_call(id, declared, None, args);
-                return Some(Rewrite::Function(SmolStr::new_static(declared.name)));
-            }
-        }
-        self.check(target);
-        match env.functions().get(function) {
-            Some(declared) => self.resolve_call(id, declared, Some(target), args),
-            None => self.undeclared(id, function),
-        }
-        None
     }
 }

@@ -98,7 +98,6 @@ pub struct Env {
     base: Arc<Base>,
     variables: Vec<(SmolStr, Type)>,
     provider: Arc<dyn TypeProvider + Send + Sync>,
-    added: Vec<Library>,
 }
 
 impl std::fmt::Debug for Env {
@@ -120,7 +119,7 @@ impl Env {
     }
 
     fn new(base: Arc<Base>) -> Self {
-        Self { base, variables: Vec::new(), provider: Arc::new(()), added: Vec::new() }
+        Self { base, variables: Vec::new(), provider: Arc::new(()) }
     }
 
     /// With one more variable.
@@ -149,7 +148,6 @@ impl Env {
         };
         base.add(library);
         self.base = Arc::new(base);
-        self.added.push(library);
         self
     }
 
