@@ -2,6 +2,7 @@
 //! `testdata/evaluation_differences.jsonl` lists the expressions that we evaluate otherwise, each with its reason.
 
 #[allow(dead_code)]
+#[path = "common/engine.rs"]
 mod common;
 #[path = "common/values.rs"]
 mod values;

@@ -4,6 +4,7 @@
 //! the file holds the beginning, the end and the length.
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 
+#[path = "common/engine.rs"]
 mod common;
 
 use common::{Answer, Engine, expected};
