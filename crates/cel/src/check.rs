@@ -3,17 +3,18 @@
 //! All overloads of a function are tried in declaration order. Those that fit are recorded; the evaluator chooses
 //! among them by the values. The type of a call is the result of the first, or `dyn` if the results differ.
 
+mod aggregates;
 mod calls;
 mod unify;
 
 use smol_str::SmolStr;
 
-use crate::ast::{Ast, Checked, Comprehension, Expr, ExprId, Literal, Reference, operators};
+use crate::ast::{Ast, Checked, Comprehension, Expr, ExprId, Literal, Reference};
 use crate::env::Env;
 use crate::source::Issues;
 use crate::types::Type;
 
-use unify::{Substitution, is_dyn, is_dyn_or_error, most_general};
+use unify::{Substitution, is_dyn_or_error};
 
 /// Checks an expression in an environment.
 pub(crate) fn check(env: &Env, ast: Ast, text: &str) -> Result<Checked, Issues> {
@@ -256,95 +257,6 @@ impl Checker<'_> {
         self.references[id.index()] = Some(Reference::Function(Box::new(["select_optional_field"])));
     }
 
-    fn list(&mut self, id: ExprId, elements: &[ExprId], optional: &[u32]) {
-        let mut joined = None;
-        for (index, element) in elements.iter().enumerate() {
-            self.check(*element);
-            let of = self.entry_type(*element, optional.contains(&(index as u32)));
-            joined = Some(self.join(joined, of));
-        }
-        let of = joined.unwrap_or_else(|| self.substitution.fresh());
-        self.set_type(id, Type::list(of));
-    }
-
-    fn map(&mut self, id: ExprId, entries: &[crate::ast::Entry]) {
-        let mut joined: Option<(Type, Type)> = None;
-        for entry in entries {
-            let (keys, values) = joined.unzip();
-            self.check(entry.key);
-            let key = self.type_of(entry.key).clone();
-            let keys = self.join(keys, key);
-            self.check(entry.value);
-            let value = self.entry_type(entry.value, entry.optional);
-            let values = self.join(values, value);
-            joined = Some((keys, values));
-        }
-        let (key, value) = joined.unwrap_or_else(|| (self.substitution.fresh(), self.substitution.fresh()));
-        self.set_type(id, Type::map(key, value));
-    }
-
-    /// The type of an element or value; with a question mark it must be an optional.
-    fn entry_type(&mut self, id: ExprId, optional: bool) -> Type {
-        let of = self.type_of(id).clone();
-        if !optional {
-            return of;
-        }
-        if let Some(inner) = of.as_optional() {
-            return inner.clone();
-        }
-        if !is_dyn(&of) {
-            self.mismatch(id, &Type::optional(of.clone()), &of);
-        }
-        of
-    }
-
-    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
-        let Some(previous) = previous else { return current };
-        if self.substitution.assignable(&previous, &current) {
-            return most_general(&previous, &current).clone();
-        }
-        Type::Dyn
-    }
-
-    fn object(&mut self, id: ExprId, name: &SmolStr, fields: &[crate::ast::Field]) -> Option<Rewrite> {
-        let Some(meaning) = self.lookup(name) else {
-            self.undeclared(id, name);
-            return None;
-        };
-        let mut type_name = meaning.name.clone();
-        self.references[id.index()] = Some(meaning.reference);
-        let mut result = Type::Error;
-        match &meaning.of {
-            Type::Error => {}
-            Type::Type(of) => match of.as_deref() {
-                Some(Type::Struct(name)) => {
-                    type_name = SmolStr::new(name);
-                    result = Type::Struct(name.clone());
-                }
-                of => {
-                    let shown = of.map_or("", Type::name);
-                    self.report(id, format!("'{shown}' is not a message type"));
-                }
-            },
-            of @ Type::Param(_) => self.report(id, format!("'{of}' is not a type")),
-            of => self.report(id, format!("'{}' is not a type", of.name())),
-        }
-        self.set_type(id, result);
-        for field in fields {
-            self.check(field.value);
-            let declared = self.struct_field(field.position, &type_name, &field.name).unwrap_or(Type::Error);
-            let found = self.entry_type(field.value, field.optional);
-            if !self.substitution.assignable(&declared, &found) {
-                let message = format!(
-                    "expected type of field '{}' is '{declared}' but provided type is '{found}'",
-                    field.name
-                );
-                self.issues.report(Some(field.position), message);
-            }
-        }
-        Some(Rewrite::Name(meaning.name))
-    }
-
     fn comprehension(&mut self, id: ExprId, fold: &Comprehension) {
         self.check(fold.range);
         self.check(fold.accu_init);
@@ -423,44 +335,5 @@ fn literal_type(literal: &Literal) -> Type {
         Literal::Double(_) => Type::Double,
         Literal::String(_) => Type::String,
         Literal::Bytes(_) => Type::Bytes,
-    }
-}
-
-impl Checker<'_> {
-    fn call(
-        &mut self,
-        id: ExprId,
-        function: &SmolStr,
-        target: Option<ExprId>,
-        args: &[ExprId],
-    ) -> Option<Rewrite> {
-        if function == operators::OPT_SELECT {
-            self.opt_select(id, args);
-            return None;
-        }
-        args.iter().for_each(|arg| self.check(*arg));
-        let env = self.env;
-        let Some(target) = target else {
-            let name = function.strip_prefix('.').unwrap_or(function);
-            let Some(declared) = env.functions().get(name) else {
-                self.undeclared(id, function);
-                return None;
-            };
-            self.resolve_call(id, declared, None, args);
-            return Some(Rewrite::Function(SmolStr::new_static(declared.name)));
-        };
-        if let Some(qualified) = self.qualified(target, function) {
-            let name = qualified.strip_prefix('.').unwrap_or(&qualified);
-            if let Some(declared) = env.functions().get(name) {
-                self.resolve_call(id, declared, None, args);
-                return Some(Rewrite::Function(SmolStr::new_static(declared.name)));
-            }
-        }
-        self.check(target);
-        match env.functions().get(function) {
-            Some(declared) => self.resolve_call(id, declared, Some(target), args),
-            None => self.undeclared(id, function),
-        }
-        None
     }
 }

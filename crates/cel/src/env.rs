@@ -98,7 +98,6 @@ pub struct Env {
     base: Arc<Base>,
     variables: Vec<(SmolStr, Type)>,
     provider: Arc<dyn TypeProvider + Send + Sync>,
-    added: Vec<Library>,
 }
 
 impl std::fmt::Debug for Env {
@@ -120,7 +119,7 @@ impl Env {
     }
 
     fn new(base: Arc<Base>) -> Self {
-        Self { base, variables: Vec::new(), provider: Arc::new(()), added: Vec::new() }
+        Self { base, variables: Vec::new(), provider: Arc::new(()) }
     }
 
     /// With one more variable.
@@ -149,7 +148,6 @@ impl Env {
         };
         base.add(library);
         self.base = Arc::new(base);
-        self.added.push(library);
         self
     }
 
@@ -209,5 +207,58 @@ impl Env {
                 None => return None,
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(env: &Env, expression: &str, expected: &str) {
+        let found = match env.compile(expression) {
+            Ok(checked) => checked.output_type().to_string(),
+            Err(issues) => issues.iter().map(|issue| issue.message.clone()).collect::<Vec<_>>().join("; "),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn libraries_come_with_versions() {
+        let undeclared = |names: [&str; 2]| {
+            names.map(|name| format!("undeclared reference to '{name}' (in container '')")).join("; ")
+        };
+        check(&Env::for_version(33), "lists.range(3)", &undeclared(["lists", "range"]));
+        check(&Env::for_version(34), "lists.range(3)", "list(int)");
+        check(&Env::stored(), "lists.range(3)", "list(int)");
+        check(
+            &Env::for_version(32),
+            "isSemver('1.0.0')",
+            "undeclared reference to 'isSemver' (in container '')",
+        );
+        check(
+            &Env::for_version(28),
+            "'%s'.format(['a'])",
+            "undeclared reference to 'format' (in container '')",
+        );
+    }
+
+    #[test]
+    fn some_libraries_are_for_single_users() {
+        let issues = Env::stored().with_variable("a", Type::Int).compile("cel.bind(a, 1, a)").unwrap_err();
+        assert!(issues.to_string().contains("undeclared reference to 'bind'"), "{issues}");
+        check(&Env::stored().with_library(Library::Bindings), "cel.bind(a, 1, a)", "int");
+        check(&Env::stored().with_library(Library::JsonPatch), "jsonpatch.escapeKey('a/b')", "string");
+        check(&Env::stored().with_library(Library::DeviceIncludes), "dyn([1]).includes(1)", "bool");
+    }
+
+    #[test]
+    fn the_longest_declared_name_wins() {
+        let env = Env::stored()
+            .with_variable("a", Type::map(Type::String, Type::Int))
+            .with_variable("a.b", Type::Bool);
+        check(&env, "a.b", "bool");
+        check(&env, "a.c", "int");
+        check(&env, ".a.b", "bool");
     }
 }

@@ -109,7 +109,11 @@ impl Regex {
 
     /// Whether the text has a match.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text.as_bytes())
+        match self.0.as_str().contains("\\B") {
+            // Only this can match inside of a character.
+            true => self.find(text, 0).is_some(),
+            false => self.0.is_match(text.as_bytes()),
+        }
     }
 
     /// Where the first match from byte `at` on begins and ends.

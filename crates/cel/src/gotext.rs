@@ -74,7 +74,7 @@ pub fn parse_float(text: &str) -> Option<f64> {
         "nan" if rest.len() == text.len() => return Some(f64::NAN),
         _ => {}
     }
-    if rest.len() > 2 && rest[..2].eq_ignore_ascii_case("0x") {
+    if rest.len() > 2 && rest.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0x")) {
         // The prefix counts as a digit before an underscore.
         let digits = rest[2..].strip_prefix('_').unwrap_or(&rest[2..]);
         return parse_hex_float(&remove_underscores(digits)?).map(signed);
@@ -219,6 +219,7 @@ mod tests {
             ("0x_1p1", Some(2.0)),
             ("0x1", None),
             ("1 ", None),
+            ("日本", None),
         ] {
             assert_eq!(parse_float(text), expected, "{text}");
         }

@@ -35,6 +35,7 @@ pub mod program;
 pub mod run;
 mod runtime_cost;
 pub mod value;
+
 pub use env::Env;
 pub use libraries::Library;
 pub use source::{Issue, Issues};

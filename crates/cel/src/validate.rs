@@ -85,6 +85,7 @@ impl Validator<'_> {
             ("duration", Literal::String(text)) => is_duration(text),
             // There is an overload for numbers, but no conversion.
             ("duration", Literal::Int(_)) => false,
+            ("duration" | "timestamp", Literal::Null) => false,
             ("timestamp", Literal::String(text)) => is_timestamp(text),
             ("timestamp", Literal::Int(seconds)) => is_timestamp_second(*seconds),
             // Upstream looks at the first argument, which is the text in `matches(text, pattern)`.

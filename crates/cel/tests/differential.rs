@@ -4,6 +4,7 @@
 //! expressions are asked, and `KEELSON_CEL_SEED` where the random numbers begin.
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 
+#[path = "common/engine.rs"]
 mod common;
 
 use std::io::{BufRead, BufReader, Write};

@@ -3,6 +3,7 @@
 //! each with its reason.
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 
+#[path = "common/engine.rs"]
 mod common;
 
 use std::collections::HashMap;

@@ -4,6 +4,7 @@
 //! the file holds the beginning, the end and the length.
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 
+#[path = "common/engine.rs"]
 mod common;
 
 use common::{Answer, Engine, expected};
@@ -43,7 +44,7 @@ fn every_limit_is_upstreams() {
 #[test]
 fn a_chain_of_opt_map_does_not_double_without_end() {
     let found = Engine::new().ask(&format!("o{}", ".optMap(i, i)".repeat(100)));
-    let expected = "ERROR: <input>:-1:0: expression has more than 400000 nodes";
+    let expected = "ERROR: <input>:-1:0: expression has more than 200000 nodes";
     assert_eq!(found, Answer::Issues(expected.to_owned()));
 }
 

@@ -1,7 +1,10 @@
 //! Rules of custom resources: the tables of upstream's validation and cost stability tests, with the values and run-time
 //! costs that upstream finds on their objects. `testdata/rules_differences.jsonl` lists what we find otherwise.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[allow(dead_code)]
+#[path = "common/engine.rs"]
 mod common;
 #[path = "common/values.rs"]
 mod values;

@@ -1,21 +1,55 @@
 //! Overload resolution.
 
+use smol_str::SmolStr;
+
 use super::unify::{is_dyn, map_parameters};
-use super::{Checker, Substitution};
+use super::{Checker, Rewrite, Substitution};
 use crate::ast::{ExprId, Reference, operators};
 use crate::libraries::{Function, Overload};
 use crate::types::{Param, Type};
 
 impl Checker<'_> {
-    /// Finds the overloads that fit, or reports that there is none.
-    /// Upstream: cel-go checker/checker.go, resolveOverload (v0.26.0).
-    pub(super) fn resolve_call(
+    /// Checks a call: of a function, of a function with a qualified name such as `sets.contains`, or of a member.
+    pub(super) fn call(
         &mut self,
         id: ExprId,
-        function: &Function,
+        function: &SmolStr,
         target: Option<ExprId>,
         args: &[ExprId],
-    ) {
+    ) -> Option<Rewrite> {
+        if function == operators::OPT_SELECT {
+            self.opt_select(id, args);
+            return None;
+        }
+        args.iter().for_each(|arg| self.check(*arg));
+        let env = self.env;
+        let Some(target) = target else {
+            let name = function.strip_prefix('.').unwrap_or(function);
+            let Some(declared) = env.functions().get(name) else {
+                self.undeclared(id, function);
+                return None;
+            };
+            self.resolve_call(id, declared, None, args);
+            return Some(Rewrite::Function(SmolStr::new_static(declared.name)));
+        };
+        if let Some(qualified) = self.qualified(target, function) {
+            let name = qualified.strip_prefix('.').unwrap_or(&qualified);
+            if let Some(declared) = env.functions().get(name) {
+                self.resolve_call(id, declared, None, args);
+                return Some(Rewrite::Function(SmolStr::new_static(declared.name)));
+            }
+        }
+        self.check(target);
+        match env.functions().get(function) {
+            Some(declared) => self.resolve_call(id, declared, Some(target), args),
+            None => self.undeclared(id, function),
+        }
+        None
+    }
+
+    /// Finds the overloads that fit, or reports that there is none.
+    /// Upstream: cel-go checker/checker.go, resolveOverload (v0.26.0).
+    fn resolve_call(&mut self, id: ExprId, function: &Function, target: Option<ExprId>, args: &[ExprId]) {
         if function.name == operators::LOGICAL_AND || function.name == operators::LOGICAL_OR {
             return self.logical(id, function, args);
         }

@@ -20,7 +20,7 @@ pub(super) fn translate(pattern: &str) -> Parsed<String> {
         out: String::new(),
         groups: Vec::new(),
         flags: Flags::default(),
-        names: Vec::new(),
+        quoted: None,
     };
     parser.run()?;
     Ok(parser.out)
@@ -41,7 +41,8 @@ struct Parser<'p> {
     /// Where each open group begins in the output, its flags from before, and the height of what is in it.
     groups: Vec<Group>,
     flags: Flags,
-    names: Vec<&'p str>,
+    /// Where the last character of a quotation begins that was just read; the quotation may be empty.
+    quoted: Option<Option<usize>>,
 }
 
 struct Group {
@@ -72,17 +73,18 @@ impl<'p> Parser<'p> {
             match first {
                 '(' => {
                     if self.rest.starts_with("(?") {
-                        if self.perl_group()? {
-                            outer.push((start, inner_product));
-                            inner_product = 1;
+                        if !self.perl_group()? {
+                            // Flags alone are nothing: a repetition after them repeats what was before.
+                            last.repeat = None;
+                            continue;
                         }
                     } else {
                         self.advance(1);
                         self.groups.push(Group { flags: self.flags });
                         self.out.push('(');
-                        outer.push((start, inner_product));
-                        inner_product = 1;
                     }
+                    outer.push((start, inner_product));
+                    inner_product = 1;
                     if self.groups.len() > MAX_HEIGHT {
                         return error(ErrorKind::NestingDepth, self.whole);
                     }
@@ -143,7 +145,9 @@ impl<'p> Parser<'p> {
                     self.advance(other.len_utf8());
                 }
             }
-            last = Last { start: Some(start), repeat: None, product: 1 };
+            // Text between `\Q` and `\E` is as many things as it has characters, or none.
+            let start = self.quoted.take().unwrap_or(Some(start)).or(last.start);
+            last = Last { start, repeat: None, product: 1 };
         }
         if !self.groups.is_empty() {
             return error(ErrorKind::MissingParen, self.whole);
@@ -211,9 +215,7 @@ impl<'p> Parser<'p> {
     /// `(?…`: flags or a group with a name. Says whether a group was opened.
     fn perl_group(&mut self) -> Parsed<bool> {
         let text = self.rest;
-        let starts_with_name = text.starts_with("(?P<") || text.starts_with("(?<");
-        // Look-behind is no name.
-        if starts_with_name && !text.starts_with("(?<=") && !text.starts_with("(?<!") {
+        if text.starts_with("(?P<") || text.starts_with("(?<") {
             return self.named_group().map(|()| true);
         }
         let mut flags = self.flags;
@@ -240,9 +242,6 @@ impl<'p> Parser<'p> {
                     if opens {
                         self.groups.push(Group { flags: self.flags });
                         self.out.push_str("(?:");
-                    } else {
-                        // Flags without a group may be repeated upstream as nothing; an empty group keeps the place.
-                        self.out.push_str("(?:)");
                     }
                     self.flags = flags;
                     self.advance(position);
@@ -252,7 +251,7 @@ impl<'p> Parser<'p> {
             }
             saw_flag = true;
         }
-        error(ErrorKind::MissingParen, self.whole)
+        error(ErrorKind::InvalidPerlOp, text)
     }
 
     fn named_group(&mut self) -> Parsed<()> {
@@ -264,10 +263,6 @@ impl<'p> Parser<'p> {
         if !is_name {
             return error(ErrorKind::InvalidNamedCapture, capture);
         }
-        if self.names.contains(&name) {
-            return error(ErrorKind::InvalidNamedCapture, name);
-        }
-        self.names.push(name);
         self.groups.push(Group { flags: self.flags });
         self.out.push('(');
         self.advance(end + 1);
@@ -292,12 +287,12 @@ impl<'p> Parser<'p> {
         }
         if second == 'Q' {
             let (quoted, rest) = text[2..].split_once("\\E").unwrap_or((&text[2..], ""));
+            let mut start = None;
             for character in quoted.chars() {
+                start = Some(self.out.len());
                 self.literal(character);
             }
-            if quoted.is_empty() {
-                self.out.push_str("(?:)");
-            }
+            self.quoted = Some(start);
             self.rest = rest;
             return Ok(());
         }
@@ -380,12 +375,6 @@ impl<'p> Parser<'p> {
             if self.rest.is_empty() {
                 return error(ErrorKind::MissingBracket, whole);
             }
-            // A hyphen is fine at the ends, and with the flags of Perl everywhere.
-            if self.rest.starts_with('-') && !is_first && !self.rest[1..].starts_with(']') {
-                let next = self.rest[1..].chars().next();
-                let shown = 1 + next.map_or(0, char::len_utf8);
-                return error(ErrorKind::InvalidCharRange, &self.rest[..shown]);
-            }
             is_first = false;
             self.class_item(whole, &mut out)?;
         }
@@ -446,25 +435,31 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// `\x41` or `\x{1F600}`: the character and the length of the escape; without character it is an error.
+/// `\x41` or `\x{1F600}`: the character and the length of the escape; without character it is an error, and the
+/// length is that of what Go has read by then.
 fn hexadecimal(text: &str) -> (Option<char>, usize) {
-    let digits_at = |from: usize| text[from..].bytes().take_while(u8::is_ascii_hexdigit).count();
-    if text[2..].starts_with('{') {
-        let digits = digits_at(3);
-        let closes = text[3 + digits..].starts_with('}');
-        let shown = (4 + digits).min(text.len());
-        if digits == 0 || digits > 8 || !closes {
-            let next = text[3 + digits..].chars().next().map_or(0, char::len_utf8);
-            return (None, 3 + digits + next);
+    let mut rest = text[2..].chars();
+    let consumed = |rest: &std::str::Chars<'_>| text.len() - rest.as_str().len();
+    let Some(first) = rest.next() else { return (None, 2) };
+    if first != '{' {
+        let second = rest.next().and_then(|second| second.to_digit(16));
+        let value = first.to_digit(16).zip(second).map(|(high, low)| high << 4 | low);
+        return (value.and_then(char::from_u32), consumed(&rest));
+    }
+    let mut value = None;
+    loop {
+        match rest.next() {
+            Some('}') => return (value.and_then(char::from_u32), consumed(&rest)),
+            Some(next) => match next.to_digit(16) {
+                Some(digit) => value = Some(value.unwrap_or(0) << 4 | digit),
+                None => return (None, consumed(&rest)),
+            },
+            None => return (None, text.len()),
         }
-        return (u32::from_str_radix(&text[3..3 + digits], 16).ok().and_then(char::from_u32), shown);
+        if value.is_some_and(|value| value > 0x10_FFFF) {
+            return (None, consumed(&rest));
+        }
     }
-    let digits = digits_at(2).min(2);
-    if digits < 2 {
-        let next = text[2 + digits..].chars().next().map_or(0, char::len_utf8);
-        return (None, 2 + digits + next);
-    }
-    (u32::from_str_radix(&text[2..4], 16).ok().and_then(char::from_u32), 4)
 }
 
 /// `{n}`, `{n,}`, `{n,m}`: the counts and the length; `None` if it is no repetition.

@@ -35,10 +35,11 @@ fn errors_have_gos_texts() {
     refused("\\p{Foo}", "invalid character class range: `\\p{Foo}`");
     refused("[[:foo:]]", "invalid character class range: `[:foo:]`");
     refused("(?=a)", "invalid or unsupported Perl syntax: `(?=`");
-    refused("(?<=a)", "invalid or unsupported Perl syntax: `(?<`");
+    refused("(?<=a)", "invalid named capture: `(?<=a)`");
     refused("(?P<n", "invalid named capture: `(?P<n`");
     refused("(?P<>a)", "invalid named capture: `(?P<>`");
-    refused("(?i", "missing closing ): `(?i`");
+    refused("(?i", "invalid or unsupported Perl syntax: `(?i`");
+    refused("\\xg+", "invalid escape sequence: `\\xg+`");
 }
 
 #[test]
@@ -53,6 +54,8 @@ fn classes_are_ascii_as_in_go() {
     matches("\\bä", "xä", true);
     matches("a\\Bb", "ab", true);
     matches("a\\B", "a", false);
+    matches("\\B{2}", "KſK", false);
+    matches("(?P<n>a)(?P<n>b)", "ab", true);
     matches("^.$", "\n", false);
     matches("(?s)^.$", "\n", true);
     matches("(?i)ABC", "abc", true);

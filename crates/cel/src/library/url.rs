@@ -121,7 +121,7 @@ impl fmt::Display for Url {
 impl Url {
     fn fmt_hierarchy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_authority = !self.host.is_empty() || self.user.is_some();
-        if (!self.scheme.is_empty() || has_authority) && !(self.omits_host && !has_authority) {
+        if has_authority || !self.scheme.is_empty() && !self.omits_host {
             if has_authority || !self.path.is_empty() {
                 f.write_str("//")?;
             }

@@ -3,6 +3,8 @@
 //! The shape of the expansion is part of the contract, because the cost of an expression is counted on it. All
 //! nodes that an expansion adds have the position of the parenthesis of the call.
 
+mod bind;
+
 use smol_str::SmolStr;
 
 use super::Parser;
@@ -26,9 +28,6 @@ pub struct Macros {
 
 /// The accumulator's name before cel-go hid it; it is still refused as a variable of a macro.
 const OLD_ACCUMULATOR: &str = "__result__";
-
-/// The iteration variable of a comprehension that only binds a name.
-const UNUSED: &str = "#unused";
 
 /// What is wrong with the arguments, and which node shows it.
 type Refusal = (ExprId, String);
@@ -206,67 +205,6 @@ impl Expansion<'_, '_> {
         let condition = self.literal(Literal::Bool(true));
         let result = self.accumulator();
         Ok(self.fold(target, variables, Fold { init, condition, step, result }))
-    }
-
-    fn opt_map(&mut self, target: ExprId, args: &[ExprId]) -> Result<ExprId, Refusal> {
-        let variable = self.simple_name(args[0], "optMap() variable name must be a simple identifier")?;
-        let bound = self.bind_value_of(target, variable, args[1]);
-        let then = self.call("optional.of", &[bound]);
-        Ok(self.if_has_value(target, then))
-    }
-
-    fn opt_flat_map(&mut self, target: ExprId, args: &[ExprId]) -> Result<ExprId, Refusal> {
-        let variable = self.simple_name(args[0], "optFlatMap() variable name must be a simple identifier")?;
-        let bound = self.bind_value_of(target, variable, args[1]);
-        Ok(self.if_has_value(target, bound))
-    }
-
-    fn bind_value_of(&mut self, target: ExprId, variable: SmolStr, result: ExprId) -> ExprId {
-        let copy = self.copy(target);
-        let value = self.member_call("value", copy, &[]);
-        self.bind(variable, value, result)
-    }
-
-    fn if_has_value(&mut self, target: ExprId, then: ExprId) -> ExprId {
-        let test = self.member_call("hasValue", target, &[]);
-        let none = self.call("optional.none", &[]);
-        self.call(operators::CONDITIONAL, &[test, then, none])
-    }
-
-    fn bind_macro(&mut self, args: &[ExprId]) -> Result<ExprId, Refusal> {
-        let variable = self.simple_name(args[0], "cel.bind() variable names must be simple identifiers")?;
-        Ok(self.bind(variable, args[1], args[2]))
-    }
-
-    fn sort_by(&mut self, target: ExprId, args: &[ExprId]) -> Result<ExprId, Refusal> {
-        if matches!(self.parser.ast.expr(target), Expr::Literal(_) | Expr::Map(_) | Expr::Struct { .. }) {
-            let message =
-                "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
-            return Err((target, String::from(message)));
-        }
-        let input = SmolStr::new_static("@__sortBy_input__");
-        let range = self.node(Expr::Ident(input.clone()));
-        let keys = self.map(range, args)?;
-        let sorted = self.node(Expr::Ident(input.clone()));
-        let sorted = self.member_call("@sortByAssociatedKeys", sorted, &[keys]);
-        Ok(self.bind(input, target, sorted))
-    }
-
-    /// `result` with a variable of this value: a fold over nothing.
-    fn bind(&mut self, variable: SmolStr, value: ExprId, result: ExprId) -> ExprId {
-        let range = self.list(&[]);
-        let condition = self.literal(Literal::Bool(false));
-        let step = self.node(Expr::Ident(variable.clone()));
-        self.node(Expr::Comprehension(Box::new(Comprehension {
-            range,
-            iter_var: SmolStr::new_static(UNUSED),
-            iter_var2: None,
-            accu_var: variable,
-            accu_init: value,
-            condition,
-            step,
-            result,
-        })))
     }
 
     fn fold(&mut self, range: ExprId, variables: (SmolStr, Option<SmolStr>), fold: Fold) -> ExprId {

@@ -8,6 +8,7 @@
 //!
 //! Upstream: antlr4-go error_strategy.go (v4.13.0), cel-go parser/parser.go and parser/gen/cel_parser.go (v0.26.0).
 
+mod collections;
 mod members;
 mod predict;
 mod rules;

@@ -87,6 +87,6 @@ pub(crate) fn whole_i64(number: f64) -> Option<i64> {
 
 /// The uint that is exactly this double.
 pub(crate) fn whole_u64(number: f64) -> Option<u64> {
-    let inside = number >= 0.0 && number < 18_446_744_073_709_551_616.0;
+    let inside = (0.0..18_446_744_073_709_551_616.0).contains(&number);
     (inside && (number as u64) as f64 == number).then_some(number as u64)
 }
