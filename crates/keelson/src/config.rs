@@ -11,6 +11,7 @@ mod encryption;
 mod etcd;
 mod feature_gates;
 mod known_gates;
+mod metrics;
 mod service_accounts;
 mod service_range;
 mod tls;
@@ -35,6 +36,7 @@ use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
 use keelson_kube_admission::{Selection, Settings as Plugins};
 use keelson_server::Sharing;
+use keelson_server::metrics::Restrictions;
 
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value};
@@ -94,6 +96,8 @@ pub struct Config {
     pub plugins: Plugins,
     /// Through whom others are reached.
     pub egress: Egress,
+    /// Which metrics are left out, and which values their labels may have.
+    pub metrics: Restrictions,
     /// Whether services are reached at the addresses of their endpoints.
     pub aggregator_routing: bool,
     /// Whether profiles are served.
@@ -310,6 +314,7 @@ impl Config {
             admission: admission::selection(flags),
             plugins: admission::plugins(flags, &feature_gates).map_err(Error::Invalid)?,
             egress,
+            metrics: metrics::read(flags),
             aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")

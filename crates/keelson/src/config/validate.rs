@@ -21,6 +21,7 @@ pub(super) fn errors(flags: &Flags, ranges: &ServiceRanges) -> Vec<String> {
     admission(flags, &mut errors);
     runtime_config(flags, &mut errors);
     token_requests(flags, &mut errors);
+    super::metrics::errors(flags, &mut errors);
     super::service_accounts::errors(flags, &mut errors);
     leadership(flags, &mut errors);
     service_ranges(ranges, &mut errors);
