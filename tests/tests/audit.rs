@@ -274,6 +274,13 @@ fn normalise_names(map: &mut Map) {
         "description",
         "deletionTimestamp",
     ];
+    // Only slow requests have them, and either server may be slow.
+    let is_latency = |key: &&str| key.starts_with("apiserver.latency.k8s.io/");
+    let latencies: Vec<String> =
+        map.iter().map(|(key, _)| key.as_str()).filter(is_latency).map(str::to_owned).collect();
+    for key in latencies {
+        map.remove(&key);
+    }
     for (key, value) in map.iter_mut() {
         let is_generated = key == "name" && value.as_str().is_some_and(|it| it.starts_with("gen-"));
         let is_given = value.as_str().is_some_and(|it| it == "1" || it == "x" || it == "7");

@@ -2,6 +2,7 @@
 
 use keelson_testkit::pki::Authority;
 use keelson_testkit::{Client, Credentials, Identity, Options, Protocol, RunningServer};
+use keelson_tests::raw::say;
 use serde_json::{Value, json};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -116,6 +117,36 @@ async fn a_client_certificate_of_version_1_logs_in_and_does_not_stand_in_the_way
             server.client_as(&with_token, protocol).get(CONFIG_MAPS).await.expect(200);
         }
     }
+}
+
+/// Some clients compare names of headers and reasons byte by byte.
+#[tokio::test]
+async fn headers_and_reasons_of_http1_are_spelled_as_go_spells_them() {
+    let server = RunningServer::shared().await;
+    let ask = async |request: &str| {
+        let request = format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+        let said =
+            say(&server, server.credentials(), format!("{request}content-length: 0\r\n\r\n").as_bytes())
+                .await;
+        said.split("\r\n\r\n").next().unwrap_or_default().to_owned()
+    };
+    let head = ask(&format!("GET {CONFIG_MAPS}")).await;
+    let mut lines = head.lines();
+    assert_eq!(lines.next(), Some("HTTP/1.1 200 OK"));
+    let names: Vec<&str> = lines.filter_map(|it| it.split_once(": ")).map(|(name, _)| name).collect();
+    for name in ["Audit-Id", "Cache-Control", "Content-Type", "Date", "Content-Length"] {
+        assert!(names.contains(&name), "{name} in {head}");
+    }
+    let is_title = |it: &&str| it.split('-').all(|part| part.starts_with(|it: char| it.is_ascii_uppercase()));
+    assert!(names.iter().all(is_title), "{head}");
+
+    let request = format!(
+        "POST {CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        4 << 20
+    );
+    let body = vec![b' '; 4 << 20];
+    let said = say(&server, server.credentials(), &[request.as_bytes(), &body].concat()).await;
+    assert!(said.starts_with("HTTP/1.1 413 Request Entity Too Large\r\n"), "{said:.200}");
 }
 
 #[tokio::test]

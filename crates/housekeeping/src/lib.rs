@@ -3,6 +3,7 @@
 #![deny(missing_docs)]
 
 pub mod bootstrap_roles;
+pub mod certificate_durations;
 pub mod certificates;
 pub mod cluster_authentication;
 pub mod default_service_cidr;

@@ -5,6 +5,8 @@
 //!  (files)                            (reads the catalog, which is empty until it is loaded)
 //! ```
 
+mod certificate_numbers;
+mod egress_numbers;
 mod loops;
 mod plugin_numbers;
 mod security;
@@ -107,7 +109,10 @@ impl Assembly {
             .tls(settings::tls(config, &prepared.certificate, &security));
         let builder = storage.checks(&config.etcd, clock, builder);
         let server = loops.booted.checks(builder).build()?;
+        server.metrics().restrict(config.metrics.clone());
         server.metrics().add(Arc::new(settings::features(config)));
+        egress_numbers::add(server.metrics());
+        certificate_numbers::add(server.metrics(), &loops.count_certificates());
         measures.add_to(server.metrics());
         plugin_numbers::add(server.metrics(), &plugins);
         webhook_metrics.add_to(server.metrics());

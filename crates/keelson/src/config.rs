@@ -41,6 +41,7 @@ use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
 use keelson_kube_admission::{Selection, Settings as Plugins};
 use keelson_server::Sharing;
+use keelson_server::metrics::Restrictions;
 
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value, VersionWish};
@@ -100,6 +101,8 @@ pub struct Config {
     pub plugins: Plugins,
     /// Through whom others are reached.
     pub egress: Egress,
+    /// Which metrics are left out, and which values their labels may have.
+    pub metrics: Restrictions,
     /// Whether services are reached at the addresses of their endpoints.
     pub aggregator_routing: bool,
     /// Whether profiles are served.
@@ -350,6 +353,7 @@ impl Config {
             admission: admission::selection(flags),
             plugins: admission::plugins(flags, &feature_gates).map_err(Error::Invalid)?,
             egress,
+            metrics: metrics::read(flags),
             aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
             external_host: path(flags, "external-hostname")

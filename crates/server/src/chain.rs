@@ -12,6 +12,7 @@ pub(crate) mod headers;
 pub(crate) mod impersonation;
 pub(crate) mod in_flight;
 pub(crate) mod late;
+pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod panic;
 pub(crate) mod timing;
@@ -50,6 +51,8 @@ pub(crate) struct Facts<'r> {
     pub(crate) warnings: warning::Warnings,
     /// Who was waited for.
     pub(crate) timings: timing::Timings,
+    /// How long its steps took.
+    pub(crate) latencies: latency::Latencies,
     /// Set when it is known that the request is recorded.
     pub(crate) recorded: OnceLock<Arc<audit::Recorded>>,
 }
@@ -71,6 +74,7 @@ pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, pe
         audit_id: headers::audit_id(&parts.headers),
         warnings: warning::Warnings::default(),
         timings: timing::Timings::default(),
+        latencies: latency::Latencies::default(),
         recorded: OnceLock::new(),
     };
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
@@ -166,7 +170,9 @@ async fn serve_known(
     filters.audit.observe(lap(server, &mut now, server.audit.is_some()));
     let user = authenticated.user;
     let actor = impersonation::impersonate(facts, parts, info, &user).await?;
-    filters.impersonation(server.impersonation.step()).observe(lap(server, &mut now, actor.is_some()));
+    let impersonating = lap(server, &mut now, actor.is_some());
+    filters.impersonation(server.impersonation.step()).observe(impersonating);
+    facts.latencies.impersonation.set(Duration::from_secs_f64(impersonating));
     let user = match actor {
         Some(actor) => {
             audit::impersonated(facts, &actor);

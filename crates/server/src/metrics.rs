@@ -12,9 +12,12 @@ pub mod health;
 pub mod process;
 mod registered;
 pub mod request;
+mod restrict;
 pub mod value;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -24,6 +27,7 @@ pub use filters::{Filters, Users};
 pub use health::HealthMetrics;
 pub use keelson_stdx::histogram::Histogram;
 pub use request::{Answered, FieldValidation, RequestMetrics, Series, SeriesLabels};
+pub use restrict::Restrictions;
 pub use value::{Counter, Gauge, Summary};
 
 use crate::endpoint::version::Version;
@@ -33,6 +37,9 @@ use crate::listen::tls::Reload;
 #[derive(Default)]
 pub struct Registry {
     collectors: Arc<Collectors>,
+    restrictions: Arc<OnceLock<Restrictions>>,
+    /// Observations with values of labels that are not allowed, as they were when the metrics were printed last.
+    unexpected: Arc<AtomicU64>,
 }
 
 type Collectors = RwLock<Vec<Arc<dyn Collect>>>;
@@ -50,15 +57,51 @@ impl Registry {
         family
     }
 
+    /// Keeps to what the operator wants from now on. What was said first counts.
+    pub fn restrict(&self, restrictions: Restrictions) {
+        if self.restrictions.set(restrictions).is_err() {
+            tracing::warn!("the metrics are restricted already");
+        }
+    }
+
     /// Everything, as Prometheus reads it, sorted by name.
     pub fn text(&self) -> String {
         let mut collectors = self.collectors.read().clone();
         collectors.sort_by(|a, b| a.name().cmp(b.name()));
         let mut out = String::with_capacity(64 << 10);
-        for collector in collectors {
-            collector.write(&mut out);
+        let Some(restrictions) = self.restrictions.get() else {
+            collectors.iter().for_each(|it| it.write(&mut out));
+            return out;
+        };
+        collectors.retain(|it| !restrictions.disabled.contains(it.name()));
+        // How much is unexpected stands between the families that it is about.
+        let limited = self.limited(restrictions, &collectors);
+        for collector in &collectors {
+            match limited.get(collector.name()) {
+                Some(text) => out.push_str(text),
+                None => collector.write(&mut out),
+            }
         }
         out
+    }
+
+    fn limited(
+        &self,
+        restrictions: &Restrictions,
+        collectors: &[Arc<dyn Collect>],
+    ) -> HashMap<&'static str, String> {
+        let mut texts = HashMap::new();
+        let mut unexpected = 0.0;
+        for collector in collectors.iter().filter(|it| restrictions.allowed.contains_key(it.name())) {
+            let mut printed = String::new();
+            collector.write(&mut printed);
+            if let Some(limited) = restrictions.limit(collector.name(), &printed) {
+                unexpected += limited.unexpected;
+                texts.insert(collector.name(), limited.text);
+            }
+        }
+        self.unexpected.store(unexpected as u64, Ordering::Relaxed);
+        texts
     }
 }
 

@@ -23,6 +23,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use crate::client::tls;
+use crate::dials::Dials;
 use crate::{Error, Failure, Target, error};
 
 /// So much is read of what a proxy says before the tunnel.
@@ -40,6 +41,7 @@ pub struct Proxy {
     way: Way,
     /// What messages call it.
     name: String,
+    clock: Clock,
 }
 
 impl PartialEq for Proxy {
@@ -65,7 +67,7 @@ impl Proxy {
     /// A proxy that listens on a socket of this machine.
     pub fn unix(path: impl Into<PathBuf>) -> Proxy {
         let path = path.into();
-        Proxy { name: path.display().to_string(), way: Way::Unix(path) }
+        Proxy { name: path.display().to_string(), way: Way::Unix(path), clock: Clock::real() }
     }
 
     /// A proxy at the URL of `target`, with its trust and identity if it is https.
@@ -87,12 +89,24 @@ impl Proxy {
             None
         };
         let address = format!("{host}:{port}");
-        Ok(Proxy { name: address.clone(), way: Way::Tcp { address, tls } })
+        Ok(Proxy { name: address.clone(), way: Way::Tcp { address, tls }, clock: clock.clone() })
     }
 
     /// A tunnel to `address`.
     pub(crate) async fn open(&self, address: &str) -> Result<Box<dyn Wire>, Failure> {
-        let mut wire = self.connect().await?;
+        let dials = match &self.way {
+            Way::Tcp { .. } => Dials::over_tcp(),
+            Way::Unix(_) => Dials::over_unix(),
+        };
+        dials.start();
+        let begun = self.clock.monotonic();
+        let wire = self.connect().await.inspect_err(|_| dials.not_connected())?;
+        let wire = self.tunnel(wire, address).await.inspect_err(|_| dials.not_proxied())?;
+        dials.took(self.clock.monotonic().saturating_sub(begun));
+        Ok(wire)
+    }
+
+    async fn tunnel(&self, mut wire: Box<dyn Wire>, address: &str) -> Result<Box<dyn Wire>, Failure> {
         let ask = format!("CONNECT {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
         // Whether it was heard is seen in what comes back.
         let _ = wire.write_all(ask.as_bytes()).await;

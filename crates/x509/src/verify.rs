@@ -59,7 +59,7 @@ type Chain<'c> = Vec<&'c Certificate>;
 /// Origin: Go, crypto/x509/verify.go, maxChainSignatureChecks.
 const MOST_CANDIDATES: usize = 100;
 
-impl<'v> Verification<'v> {
+impl Verification<'_> {
     /// Origin: Go, crypto/x509/verify.go, Verify.
     pub fn verify(&self, leaf: &Certificate) -> Result<(), Error> {
         self.check_one(leaf)?;
@@ -163,14 +163,11 @@ struct Search<'s, 'c> {
     chains: Vec<Chain<'c>>,
 }
 
-impl<'s, 'c> Search<'s, 'c> {
+impl<'c> Search<'_, 'c> {
     /// Adds all chains that begin like this one. The number of candidates bounds the depth.
     ///
     /// Origin: Go, crypto/x509/verify.go, buildChains.
-    fn extend(&mut self, chain: Chain<'c>) -> Result<(), Error>
-    where
-        's: 'c,
-    {
+    fn extend(&mut self, chain: Chain<'c>) -> Result<(), Error> {
         let Some(child) = chain.last().copied() else { return Ok(()) };
         let verification = self.verification;
         let anchors = verification.authorities.parents_of(child).into_iter();

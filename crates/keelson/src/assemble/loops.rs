@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keelson_apis::services::{NodePorts, ServiceCounts};
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
+use keelson_housekeeping::certificate_durations::{self, CertificateDurations};
 use keelson_housekeeping::kubernetes_service::{KubernetesService, LEAVES_WITHIN, Presence, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
 use keelson_housekeeping::{
@@ -86,6 +87,13 @@ impl Loops<'_> {
     pub(super) fn feed(&self, group: &'static str, plural: &'static str, index: Arc<dyn Follower>) {
         let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
         self.tasks.spawn(plural, follow::run(catalog, group, plural, index, clock));
+    }
+
+    /// Counts certificates that are issued for requests with a lifetime.
+    pub(super) fn count_certificates(&self) -> Arc<CertificateDurations> {
+        let durations = Arc::new(CertificateDurations::default());
+        self.feed(certificate_durations::GROUP, certificate_durations::PLURAL, durations.clone());
+        durations
     }
 
     /// Addresses, ports, and the service `kubernetes`, behind which this server stands at `port`. What is given back is

@@ -1,116 +1,136 @@
-//! Metrics: what is wrong with the flags that choose which metrics are shown.
+//! Metrics flags: which metrics are left out, and which values their labels may have.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use keelson_codec::yaml;
+use keelson_codec::{json, yaml};
 use keelson_object::scalar::quote;
+use keelson_object::{Map, SmolStr, Value};
+use keelson_server::metrics::Restrictions;
 
 use super::compatibility::BINARY;
 use crate::flags::Flags;
 use crate::go_file;
 
-const LABEL: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
-const METRIC: &str = "[a-zA-Z_:][a-zA-Z0-9_:]*";
-
-/// Everything that is wrong.
-///
-/// Upstream: staging/src/k8s.io/component-base/metrics/api/v1/config.go, Validate (v1.36.4).
-pub(super) fn errors(flags: &Flags) -> Vec<String> {
-    let mut errors = Vec::new();
-    errors.extend(hidden(flags.text("show-hidden-metrics-for-version")));
-    errors.extend(disabled(flags.list("disabled-metrics")));
-    let allowed: BTreeMap<&str, &str> = flags
-        .pairs("allow-metric-labels")
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    errors.extend(
-        mapping_problem(&allowed)
-            .map(|problem| format!("metrics.allowListMapping: Invalid value: {problem}")),
-    );
+/// What is left out, and which values labels may have. What cannot be read was refused before.
+pub(super) fn read(flags: &Flags) -> Restrictions {
+    let mut restrictions = Restrictions::default();
+    restrictions.disabled.extend(flags.list("disabled-metrics").iter().cloned());
     let manifest = flags.text("allow-metric-labels-manifest");
-    if !manifest.is_empty()
-        && let Err(problem) = check_manifest(Path::new(manifest))
-    {
-        let manifest = quote(manifest);
-        errors.push(format!("metrics.allowListMappingManifest: Invalid value: {manifest}: {problem}"));
-    }
-    if !manifest.is_empty() && !allowed.is_empty() {
-        errors.push(
-            "metrics: Invalid value: cannot specify both allowListMapping and allowListMappingManifest"
-                .to_owned(),
-        );
-    }
-    errors
-}
-
-fn hidden(version: &str) -> Option<String> {
-    let previous = format!("1.{}", BINARY.number() - 1);
-    (!version.is_empty() && version != previous).then(|| {
-        format!(
-            "metrics.showHiddenMetricsForVersion: Invalid value: {}: must be omitted or have the value '{previous}'; only \
-             the previous minor version is allowed",
-            quote(version)
-        )
-    })
-}
-
-fn disabled(names: &[String]) -> Option<String> {
-    let wrong = names.iter().find(|name| !is_metric(name))?;
-    let all = names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(",");
-    Some(format!(
-        "metrics.disabledMetrics: Invalid value: [{all}]: must be fully qualified metric names matching \"^{METRIC}$\", got \
-         {}",
-        quote(wrong)
-    ))
-}
-
-/// What is wrong with the keys, after the mapping as JSON.
-fn mapping_problem(mapping: &BTreeMap<&str, &str>) -> Option<String> {
-    let is_key = |key: &str| match key.split_once(',') {
-        Some((metric, label)) => is_metric(metric) && is_name(label, "_"),
-        None => false,
+    let pairs = match flags.pairs("allow-metric-labels") {
+        [] if !manifest.is_empty() => of_manifest(manifest).unwrap_or_default(),
+        pairs => pairs.to_vec(),
     };
-    if mapping.keys().all(|key| is_key(key)) {
-        return None;
-    }
-    let pairs: Vec<String> =
-        mapping.iter().map(|(key, value)| format!("{}:{}", quote(key), quote(value))).collect();
-    Some(format!(
-        "{{{}}}: must have keys with format `metricName,labelName` where metricName matches {} and labelName matches {}",
-        pairs.join(","),
-        quote(METRIC),
-        quote(LABEL)
-    ))
-}
-
-fn check_manifest(path: &Path) -> Result<(), String> {
-    let data = go_file::read(path).map_err(|error| format!("failed to read allow list manifest: {error}"))?;
-    let unreadable = |why: String| format!("failed to parse allow list manifest: {why}");
-    let document = yaml::read(&data).map_err(|error| unreadable(error.to_string()))?;
-    let mut mapping = BTreeMap::new();
-    if !document.value.is_null() {
-        let map = document.value.as_map().ok_or_else(|| unreadable("it is no map".to_owned()))?;
-        for (key, value) in map.iter() {
-            let value = value.as_str().ok_or_else(|| unreadable(format!("{key} is no string")))?;
-            mapping.insert(key.as_str(), value);
+    for (key, values) in pairs {
+        if let Some((family, label)) = key.split_once(',') {
+            let labels = restrictions.allowed.entry(family.to_owned()).or_default();
+            labels.insert(label.to_owned(), values.split(',').map(str::to_owned).collect());
         }
     }
-    match mapping_problem(&mapping) {
-        Some(problem) => Err(format!(
-            "invalid allow list mapping in manifest: [metrics.allowListMappingManifest: Invalid value: {problem}]"
-        )),
-        None => Ok(()),
+    restrictions
+}
+
+/// Upstream: staging/src/k8s.io/component-base/metrics/api/v1/config.go, Validate (v1.36.4).
+pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
+    let version = flags.text("show-hidden-metrics-for-version");
+    // Hidden metrics can be shown for one version back. None is hidden here.
+    let previous = format!("1.{}", BINARY.number() - 1);
+    if !version.is_empty() && version != previous {
+        errors.push(format!(
+            "metrics.showHiddenMetricsForVersion: Invalid value: {}: must be omitted or have the value \
+             '{previous}'; only the previous minor version is allowed",
+            quote(version)
+        ));
     }
+    let disabled = flags.list("disabled-metrics");
+    if let Some(bad) = disabled.iter().find(|it| !is_metric(it)) {
+        let list: Vec<Value> = disabled.iter().map(|it| Value::from(it.as_str())).collect();
+        errors.push(format!(
+            "metrics.disabledMetrics: Invalid value: {}: must be fully qualified metric names matching \
+             \"^[a-zA-Z_:][a-zA-Z0-9_:]*$\", got {}",
+            shown(&Value::from(list)),
+            quote(bad)
+        ));
+    }
+    let pairs = flags.pairs("allow-metric-labels");
+    errors.extend(bad_key(pairs, "metrics.allowListMapping"));
+    let manifest = flags.text("allow-metric-labels-manifest");
+    if manifest.is_empty() {
+        return;
+    }
+    let refuse =
+        |why: String| format!("metrics.allowListMappingManifest: Invalid value: {}: {why}", quote(manifest));
+    match of_manifest(manifest) {
+        Err(why) => errors.push(refuse(why)),
+        Ok(pairs) => errors.extend(
+            bad_key(&pairs, "metrics.allowListMappingManifest")
+                .map(|why| refuse(format!("invalid allow list mapping in manifest: [{why}]"))),
+        ),
+    }
+    if !pairs.is_empty() {
+        let mut both = Map::new();
+        both.push_new("allowListMapping", map(pairs));
+        both.push_new("allowListMappingManifest", manifest);
+        errors.push(format!(
+            "metrics: Invalid value: {}: cannot specify both allowListMapping and allowListMappingManifest",
+            shown(&Value::Map(both))
+        ));
+    }
+}
+
+fn bad_key(pairs: &[(String, String)], at: &str) -> Option<String> {
+    let is_key =
+        |key: &str| key.split_once(',').is_some_and(|(metric, label)| is_metric(metric) && is_label(label));
+    pairs.iter().find(|(key, _)| !is_key(key))?;
+    Some(format!(
+        "{at}: Invalid value: {}: must have keys with format `metricName,labelName` where metricName matches \
+         \"[a-zA-Z_:][a-zA-Z0-9_:]*\" and labelName matches \"[a-zA-Z_][a-zA-Z0-9_]*\"",
+        shown(&Value::Map(map(pairs)))
+    ))
+}
+
+/// In the order of the keys, as Go writes maps.
+fn map(pairs: &[(String, String)]) -> Map {
+    let mut pairs = pairs.to_vec();
+    pairs.sort();
+    let mut map = Map::new();
+    for (key, value) in pairs {
+        map.set(key.as_str(), value.as_str());
+    }
+    map
+}
+
+fn shown(value: &Value) -> String {
+    String::from_utf8_lossy(&json::to_bytes(value)).into_owned()
 }
 
 fn is_metric(name: &str) -> bool {
-    is_name(name, "_:")
+    is_name(name, |it| it == ':')
 }
 
-/// Letters, digits and `others`, no digit at the front.
-fn is_name(name: &str, others: &str) -> bool {
-    let is_good = |it: char| it.is_ascii_alphanumeric() || others.contains(it);
-    name.starts_with(|it: char| is_good(it) && !it.is_ascii_digit()) && name.chars().all(is_good)
+fn is_label(name: &str) -> bool {
+    is_name(name, |_| false)
+}
+
+fn is_name(name: &str, is_also: impl Fn(char) -> bool) -> bool {
+    !name.starts_with(|it: char| it.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || is_also(it))
+}
+
+/// A file with a map of texts.
+fn of_manifest(path: &str) -> Result<Vec<(String, String)>, String> {
+    let bytes = go_file::read(Path::new(path))
+        .map_err(|error| format!("failed to read allow list manifest: {error}"))?;
+    let document =
+        yaml::read(&bytes).map_err(|error| format!("failed to parse allow list manifest: {error}"))?;
+    let entries = match document.value {
+        Value::Map(entries) => entries,
+        Value::Null => Map::new(),
+        _ => return Err("failed to parse allow list manifest: it is no map".to_owned()),
+    };
+    let pair = |(key, value): (&SmolStr, &Value)| match value {
+        Value::String(text) => Ok((key.to_string(), text.to_string())),
+        other => Err(format!("failed to parse allow list manifest: {} is no text", shown(other))),
+    };
+    entries.iter().map(pair).collect()
 }

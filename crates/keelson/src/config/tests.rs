@@ -276,6 +276,38 @@ fn tokens_of_service_accounts_have_an_issuer_and_audiences() {
 }
 
 #[test]
+fn metrics_are_left_out_and_labels_limited_by_name() {
+    check_refused(
+        "--disabled-metrics=ok,0bad",
+        "metrics.disabledMetrics: Invalid value: [\"ok\",\"0bad\"]: must be fully qualified metric names matching \
+         \"^[a-zA-Z_:][a-zA-Z0-9_:]*$\", got \"0bad\"",
+    );
+    check_refused(
+        "--allow-metric-labels=bad=x",
+        "metrics.allowListMapping: Invalid value: {\"bad\":\"x\"}: must have keys with format `metricName,labelName` where \
+         metricName matches \"[a-zA-Z_:][a-zA-Z0-9_:]*\" and labelName matches \"[a-zA-Z_][a-zA-Z0-9_]*\"",
+    );
+    check_refused(
+        "--show-hidden-metrics-for-version=1.34",
+        "metrics.showHiddenMetricsForVersion: Invalid value: \"1.34\": must be omitted or have the value '1.35'; only the \
+         previous minor version is allowed",
+    );
+    check_refused(
+        "--allow-metric-labels-manifest=/does/not/exist",
+        "metrics.allowListMappingManifest: Invalid value: \"/does/not/exist\": failed to read allow list manifest: open \
+         /does/not/exist: no such file or directory",
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifest = folder.path().join("labels.yaml");
+    std::fs::write(&manifest, "a_total,x: \"1,2\"\na_total,y: \"\"\n").expect("written");
+    let config = upstream(&format!("--allow-metric-labels-manifest={}", manifest.display()));
+    let labels = &config.metrics.allowed["a_total"];
+    assert_eq!(labels["x"].iter().collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(labels["y"].iter().collect::<Vec<_>>(), [""]);
+    assert!(upstream("--disabled-metrics=b_total").metrics.disabled.contains("b_total"));
+}
+
+#[test]
 fn tokens_live_between_an_hour_and_a_century() {
     let limits = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds";
     check_refused("--service-account-max-token-expiration=59m59s", limits);

@@ -93,7 +93,7 @@ pub(super) fn errors(context: &Context<'_>) -> Vec<String> {
     admission(flags, &mut errors);
     errors.extend(runtime_config::errors(&runtime_config::settings(flags)));
     token_requests(flags, &mut errors);
-    errors.extend(super::metrics::errors(flags));
+    super::metrics::errors(flags, &mut errors);
     errors.extend(peers(context));
     super::service_accounts::errors(flags, &mut errors);
     leadership(flags, &mut errors);

@@ -6,20 +6,20 @@ use super::{Flag, Kind, Section};
 pub(super) const SECTION: Section = Section {
     title: "Metrics",
     flags: &[
-        Flag::not_yet(
+        Flag::acts(
             "allow-metric-labels",
             Kind::LabelMap,
             "",
             "values that a label of a metric may take, as in metric,label='a,b'",
         ),
-        Flag::not_yet(
+        Flag::acts(
             "allow-metric-labels-manifest",
             Kind::Text,
             "",
             "file with the same settings as --allow-metric-labels",
         ),
-        Flag::not_yet("disabled-metrics", Kind::List, "", "metrics to leave out"),
-        Flag::not_yet(
+        Flag::acts("disabled-metrics", Kind::List, "", "metrics to leave out"),
+        Flag::acts(
             "show-hidden-metrics-for-version",
             Kind::Text,
             "",

@@ -3,16 +3,19 @@
 //! Upstream: apiserver/pkg/endpoints/filters/audit.go, authn_audit.go, request_deadline.go (v1.36.4).
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Uri, header};
 use keelson_audit::{Event, Level, ObjectReference, Record, Request, Target, UserInfo};
 use keelson_authn::{Authenticated, User};
 use keelson_status::Status;
+use keelson_stdx::clock::Clock;
 
 use crate::chain::Facts;
 use crate::chain::impersonation::Actor;
+use crate::chain::latency::Layers;
 use crate::error::{Error, Result};
 use crate::negotiate::text;
 use crate::request_info::RequestInfo;
@@ -22,6 +25,11 @@ use crate::response::Response;
 pub(crate) struct Recorded {
     pub(crate) record: Arc<Record>,
     course: Course,
+    clock: Clock,
+    /// On the monotonic clock.
+    received: Duration,
+    /// Where time went, when the answer is there.
+    layers: OnceLock<Layers>,
 }
 
 /// Which stages there are.
@@ -37,9 +45,14 @@ enum Course {
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        if self.course != Course::Refused {
-            self.record.complete();
+        if self.course == Course::Refused {
+            return;
         }
+        // A watch is not slow because it takes long.
+        if let Some(layers) = self.layers.get().filter(|_| self.course == Course::Short) {
+            layers.annotate(&self.record, self.received, self.clock.monotonic());
+        }
+        self.record.complete();
     }
 }
 
@@ -87,6 +100,8 @@ pub(crate) async fn answer(facts: &Facts<'_>, response: &mut Response) {
     let status = response.extensions_mut().remove::<SentStatus>();
     let status = status.map(|SentStatus(status)| Box::new(Arc::unwrap_or_clone(status)));
     recorded.record.answered(response.status().as_u16(), status);
+    let now = recorded.clock.monotonic();
+    recorded.layers.get_or_init(|| Layers::new(&facts.latencies, &facts.timings, now));
     match recorded.course {
         Course::Short => {}
         Course::Long => recorded.record.started().await,
@@ -133,7 +148,13 @@ fn begin<'f>(
         received: clock.since_epoch().saturating_sub(since),
         ..Event::default()
     };
-    let recorded = Arc::new(Recorded { record: audit.record(judgement, event), course });
+    let recorded = Arc::new(Recorded {
+        record: audit.record(judgement, event),
+        course,
+        clock: clock.clone(),
+        received: facts.received,
+        layers: OnceLock::new(),
+    });
     // There is one record: who is turned away at the door does not come in.
     Some(facts.recorded.get_or_init(|| recorded))
 }

@@ -38,6 +38,7 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
     let done = clock.monotonic();
     let elapsed = done.saturating_sub(begun);
     facts.server.metrics.filters.authentication.observe(elapsed.as_secs_f64());
+    facts.latencies.authentication.set(elapsed);
     let authenticated = match outcome {
         Ok(Some(authenticated)) => {
             metrics.success.count(elapsed);

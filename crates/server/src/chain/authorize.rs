@@ -38,6 +38,7 @@ pub(crate) async fn authorize<'r>(
     let attributes = attributes(info, user, &selected);
     let verdict = facts.server.authorizer.authorize(&attributes).await;
     let elapsed = clock.monotonic().saturating_sub(begun);
+    facts.latencies.authorization.set(elapsed);
     // A broken rule does not take away what another rule gives.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);

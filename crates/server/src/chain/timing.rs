@@ -14,6 +14,13 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 #[derive(Debug, Default)]
 pub(crate) struct Timings(Mutex<Vec<Timing>>);
 
+/// How long an answer waited for webhooks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Webhooks {
+    pub(crate) mutating: Duration,
+    pub(crate) validating: Duration,
+}
+
 impl Timings {
     /// Adds some.
     pub(crate) fn extend(&self, timings: impl IntoIterator<Item = Timing>) {
@@ -24,15 +31,21 @@ impl Timings {
     /// all at once.
     ///
     /// Upstream: apiserver/pkg/endpoints/request/webhook_duration.go (v1.36.4).
-    pub(crate) fn waited(&self) -> Duration {
-        let (mut changing, mut judging) = (Duration::ZERO, Duration::ZERO);
+    pub(crate) fn webhooks(&self) -> Webhooks {
+        let mut webhooks = Webhooks::default();
         for timing in self.0.lock().iter() {
             match timing.what {
-                "validating" => judging = judging.max(timing.elapsed),
-                _ => changing += timing.elapsed,
+                "validating" => webhooks.validating = webhooks.validating.max(timing.elapsed),
+                _ => webhooks.mutating += timing.elapsed,
             }
         }
-        changing + judging
+        webhooks
+    }
+
+    /// How long the answer waited for all of them.
+    pub(crate) fn waited(&self) -> Duration {
+        let webhooks = self.webhooks();
+        webhooks.mutating + webhooks.validating
     }
 
     /// Writes those that the client is to know into the answer.

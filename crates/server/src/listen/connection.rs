@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::Request;
+use http::{Request, StatusCode};
 use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -181,6 +182,9 @@ async fn serve_http<H: Handler>(shared: &Arc<Shared<H>>, stream: TlsStream<TcpSt
             async move {
                 let mut response = answer.await;
                 response.body_mut().hold(busy);
+                if let Some(phrase) = go_reason(response.status()).filter(|_| !is_http2) {
+                    response.extensions_mut().insert(ReasonPhrase::from_static(phrase));
+                }
                 Ok::<_, Infallible>(response)
             }
         }
@@ -196,10 +200,25 @@ async fn serve_http<H: Handler>(shared: &Arc<Shared<H>>, stream: TlsStream<TcpSt
     }
 }
 
+/// What Go calls a status, where that is not what everybody calls it today.
+///
+/// Origin: Go, net/http/status.go, StatusText.
+fn go_reason(status: StatusCode) -> Option<&'static [u8]> {
+    match status {
+        StatusCode::NON_AUTHORITATIVE_INFORMATION => Some(b"Non-Authoritative Information"),
+        StatusCode::PAYLOAD_TOO_LARGE => Some(b"Request Entity Too Large"),
+        StatusCode::URI_TOO_LONG => Some(b"Request URI Too Long"),
+        StatusCode::RANGE_NOT_SATISFIABLE => Some(b"Requested Range Not Satisfiable"),
+        _ => None,
+    }
+}
+
 fn http1_builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
+        // As Go writes them: `Content-Type`, `Audit-Id`.
+        .title_case_headers(true)
         // The pulse has the deadline: hyper's own would also run while the connection is idle.
         .header_read_timeout(None)
         .max_buf_size(limits.header_bytes + BUFFER_SLACK)

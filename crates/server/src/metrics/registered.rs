@@ -3,12 +3,13 @@
 //! Upstream: staging/src/k8s.io/component-base/metrics/{registry,metric}.go (v1.36.4).
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::family::{Computed, Kind, Sample};
 use super::{Collectors, Registry};
 
-/// Adds the families that count families. None is hidden or left out here.
+/// Adds the families that count families. None is hidden here.
 pub(super) fn add_to(registry: &Registry) {
     let collectors = Arc::downgrade(&registry.collectors);
     registry.add(Arc::new(
@@ -22,7 +23,20 @@ pub(super) fn add_to(registry: &Registry) {
     ));
     let none = |name, help| registry.add(Arc::new(Computed::number(name, help, Kind::Counter, || Some(0.0))));
     none("hidden_metrics_total", "[BETA] Families that are hidden because they are on their way out.");
-    none("disabled_metrics_total", "[BETA] Families that the operator left out.");
+    let restrictions = registry.restrictions.clone();
+    registry.add(Arc::new(Computed::number(
+        "disabled_metrics_total",
+        "[BETA] Families that the operator left out.",
+        Kind::Counter,
+        move || Some(restrictions.get().map_or(0.0, |it| it.disabled.len() as f64)),
+    )));
+    let unexpected = registry.unexpected.clone();
+    registry.add(Arc::new(Computed::number(
+        "cardinality_enforcement_unexpected_categorizations_total",
+        "[ALPHA] Observations with values of labels that the operator does not allow.",
+        Kind::Counter,
+        move || Some(unexpected.load(Ordering::Relaxed) as f64),
+    )));
 }
 
 /// Those that do not say how stable they are, which Prometheus itself defines, do not count.
@@ -61,7 +75,7 @@ mod tests {
             let line = format!("registered_metrics_total{{{labels}}} {count}\n");
             assert!(text.contains(&line), "{line} in {text}");
         };
-        check("ALPHA", "", 1);
+        check("ALPHA", "", 2);
         check("BETA", "", 3);
         check("STABLE", "1.34.0", 1);
         assert!(text.contains("\nhidden_metrics_total 0\n") && text.contains("\ndisabled_metrics_total 0\n"));
