@@ -13,7 +13,6 @@ use crate::shared::node_selector::{self, Values};
 use crate::shared::{claim, node_labels, pod_template, resource_list};
 
 /// Persistent volumes, as far as features are on.
-#[derive(Default)]
 pub(crate) struct PersistentVolume {
     /// Whether it may be said anew from which nodes a volume can be reached: the gate `MutablePVNodeAffinity`.
     mutable_affinity: bool,
@@ -208,8 +207,10 @@ mod tests {
     use super::{PersistentVolume, columns};
     use crate::shared::testing::{cells, context, decoded, text, tree};
 
+    const VOLUME: PersistentVolume = PersistentVolume { mutable_affinity: false };
+
     fn volume(spec: &str) -> Object {
-        decoded(&PersistentVolume::default(), "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
+        decoded(&VOLUME, "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
     }
 
     fn check(spec: &str, path: &str, expected: &str) {
@@ -234,7 +235,7 @@ mod tests {
     fn a_new_volume_is_pending_since_now() {
         let (mut object, context) = (volume("{}"), context());
         object.fields.map_mut("status").set("phase", "Bound");
-        PersistentVolume::default().prepare_create(&context, &mut object);
+        VOLUME.prepare_create(&context, &mut object);
         assert_eq!(object.fields.at("status.phase").and_then(Value::as_str), Some("Pending"));
         let since = object.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
         assert_eq!(since, Some(context.now().to_string().as_str()));
@@ -251,7 +252,7 @@ mod tests {
         let check = |status: &str, expected: &str| {
             let mut new = old.clone();
             new.fields.set("status", tree(status));
-            PersistentVolume::default().prepare_status_update(&context, &mut new, &old);
+            VOLUME.prepare_status_update(&context, &mut new, &old);
             let since = new.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
             assert_eq!(since, Some(expected), "{status}");
         };
@@ -283,7 +284,7 @@ mod tests {
         let mut object =
             volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
         object.meta.annotations.set(super::CLASS_ANNOTATION, "x");
-        let warnings = PersistentVolume::default().warnings(&object, None);
+        let warnings = VOLUME.warnings(&object, None);
         let fields: Vec<&str> = warnings.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();
         assert_eq!(
             fields,

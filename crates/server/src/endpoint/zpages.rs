@@ -291,8 +291,7 @@ mod tests {
 
     #[test]
     fn documents_are_for_those_who_name_them() {
-        let refused =
-            "only the following media types are accepted: application/json, application/yaml, text/plain";
+        let refused = "not acceptable: only the following media types are accepted: application/json, application/yaml, text/plain";
         for accept in ["", "*/*", "text/plain", "text/*", "text/html, text/plain;q=0.5"] {
             check(accept, Offered::No, "text");
         }
