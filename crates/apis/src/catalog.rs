@@ -144,11 +144,31 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
         crate::flowcontrol::group(),
     ];
     groups.sort_by_key(|group| ORDER.iter().position(|name| *name == group.name));
-    for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
-        resource.owned_finalizers = true;
+    for group in &mut groups {
+        for resource in &mut group.resources {
+            resource.owned_finalizers = !has_generic_metadata(&group.name, &resource.kind);
+        }
     }
     crate::lifecycle::mark(&mut groups);
     groups
+}
+
+/// Whether upstream judges the metadata of a kind by the rules that custom resources have, too: any qualified name may
+/// be a finalizer.
+///
+/// Upstream: who calls ValidateObjectMeta of apimachinery/pkg/api/validation, and not that of pkg/apis/core/validation
+/// (v1.36.4).
+fn has_generic_metadata(group: &str, kind: &str) -> bool {
+    match group {
+        "admissionregistration.k8s.io"
+        | "apiextensions.k8s.io"
+        | "apiregistration.k8s.io"
+        | "coordination.k8s.io"
+        | "node.k8s.io" => true,
+        "policy" => kind == "PodDisruptionBudget",
+        "" => kind == "Event",
+        _ => false,
+    }
 }
 
 #[cfg(test)]

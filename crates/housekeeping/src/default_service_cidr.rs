@@ -4,13 +4,21 @@
 
 use std::time::Duration;
 
+use keelson_merge::apply::Force;
 use keelson_object::{Map, Object, Value};
-use keelson_registry::options::Part;
-use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, operation};
+use keelson_registry::lifecycle::field_managers::Apply;
+use keelson_registry::options::{FieldValidation, Part};
+use keelson_registry::{CatalogHandle, Error, Place, Result, operation};
 use keelson_stdx::clock::Clock;
 
 /// Its name.
 pub const NAME: &str = "kubernetes";
+
+const GROUP: &str = "networking.k8s.io";
+const PLURAL: &str = "servicecidrs";
+
+/// Who says that it is ready.
+const MANAGER: &str = "kubernetes-service-cidr-controller";
 
 const INTERVAL: Duration = Duration::from_secs(10);
 
@@ -26,15 +34,14 @@ pub async fn run(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) {
 
 /// Makes it if it is missing, adds a second family if one was added, and says that it is ready.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) -> Result<()> {
-    let mut context = crate::context(catalog, clock);
-    context.field_manager = "kubernetes-service-cidr-controller".into();
-    let live = context.reach("networking.k8s.io", "servicecidrs")?;
+    let context = crate::context(catalog, clock);
+    let live = context.reach(GROUP, PLURAL)?;
     let there = live.cache()?.fresh().await?.get("", NAME).map(|it| live.thaw(it)).transpose()?;
     let Some(there) = there else {
         let mut object = crate::new_object(live, "", NAME);
         object.fields.map_mut("spec").set("cidrs", values(cidrs));
         return match operation::create(live, &context, "", object).await {
-            Ok(_) | Err(Error::AlreadyExists { .. }) => set_ready(live, &context).await,
+            Ok(_) | Err(Error::AlreadyExists { .. }) => set_ready(catalog, clock).await,
             Err(error) => Err(error),
         };
     };
@@ -51,7 +58,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) ->
     } else if have != cidrs {
         tracing::debug!(?have, want = ?cidrs, "the default ServiceCIDR is not what the operator wants");
     } else if !there.meta.is_being_deleted() && ready(&there).is_none() {
-        set_ready(live, &context).await?;
+        set_ready(catalog, clock).await?;
     }
     Ok(())
 }
@@ -67,18 +74,29 @@ fn ready(object: &Object) -> Option<&Map> {
     ready.find(|it| it.str("status") != Some("Unknown"))
 }
 
-async fn set_ready(live: &Live, context: &Context) -> Result<()> {
-    let now = context.now().to_string();
-    let say = |old: &Object| {
-        let mut condition = Map::new();
-        condition.set("type", "Ready");
-        condition.set("status", "True");
-        condition.set("lastTransitionTime", now.as_str());
-        condition.set("reason", "");
-        condition.set("message", "Kubernetes default Service CIDR is ready");
-        let mut object = old.clone();
-        object.fields.map_mut("status").set("conditions", vec![Value::Map(condition)]);
-        Ok(object)
-    };
-    operation::patch(live, context, &Place::new("", NAME), Part::Status, say).await.map(|_| ())
+async fn set_ready(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
+    let Some(found) = catalog.load().find(GROUP, "v1", PLURAL) else { return Ok(()) };
+    let mut context = crate::context(catalog, clock);
+    context.field_manager = MANAGER.into();
+    context.api_version = found.version().api_version.clone();
+    let mut condition = Map::new();
+    condition.set("type", "Ready");
+    condition.set("status", "True");
+    condition.set("lastTransitionTime", context.now().to_string());
+    condition.set("message", "Kubernetes default Service CIDR is ready");
+    let mut status = Map::new();
+    status.set("conditions", vec![Value::Map(condition)]);
+    let mut metadata = Map::new();
+    metadata.set("name", NAME);
+    let mut wanted = Map::new();
+    wanted.set("apiVersion", found.version().api_version.clone());
+    wanted.set("kind", found.live.resource.kind.clone());
+    wanted.set("metadata", metadata);
+    wanted.set("status", status);
+    let patch = Value::Map(wanted);
+    let apply =
+        Apply { patch: &patch, force: Force::Yes, complaint: None, validation: FieldValidation::Ignore };
+    let place = Place::new("", NAME);
+    let (live, version) = (&found.live, found.version());
+    operation::apply(live, &context, version, (&place, Part::Status), &apply).await.map(drop)
 }

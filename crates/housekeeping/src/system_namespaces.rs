@@ -22,7 +22,9 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         if snapshot.get("", name).is_some() {
             continue;
         }
-        let object = crate::new_object(&namespaces.live, "", name);
+        let mut object = crate::new_object(&namespaces.live, "", name);
+        // Who makes a namespace owns the label that names it.
+        namespaces.live.resource.strategy.default(&mut object);
         match operation::create(&namespaces.live, &crate::context(catalog, clock), "", object).await {
             Ok(_) | Err(Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(error),

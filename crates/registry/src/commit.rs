@@ -195,7 +195,11 @@ async fn write(
     };
     let json = stored::encode(&object);
     let frozen = match (context.dry_run, removed) {
-        (DryRun::All, _) => live.freeze(&json, current.map_or(0, |it| it.frozen.revision()))?,
+        (DryRun::All, _) => {
+            // What would be new keeps the version that the client sent.
+            let sent = || object.meta.resource_version.parse().unwrap_or(0);
+            live.freeze(&json, current.map_or_else(sent, |it| it.frozen.revision()))?
+        }
         (DryRun::Off, true) => {
             let revision = commit(live, key, current, Write::Delete).await?;
             live.freeze(&json, revision)?

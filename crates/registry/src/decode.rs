@@ -65,7 +65,9 @@ pub fn object(
         served: &resource.versions,
     };
     identity.check(&draft)?;
-    if let (Origin::Patch | Origin::Strategic(_), Value::Map(map)) = (&draft.origin, &mut draft.value) {
+    if let (Origin::Patch | Origin::Strategic(_), Value::Map(map)) = (&draft.origin, &mut draft.value)
+        && map.get("apiVersion").is_none_or(|it| it.is_null() || it.as_str().is_some())
+    {
         map.set("apiVersion", version.api_version.clone());
     }
     let mut object = shape.read(context, draft, validation)?;

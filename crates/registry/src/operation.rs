@@ -23,5 +23,5 @@ pub use delete::{Deleted, IGNORE_READ_ERROR, delete, delete_unreadable};
 pub use delete_collection::delete_collection;
 pub use get::get;
 pub use list::{Listing, list};
-pub use update::{Updated, patch, update};
+pub use update::{Updated, check_address, patch, update};
 pub use watch::{Change, Watch, watch};

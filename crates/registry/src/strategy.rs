@@ -22,6 +22,10 @@ pub enum NameRule {
     PathSegment,
     /// What can be a key of a config map: candidates for leases.
     ConfigMapKey,
+    /// A DNS subdomain; what a name is generated from is not looked at.
+    FinalSubdomain,
+    /// Anything that fits into a path, looked at when nothing else is wrong.
+    PathSegmentLast,
 }
 
 /// What is special about a kind.

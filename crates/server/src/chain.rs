@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::listen::connection::Peer;
 use crate::observe;
 use crate::query::Query;
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, request_uri};
 use crate::respond;
 use crate::response::Response;
 use crate::route;
@@ -104,9 +104,7 @@ async fn serve_guarded(facts: &Facts<'_>, parts: &mut Parts, body: RequestBody) 
     let info = match RequestInfo::parse(&parts.method, &uri) {
         Ok(info) => info,
         Err(source) => {
-            // A client of HTTP/2 names the host as well, which is not what is meant here.
-            let uri = uri.path_and_query().map_or_else(String::new, ToString::to_string);
-            let error = Error::NoRequestInfo { uri, source };
+            let error = Error::NoRequestInfo { uri: request_uri(&uri), source };
             return respond::answer(error, &parts.headers, &query);
         }
     };

@@ -124,8 +124,7 @@ impl RequestInfo {
     ) -> Result<&'p [&'a str], RequestInfoError> {
         if let [verb @ ("proxy" | "watch"), rest @ ..] = parts {
             if rest.is_empty() {
-                let uri = uri.path_and_query().map_or_else(String::new, ToString::to_string);
-                return Err(RequestInfoError::NothingAfterVerb { uri });
+                return Err(RequestInfoError::NothingAfterVerb { uri: request_uri(uri) });
             }
             self.verb = SmolStr::new(verb);
             return Ok(rest);
@@ -185,6 +184,11 @@ impl RequestInfo {
             self.label_selector = query.get("labelSelector").unwrap_or_default().into();
         }
     }
+}
+
+/// The address as messages show it: a client of HTTP/2 names the host as well, which is not meant.
+pub(crate) fn request_uri(uri: &Uri) -> String {
+    uri.path_and_query().map_or_else(|| uri.to_string(), ToString::to_string)
 }
 
 fn lower_case(method: &Method) -> SmolStr {

@@ -106,10 +106,13 @@ fn check_name(object: &Object, errors: &mut FieldErrors) {
     let spec = Definition::of(object).spec;
     let group = spec.str("group").unwrap_or_default();
     let plural = spec.map("names").and_then(|it| it.str("plural")).unwrap_or_default();
-    let name = object.meta.name.as_str();
-    if name.strip_prefix(plural).and_then(|it| it.strip_prefix('.')) != Some(group) {
-        let detail = "must be spec.names.plural+\".\"+spec.group";
-        errors.invalid(&Path::root("metadata.name"), name, detail);
+    let (name, prefix) = (object.meta.name.as_str(), object.meta.generate_name.as_str());
+    for (field, text) in [("generateName", prefix), ("name", name)] {
+        let is_it = text.strip_prefix(plural).and_then(|it| it.strip_prefix('.')) == Some(group);
+        if !is_it && (field == "name" || !text.is_empty()) {
+            let detail = "must be spec.names.plural+\".\"+spec.group";
+            errors.invalid(&Path::root("metadata").key(field), text, detail);
+        }
     }
 }
 

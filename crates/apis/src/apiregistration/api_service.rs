@@ -74,7 +74,14 @@ impl Strategy for ApiService {
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
         let nothing = Map::new();
         let spec = object.fields.map("spec").unwrap_or(&nothing);
-        check_name(&object.meta.name, spec, errors);
+        let (name, prefix) = (&object.meta.name, &object.meta.generate_name);
+        if !prefix.is_empty() && name_rules::path_segment_prefix(prefix).is_empty() {
+            check_name("generateName", prefix, spec, errors);
+        }
+        // What cannot stand in a path has been told already.
+        if name_rules::path_segment_name(name).is_empty() {
+            check_name("name", name, spec, errors);
+        }
         let at = Path::root("spec");
         check_spec(spec, &at, errors);
         match spec.map("service") {
@@ -105,15 +112,13 @@ const MAX_GROUP_PRIORITY: i64 = 20000;
 const MAX_VERSION_PRIORITY: i64 = 1000;
 
 /// The name is version and group.
-fn check_name(name: &str, spec: &Map, errors: &mut FieldErrors) {
-    let field = |name| spec.str(name).unwrap_or_default();
-    let is_it =
-        name.strip_prefix(field("version")).and_then(|it| it.strip_prefix('.')) == Some(field("group"));
-    // What cannot stand in a path has been told already.
-    if !is_it && name_rules::path_segment_name(name).is_empty() {
-        let required = format!("{}.{}", field("version"), field("group"));
+fn check_name(field: &str, name: &str, spec: &Map, errors: &mut FieldErrors) {
+    let part = |name| spec.str(name).unwrap_or_default();
+    let is_it = name.strip_prefix(part("version")).and_then(|it| it.strip_prefix('.')) == Some(part("group"));
+    if !is_it {
+        let required = format!("{}.{}", part("version"), part("group"));
         let text = format!("must be `spec.version+\".\"+spec.group`: {required:?}");
-        errors.invalid(&Path::root("metadata").key("name"), name, text);
+        errors.invalid(&Path::root("metadata").key(field), name, text);
     }
 }
 

@@ -115,6 +115,6 @@ impl Strategy for SigningRequest {
 
     /// Upstream: pkg/apis/certificates/validation/validation.go, ValidateCertificateRequestName (v1.36.4).
     fn name_rule(&self) -> NameRule {
-        NameRule::PathSegment
+        NameRule::PathSegmentLast
     }
 }

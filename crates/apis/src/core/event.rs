@@ -18,7 +18,7 @@ impl Strategy for Event {
     /// The core group does not look at names.
     fn name_rule(&self) -> NameRule {
         match self {
-            Event::Core => NameRule::PathSegment,
+            Event::Core => NameRule::PathSegmentLast,
             Event::Events => NameRule::Subdomain,
         }
     }

@@ -3,7 +3,7 @@
 use keelson_object::field_error::{FieldErrorKind, Shown as _};
 use keelson_object::{Cell, FieldError, FieldErrors, Map, Object, Path, SmolStr, Value};
 use keelson_registry::options::Propagation;
-use keelson_registry::{Column, Context, Strategy};
+use keelson_registry::{Column, Context, NameRule, Strategy};
 
 use crate::shared::edit::part;
 use crate::shared::pod_template::{self, Gates, PodRules};
@@ -34,6 +34,10 @@ pub(crate) fn columns() -> [Column; 8] {
 }
 
 impl Strategy for ReplicationController {
+    fn name_rule(&self) -> NameRule {
+        NameRule::FinalSubdomain
+    }
+
     /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_ReplicationController (v1.36.4).
     fn default(&self, object: &mut Object) {
         let spec = object.fields.map_mut("spec");

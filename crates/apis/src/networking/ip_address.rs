@@ -33,13 +33,17 @@ fn parent(object: &Object) -> Cell {
 impl Strategy for IpAddress {
     /// The name has colons if the address has.
     fn name_rule(&self) -> NameRule {
-        NameRule::PathSegment
+        NameRule::PathSegmentLast
     }
 
     fn validate(&self, _: &Context, object: &Object, errors: &mut FieldErrors) {
-        let name = object.meta.name.as_str();
+        let (name, prefix) = (object.meta.name.as_str(), object.meta.generate_name.as_str());
+        let at = Path::root("metadata");
+        if let Some(problem) = address_problem(prefix).filter(|_| !prefix.is_empty()) {
+            errors.invalid(&at.key("generateName"), prefix, problem);
+        }
         if let Some(problem) = address_problem(name) {
-            errors.invalid(&Path::root("metadata").key("name"), name, problem);
+            errors.invalid(&at.key("name"), name, problem);
         }
         let at = Path::root("spec.parentRef");
         match object.fields.map("spec").and_then(|it| it.map("parentRef")) {

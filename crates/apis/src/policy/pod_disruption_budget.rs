@@ -69,7 +69,7 @@ impl Strategy for PodDisruptionBudget {
     }
 
     fn name_rule(&self) -> NameRule {
-        NameRule::PathSegment
+        NameRule::PathSegmentLast
     }
 }
 

@@ -3,7 +3,7 @@
 use keelson_object::selector::name_rules::qualified_name;
 use keelson_object::{FieldErrors, Map, Object, Path};
 use keelson_registry::lifecycle::generation;
-use keelson_registry::{Context, Strategy};
+use keelson_registry::{Context, NameRule, Strategy};
 
 use super::claim_rules::{MAX_CONFIGS, Since, check_config, check_selectors};
 use super::rules::is_short;
@@ -22,6 +22,10 @@ impl DeviceClass {
 }
 
 impl Strategy for DeviceClass {
+    fn name_rule(&self) -> NameRule {
+        NameRule::FinalSubdomain
+    }
+
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         generation::begin(object);
         self.0.drop_new(&mut object.fields, None);

@@ -17,7 +17,7 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 pub fn check(meta: &ObjectMeta, scope: Scope, rule: NameRule, errors: &mut FieldErrors) {
     let at = Path::root("metadata");
     if !meta.generate_name.is_empty() {
-        for message in name_problems(rule, &rules::mask_trailing_dash(&meta.generate_name)) {
+        for message in prefix_problems(rule, &meta.generate_name) {
             errors.invalid(&at.key("generateName"), meta.generate_name.as_str(), message);
         }
     }
@@ -79,9 +79,32 @@ pub fn check_update(meta: &ObjectMeta, old: &ObjectMeta, errors: &mut FieldError
     }
 }
 
+/// Checks that a name fits into a path: for kinds whose own rules do not say so.
+///
+/// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate, behind the rules of the kind (v1.36.4).
+pub fn check_path(meta: &ObjectMeta, errors: &mut FieldErrors) {
+    let at = Path::root("metadata");
+    for message in rules::path_segment_prefix(&meta.generate_name) {
+        errors.invalid(&at.key("generateName"), meta.generate_name.as_str(), message);
+    }
+    for message in rules::path_segment_name(&meta.name) {
+        errors.invalid(&at.key("name"), meta.name.as_str(), message);
+    }
+}
+
+/// What is wrong with what a name is generated from.
+fn prefix_problems(rule: NameRule, prefix: &str) -> Vec<String> {
+    match rule {
+        NameRule::PathSegment => rules::path_segment_prefix(prefix),
+        NameRule::FinalSubdomain => Vec::new(),
+        _ => name_problems(rule, &rules::mask_trailing_dash(prefix)),
+    }
+}
+
 fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
     match rule {
-        NameRule::Subdomain => rules::dns1123_subdomain(name),
+        NameRule::PathSegmentLast => Vec::new(),
+        NameRule::Subdomain | NameRule::FinalSubdomain => rules::dns1123_subdomain(name),
         NameRule::Label => rules::dns1123_label(name),
         NameRule::Label1035 => rules::dns1035_label(name),
         NameRule::PathSegment => rules::path_segment_name(name),

@@ -20,7 +20,6 @@ pub async fn act(
     (subresource, action): (&str, &dyn Action),
     mut body: Object,
 ) -> Result<Object> {
-    action.default(&mut body);
     system_fields::settle_namespace(&live.resource, &place.namespace, &mut body)?;
     owners::once(context, &mut body.meta, Seen::InRequest);
     field_managers::note_foreign(context, subresource, &mut body);

@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Frozen, Object, Value};
 
 use crate::admission::{self, Operation, Request};
 use crate::commit::{Race, Step};
-use crate::context::Context;
+use crate::context::{Context, DryRun};
 use crate::error::{Error, Result};
 use crate::guard::{self, Write};
 use crate::lifecycle::owners::{self, Seen};
@@ -15,6 +15,7 @@ use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
 use crate::options::Part;
 use crate::reserve;
+use crate::strategy::NameRule;
 
 /// Makes `object` in `namespace` (empty for cluster-scoped resources).
 pub async fn create(
@@ -24,8 +25,10 @@ pub async fn create(
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
     owners::once(context, &mut object.meta, Seen::InRequest);
-    // What is no number counts for nothing.
-    if object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0) {
+    // What is no number counts for nothing. A dry run does not come as far as the store, which objects.
+    if context.dry_run == DryRun::Off
+        && object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0)
+    {
         return Err(Error::Unclassified(
             "resourceVersion should not be set on objects to be created".to_owned(),
         ));
@@ -104,7 +107,9 @@ pub(super) fn begin(
     owners: Owners,
 ) -> Result<()> {
     let resource = &live.resource;
-    object.meta.resource_version = Default::default();
+    if context.dry_run == DryRun::Off {
+        object.meta.resource_version = Default::default();
+    }
     system_fields::wipe(&mut object.meta);
     system_fields::settle_namespace(resource, namespace, object)?;
     match owners {
@@ -128,6 +133,9 @@ pub(super) fn ready(live: &Live, context: &Context, object: &mut Object) -> Resu
         meta_rules::check_finalizer_owners(&object.meta, &mut errors);
     }
     resource.strategy.validate(context, object, &mut errors);
+    if errors.is_empty() && resource.strategy.name_rule() == NameRule::PathSegmentLast {
+        meta_rules::check_path(&object.meta, &mut errors);
+    }
     super::update::refuse_if_any(resource, &object.meta.name, errors)?;
     resource.warnings(object, None).into_iter().for_each(|warning| context.warn(warning));
     resource.canonicalize(object);

@@ -195,7 +195,7 @@ fn write_of<'w>(request: &'w Request<'_>, part: Part, object: &'w Object) -> Wri
 }
 
 /// What a body says of its place must agree with the address.
-pub(super) fn check_address(place: &Place, object: &Object) -> Result<()> {
+pub fn check_address(place: &Place, object: &Object) -> Result<()> {
     if object.meta.name.is_empty() {
         return Err(Error::BadRequest(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",

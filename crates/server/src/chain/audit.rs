@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Uri, header};
+use http::{HeaderMap, HeaderName, header};
 use keelson_audit::{Event, Level, ObjectReference, Record, Request, Target, UserInfo};
 use keelson_authn::{Authenticated, User};
 use keelson_status::Status;
@@ -18,7 +18,7 @@ use crate::chain::impersonation::Actor;
 use crate::chain::latency::Layers;
 use crate::error::{Error, Result};
 use crate::negotiate::text;
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, request_uri};
 use crate::response::Response;
 
 /// The record of a request. It is complete when nobody holds it any more: the answer is sent, or nobody reads it.
@@ -74,7 +74,7 @@ pub(crate) async fn receive(
         recorded.record.annotate(key, value.as_str());
     }
     if !recorded.record.received().await {
-        return Err(Error::NotRecorded { uri: parts.uri.to_string() });
+        return Err(Error::NotRecorded { uri: request_uri(&parts.uri) });
     }
     Ok(())
 }
@@ -178,10 +178,6 @@ fn reference(info: &RequestInfo) -> ObjectReference {
         subresource: info.subresource.to_string(),
         ..ObjectReference::default()
     }
-}
-
-fn request_uri(uri: &Uri) -> String {
-    uri.path_and_query().map_or_else(|| uri.path().to_owned(), |it| it.as_str().to_owned())
 }
 
 const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-for");

@@ -12,7 +12,7 @@ use tracing::debug;
 
 use crate::chain::Facts;
 use crate::error::{Error, Result};
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, request_uri};
 
 /// Proof that `user` may do what `info` says. Only [`authorize`] makes one, and no route can be called without it.
 pub(crate) struct Granted<'r> {
@@ -51,7 +51,7 @@ pub(crate) async fn authorize<'r>(
         if let Some(record) = facts.record() {
             record.annotate(REASON, "internal error");
         }
-        return Err(Error::AuthorizationFailed { uri: parts.uri.to_string(), source });
+        return Err(Error::AuthorizationFailed { uri: request_uri(&parts.uri), source });
     }
     match verdict.decision {
         Decision::NoOpinion { .. } => metrics.no_opinion.count(elapsed),

@@ -31,6 +31,10 @@ pub(crate) async fn run<T>(
         None => work.await,
         Some(deadline) => {
             let left = deadline.saturating_sub(clock.monotonic());
+            // What is late before it begins is not begun, however fast it would be.
+            if left.is_zero() {
+                return Err(Error::Timeout);
+            }
             clock.timeout(left, work).await.unwrap_or(Err(Error::Timeout))
         }
     }
@@ -48,10 +52,28 @@ fn timeout(query: &Query<'_>, limit: Duration) -> Result<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::time::Duration;
 
-    use super::timeout;
+    use keelson_stdx::clock::Clock;
+
+    use super::{run, timeout};
     use crate::query::Query;
+
+    #[tokio::test]
+    async fn what_is_late_already_is_not_begun() {
+        let clock = Clock::real();
+        let later = clock.monotonic() + Duration::from_secs(60);
+        for (deadline, expected) in [(None, true), (Some(later), true), (Some(Duration::ZERO), false)] {
+            let is_run = Cell::new(false);
+            let work = async {
+                is_run.set(true);
+                Ok(())
+            };
+            let done = run(&clock, deadline, work).await;
+            assert_eq!((is_run.get(), done.is_ok()), (expected, expected), "{deadline:?}");
+        }
+    }
 
     #[test]
     fn clients_may_shorten_the_deadline() {

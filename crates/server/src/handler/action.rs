@@ -44,7 +44,8 @@ pub(crate) async fn act(
     let work = async {
         let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref() };
         let body = shape.read(&context, draft, params.validation)?;
-        let body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
+        let mut body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
+        action.default(&mut body);
         call.record_foreign_request(&body, schema.as_ref());
         let deed = (&*call.info.subresource, action.as_ref());
         operation::act(&call.found.live, &context, &place, deed, body).await

@@ -39,6 +39,7 @@ pub(crate) async fn update(call: &Call<'_>, at: &Scale, body: RequestBody) -> Re
     let draft = call.draft(call.input()?, &body)?;
     let context = call.context(params.dry_run, &params.field_manager);
     let wanted = read(&context, draft, params.validation)?;
+    operation::check_address(&call.place(), &wanted)?;
     call.record_foreign_request(&as_scale(&wanted), schema().as_ref());
     let edit = |old: &Object| scale::apply(old, &wanted, at);
     write_back(call, &context, at, output, edit).await
@@ -56,12 +57,13 @@ pub(crate) async fn patch(call: &Call<'_>, at: &Scale, body: RequestBody) -> Res
     call.record_patch(form, &body);
     let patch = Patch::read(form, &body, params.validation)?;
     let context = call.context(params.dry_run, &params.field_manager);
-    let schema = schema();
+    let (schema, place) = (schema(), call.place());
     let edit = |old: &Object| {
         let mut value = scale::of(old, at).into_value();
         let complaints = patch.merge_into(schema.as_ref(), &mut value)?;
         let draft = Draft { value, complaints, origin: patch.origin(), ..Draft::default() };
         let wanted = read(&context, draft, params.validation)?;
+        operation::check_address(&place, &wanted)?;
         scale::apply(old, &wanted, at)
     };
     write_back(call, &context, at, output, edit).await
