@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::options::Selection;
 use crate::resource::{Resource, Scope};
 
+/// To compare costs about as much as to parse so many bytes.
+pub(super) const COMPARISON: usize = 16;
+
 /// A selection whose fields have been looked up in the resource once, so that matching an object is comparing texts.
 pub(crate) struct Matcher {
     /// Empty for all.
@@ -69,7 +72,7 @@ impl Matcher {
     /// How many comparisons an object takes, at most.
     pub(crate) fn comparisons(&self) -> usize {
         let labels = self.labels.iter().flat_map(|it| it.requirements());
-        let labels: usize = labels.map(|it| 1 + it.values.len()).sum();
+        let labels: usize = labels.map(|it| 1 + it.values().len()).sum();
         let fields: usize = self.fields.iter().map(|it| it.terms().len()).sum();
         1 + labels + fields
     }
