@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use keelson_testkit::{Connector, Options, Protocol, RunningServer};
-use keelson_tests::raw::{codes, exchange};
+use keelson_tests::raw::{codes, connect, exchange};
 use keelson_tests::upstream::Upstream;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -14,6 +14,8 @@ const BODY: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generat
 /// All requests end with one that closes the connection; only who waits for more than it gets takes so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 8;
+/// Who has been answered and hears nothing for so long still has its connection.
+const SILENCE: Duration = Duration::from_millis(700);
 
 /// What is said, and the codes of the answers.
 struct Case {
@@ -177,8 +179,34 @@ fn lines() -> Vec<Case> {
     ]
 }
 
+/// Requests that are answered before their body is read. A short rest is skipped, a long one ends the connection.
+fn unwanted() -> Vec<Case> {
+    let nowhere = |headers: &str, body: &str, codes| {
+        case(format!("POST /nowhere HTTP/1.1\r\nhost: a\r\n{headers}\r\n\r\n{body}"), codes, "")
+    };
+    let sized = |size: usize, codes| nowhere(&format!("content-length: {size}"), &"x".repeat(size), codes);
+    let chunked = |size: usize, codes| {
+        let body = format!("{size:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(size));
+        nowhere("transfer-encoding: chunked", &body, codes)
+    };
+    let too_large = "x".repeat(4_000_000);
+    vec![
+        sized(10, "404 200"),
+        sized(262_143, "404 200"),
+        sized(262_144, "404"),
+        sized(1_000_000, "404"),
+        chunked(10, "404 200"),
+        chunked(200_000, "404 200"),
+        chunked(300_000, "404"),
+        nowhere("content-length: 1000000000", "", "404"),
+        // Nobody told it to continue, and it did.
+        nowhere("expect: 100-continue\r\ncontent-length: 10", "0123456789", "404"),
+        post(&format!("content-length: {}", too_large.len()), &too_large, "413", ""),
+    ]
+}
+
 fn cases() -> Vec<Case> {
-    [lengths(), chunks(), headers(), lines()].into_iter().flatten().collect()
+    [lengths(), chunks(), headers(), lines(), unwanted()].into_iter().flatten().collect()
 }
 
 /// Says everything, on a connection each, a few at once.
@@ -197,7 +225,8 @@ fn compare(cases: &[Case], seen: &[String], expected: impl Fn(&Case) -> &'static
     let mut wrong = Vec::new();
     for (case, seen) in cases.iter().zip(seen) {
         if seen != expected(case) {
-            let said = String::from_utf8_lossy(&case.said).escape_debug().to_string();
+            let start = &case.said[..case.said.len().min(300)];
+            let said = String::from_utf8_lossy(start).escape_debug().to_string();
             wrong.push(format!("{seen:?} and not {:?}: {said}", expected(case)));
         }
     }
@@ -211,6 +240,34 @@ async fn every_request_has_one_meaning() {
         Connector::new(&server.url(), server.credentials(), Protocol::Http1).expect("a connector");
     let cases = cases();
     compare(&cases, &answers(&connector, &cases).await, |it| it.ours);
+}
+
+/// Who is refused before the body has come learns why, and whether the connection goes on.
+#[tokio::test]
+async fn refusals_are_read_whatever_is_still_being_sent() {
+    let server = RunningServer::start(Options::default()).await;
+    let stranger = server.credentials().anonymous().with_token("unknown");
+    let head = |size: usize| {
+        let token = "authorization: Bearer unknown\r\ncontent-type: application/json";
+        format!("POST {MAPS} HTTP/1.1\r\nhost: a\r\n{token}\r\ncontent-length: {size}\r\n\r\n")
+    };
+    for (sent, size, is_closed) in [(1000, 1000, false), (1 << 20, 1 << 20, true), (0, 1000, true)] {
+        let mut stream = connect(&server, &server.credentials().anonymous()).await;
+        let said = head(size) + &"x".repeat(sent);
+        // What never comes is waited for, but not for ever.
+        let heard =
+            exchange(&mut stream, said.as_bytes(), if is_closed { 4 * PATIENCE } else { SILENCE }).await;
+        assert_eq!(codes(&heard), ["401"], "{sent} of {size}");
+        let says_so = heard.to_ascii_lowercase().contains("\r\nconnection: close\r\n");
+        assert_eq!(says_so, is_closed, "{sent} of {size}: {heard}");
+    }
+    for size in [1000, 100_000, 1 << 20, 8 << 20] {
+        for _ in 0..5 {
+            let client = server.client_as(&stranger, Protocol::Http2);
+            let call = client.call("POST", MAPS).header("content-type", "application/json");
+            assert_eq!(call.body("x".repeat(size)).send().await.status, 401, "{size} bytes");
+        }
+    }
 }
 
 /// Needs upstream's server; runs in the long tier.

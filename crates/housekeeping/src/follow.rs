@@ -8,6 +8,7 @@ use keelson_registry::operation::{Change, Watch};
 use keelson_registry::options::{InitialEvents, WatchOptions};
 use keelson_registry::{CatalogHandle, Live, Result, operation};
 use keelson_stdx::clock::Clock;
+use keelson_stdx::offload::Breaks;
 use keelson_watch_cache::EventKind;
 
 /// After how long a watch that ended begins anew.
@@ -50,13 +51,14 @@ async fn follow(live: &Live, follower: &dyn Follower) -> Result<()> {
 
 /// The objects with which a watch begins; `None` if it ended before it had told all of them.
 async fn state(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
-    let mut all = Vec::new();
+    let (mut all, mut breaks) = (Vec::new(), Breaks::default());
     while let Some(change) = watch.next().await {
         let change = change?;
         if let Change::InitialEventsEnd(_) = change {
             return Ok(Some(all));
         }
         if let Some((_, frozen)) = event(&change) {
+            breaks.count(frozen.json().len()).await;
             all.push(live.look_at(frozen)?);
         }
     }

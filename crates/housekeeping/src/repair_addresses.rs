@@ -19,6 +19,7 @@ use keelson_registry::operation::Change;
 use keelson_registry::options::{DeleteOptions, InitialEvents, WatchOptions};
 use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, operation};
 use keelson_stdx::clock::Clock;
+use keelson_stdx::offload::Breaks;
 use keelson_watch_cache::EventKind;
 
 use crate::services::REPAIR_INTERVAL;
@@ -71,11 +72,14 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
 pub async fn repair(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let context = crate::context(catalog, clock);
     let services = context.reach("", "services")?;
+    let mut breaks = Breaks::default();
     for (_, frozen) in services.cache()?.fresh().await?.iter() {
+        breaks.count(frozen.json().len()).await;
         check_service(&context, &services.thaw(frozen)?).await?;
     }
     let addresses = context.reach("networking.k8s.io", "ipaddresses")?;
     for (_, frozen) in addresses.cache()?.fresh().await?.iter() {
+        breaks.count(frozen.json().len()).await;
         if frozen.index().labels.get(MANAGED_BY) == Some(KEEPER) {
             check_address(&context, &addresses.thaw(frozen)?).await?;
         }

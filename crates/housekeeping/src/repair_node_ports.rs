@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use keelson_apis::services::{NodePorts, PortRefusal, PortSet, Stored, port_numbers};
 use keelson_registry::{CatalogHandle, Live, Result};
 use keelson_stdx::clock::Clock;
+use keelson_stdx::offload::Breaks;
 
 use crate::services::REPAIR_INTERVAL;
 
@@ -109,8 +110,9 @@ fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<
 /// The node ports of all services, once for each service.
 async fn owned(services: &Live) -> Result<Vec<i64>> {
     let snapshot = services.cache()?.fresh().await?;
-    let mut owned = Vec::new();
+    let (mut owned, mut breaks) = (Vec::new(), Breaks::default());
     for (_, frozen) in snapshot.iter() {
+        breaks.count(frozen.json().len()).await;
         if let Some(spec) = services.thaw(frozen)?.fields.map("spec") {
             owned.extend(port_numbers(spec).into_iter().collect::<BTreeSet<_>>());
         }

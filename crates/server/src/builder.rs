@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use http::Request;
-use hyper::body::Incoming;
 use keelson_audit::Audit;
 use keelson_authn::Authenticator;
 use keelson_authz::Authorizer;
@@ -93,8 +92,12 @@ impl Server {
 }
 
 impl Handler for Server {
-    fn handle(self: Arc<Self>, request: Request<Incoming>, peer: Arc<Peer>) -> BoxFuture<'static, Response> {
-        Box::pin(chain::serve(self, request.map(RequestBody::Wire), peer))
+    fn handle(
+        self: Arc<Self>,
+        request: Request<RequestBody>,
+        peer: Arc<Peer>,
+    ) -> BoxFuture<'static, Response> {
+        Box::pin(chain::serve(self, request, peer))
     }
 
     fn handshake_failed(&self) {

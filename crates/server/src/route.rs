@@ -50,11 +50,7 @@ pub(crate) async fn route(
         Err(Error::NoSuchPath) if !facts.server.moments.mux_and_discovery_complete.has_happened() => {
             return Err(Error::NotComplete);
         }
-        Err(error) => {
-            body.discard().await;
-            return Err(error);
-        }
-        Ok(found) => found,
+        found => found?,
     };
     let query = Query::of(&parts.uri);
     let series = observe::series(&facts.server.metrics, info, parts, &query);
@@ -75,7 +71,6 @@ pub(crate) async fn route(
     let cbor = facts.server.settings.cbor;
     let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
     if let Err(error) = representation {
-        body.discard().await;
         return Ok(observe::observed(facts, &query, refused(error), Arc::clone(&series)));
     }
     let answered = match operation {

@@ -2,7 +2,7 @@
 //!
 //! A worker thread of tokio serves many connections, one poll after the other. Work that takes longer than about a
 //! millisecond must not run there, or everybody else waits for it. Work that can be cut runs in bounded steps with
-//! `tokio::task::yield_now` in between. Work that cannot be cut is offloaded:
+//! [`Breaks`] in between. Work that cannot be cut is offloaded:
 //!
 //! - [`run`] does one piece of work on so many bytes.
 //! - [`scope`] runs a future whose parts say with [`expect`] how many bytes they are about to work on.
@@ -73,6 +73,23 @@ pub async fn expect(size: usize) {
     }
 }
 
+/// Breaks in a loop over many things, in which other tasks have their turn.
+#[derive(Debug, Default)]
+pub struct Breaks {
+    since: usize,
+}
+
+impl Breaks {
+    /// Counts work on `size` bytes, and takes a break when it was a lot since the last one.
+    pub async fn count(&mut self, size: usize) {
+        self.since += size;
+        if self.since >= LARGE {
+            self.since = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
 struct Large<'f, F> {
     future: Pin<&'f mut F>,
     slots: PollSemaphore,
@@ -115,11 +132,13 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
+    use std::task::{Context, Waker};
 
-    use super::{HAS_SLOT, LARGE, expect, run, scope, slots};
+    use super::{Breaks, HAS_SLOT, LARGE, expect, run, scope, slots};
     use crate::task;
 
     #[tokio::test]
@@ -193,6 +212,16 @@ mod tests {
             .collect();
         for task in tasks {
             assert!(task.await.unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn loops_take_breaks() {
+        let mut breaks = Breaks::default();
+        let mut context = Context::from_waker(Waker::noop());
+        for (size, is_done) in [(LARGE - 1, true), (1, false), (1, true)] {
+            let counted = pin!(breaks.count(size)).poll(&mut context);
+            assert_eq!(counted.is_ready(), is_done, "{size}");
         }
     }
 

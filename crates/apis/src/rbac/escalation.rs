@@ -11,6 +11,7 @@ use keelson_authz::Target;
 use keelson_authz::rbac::{Grants, Rbac, RoleProblem, Rule, Tables, refusal, uncovered};
 use keelson_object::{GroupResource, Map, Object, SmolStr};
 use keelson_registry::{Context, Error, Guard, Result, Write};
+use keelson_stdx::offload::Breaks;
 
 use super::GROUP;
 
@@ -125,13 +126,16 @@ impl Escalation {
 /// What who acts may do, by the objects as they are right now.
 async fn current_grants(context: &Context, namespace: &str) -> Result<Grants> {
     let mut tables = Tables::default();
+    let mut breaks = Breaks::default();
     let bindings = context.reach(GROUP, "clusterrolebindings")?;
     for (_, frozen) in bindings.cache()?.fresh().await?.iter() {
+        breaks.count(frozen.json().len()).await;
         tables.put_binding(&bindings.thaw(frozen)?);
     }
     if !namespace.is_empty() {
         let bindings = context.reach(GROUP, "rolebindings")?;
         for (_, frozen) in bindings.cache()?.fresh().await?.namespace(namespace) {
+            breaks.count(frozen.json().len()).await;
             tables.put_binding(&bindings.thaw(frozen)?);
         }
     }

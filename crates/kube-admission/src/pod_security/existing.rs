@@ -7,6 +7,7 @@ use std::time::Duration;
 use keelson_object::{Frozen, Map, Object};
 use keelson_registry::Result;
 use keelson_registry::admission::Request;
+use keelson_stdx::offload::Breaks;
 
 use super::PodSecurity;
 use super::checks::{self, Pod};
@@ -34,7 +35,9 @@ impl PodSecurity {
         let ends = context.clock.monotonic() + LONGEST;
         // Pods of one owner are alike: those beyond the first come last.
         let (mut owners, mut alike) = (HashSet::new(), Vec::new());
+        let mut breaks = Breaks::default();
         for frozen in &pods {
+            breaks.count(frozen.json().len()).await;
             let pod = live.thaw(frozen)?;
             let controller = pod.meta.owner_references.iter().find(|it| it.controller == Some(true));
             if controller.is_some_and(|it| !owners.insert(it.uid.clone())) {
@@ -50,6 +53,7 @@ impl PodSecurity {
             if context.clock.monotonic() > ends {
                 break;
             }
+            breaks.count(frozen.json().len()).await;
             review.look_at(&live.thaw(frozen)?);
         }
         let Review { looked_at, exempt, found, .. } = review;

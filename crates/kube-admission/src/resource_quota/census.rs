@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use keelson_object::{Frozen, Map, Object};
 use keelson_registry::{Catalog, Context, Live, Result, Scope as Reach};
+use keelson_stdx::offload::Breaks;
 
 use super::evaluator::{Evaluator, Measured, Surroundings};
 use super::ledger::{Ledger, Promises};
@@ -139,7 +140,9 @@ impl Count<'_> {
         let snapshot = live.cache()?.fresh().await?;
         let resource = live.resource.group_resource();
         let mut seen = BTreeSet::new();
+        let mut breaks = Breaks::default();
         for (_, frozen) in snapshot.namespace(self.namespace) {
+            breaks.count(frozen.json().len()).await;
             let uid = &frozen.index().uid;
             seen.insert(uid.clone());
             let promise = self.promises.0.get(uid).filter(|it| it.replaces == Some(frozen.revision()));

@@ -8,7 +8,7 @@ use keelson_store::{At, Entry, Key, Revision, StoreError};
 use keelson_watch_cache::{BLOCK_TIMEOUT, PageRequest, Snapshot};
 
 use super::page::Token;
-use super::select::Matcher;
+use super::select::{COMPARISON, Matcher};
 use crate::error::{Error, Result};
 use crate::live::{Live, Objects};
 use crate::options::{Freshness, ListOptions};
@@ -63,8 +63,6 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
     };
     let listing = match source(live, freshness).await? {
         Source::Snapshot(snapshot) => {
-            // To compare costs about as much as to parse a few bytes.
-            const COMPARISON: usize = 16;
             let comparisons = walk.length(&snapshot).saturating_mul(matcher.comparisons());
             Ok(offload::run(comparisons.saturating_mul(COMPARISON), || walk.snapshot(&snapshot)).await)
         }

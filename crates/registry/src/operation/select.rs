@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::options::Selection;
 use crate::resource::{Resource, Scope};
 
+/// To compare costs about as much as to parse so many bytes.
+pub(super) const COMPARISON: usize = 16;
+
 /// A selection whose fields have been looked up in the resource once, so that matching an object is comparing texts.
 pub(crate) struct Matcher {
     /// Empty for all.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use keelson_object::Frozen;
+use keelson_stdx::offload::Breaks;
 use keelson_store::Revision;
 use keelson_watch_cache::Error as CacheError;
 use keelson_watch_cache::{BLOCK_TIMEOUT, Bookmarks, Event, EventKind, Signal, Start, WatchRequest, Watcher};
 
-use super::select::Matcher;
+use super::select::{COMPARISON, Matcher};
 use crate::error::{Error, Result};
 use crate::live::Live;
 use crate::options::{InitialEvents, WatchFrom, WatchOptions};
@@ -33,6 +34,7 @@ pub enum Change {
 pub struct Watch {
     matcher: Matcher,
     watcher: Watcher,
+    breaks: Breaks,
 }
 
 /// Follows what `options` selects in `namespace` (empty for all).
@@ -71,7 +73,7 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
         cache.reach_back(revision).await?;
     }
     let watcher = cache.watch(WatchRequest { start, scope, bookmarks, lives: options.lives })?;
-    Ok(Watch { matcher, watcher })
+    Ok(Watch { matcher, watcher, breaks: Breaks::default() })
 }
 
 impl Watch {
@@ -97,6 +99,8 @@ impl Watch {
                 }
                 return Some(Ok(Change::Own { kind, object }));
             }
+            // Nothing is lost if nobody waits any longer: this event is not for the client.
+            self.breaks.count(COMPARISON * self.matcher.comparisons()).await;
         }
     }
 }

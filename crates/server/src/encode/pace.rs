@@ -8,15 +8,14 @@ use std::io;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use keelson_stdx::offload;
+use keelson_stdx::offload::{self, Breaks};
 use tracing::warn;
 
-use super::CHUNK;
 use crate::error::Result;
 
 /// An answer that is made piece by piece.
 pub(crate) trait Pieces: Send + 'static {
-    /// The next piece, of [`CHUNK`] bytes or little more.
+    /// The next piece, of [`CHUNK`](super::CHUNK) bytes or little more.
     fn next_piece(&mut self) -> Option<Result<Bytes>>;
 
     /// How many bytes must be parsed for the next piece, as far as that is known.
@@ -36,13 +35,14 @@ pub(crate) struct Paced<P> {
     /// Those that are made already.
     made: VecDeque<Bytes>,
     pieces: P,
-    /// How many bytes were made since the last break.
-    since_break: usize,
+    breaks: Breaks,
+    /// The size of the last piece.
+    last: usize,
 }
 
 impl<P: Pieces> Paced<P> {
     pub(crate) fn new(pieces: P) -> Paced<P> {
-        Paced { made: VecDeque::new(), pieces, since_break: 0 }
+        Paced { made: VecDeque::new(), pieces, breaks: Breaks::default(), last: 0 }
     }
 
     /// The same after these, which came first.
@@ -54,12 +54,9 @@ impl<P: Pieces> Paced<P> {
         if let Some(piece) = self.made.pop_front() {
             return Some(Ok(piece));
         }
-        if self.since_break >= CHUNK {
-            tokio::task::yield_now().await;
-            self.since_break = 0;
-        }
+        self.breaks.count(std::mem::take(&mut self.last)).await;
         let piece = offload::run(self.pieces.work(), || self.pieces.next_piece()).await?;
-        self.since_break += piece.as_ref().map_or(0, Bytes::len);
+        self.last = piece.as_ref().map_or(0, Bytes::len);
         Some(piece)
     }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::{Request, StatusCode};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper::server::conn::{http1, http2};
@@ -27,7 +28,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use crate::listen::head::objection;
+use crate::body::RequestBody;
+use crate::listen::head::{self, objection};
 use crate::listen::tls::Tls;
 use crate::response::Response;
 
@@ -38,7 +40,11 @@ mod pulse;
 /// Answers requests.
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request of a peer.
-    fn handle(self: Arc<Self>, request: Request<Incoming>, peer: Arc<Peer>) -> BoxFuture<'static, Response>;
+    fn handle(
+        self: Arc<Self>,
+        request: Request<RequestBody>,
+        peer: Arc<Peer>,
+    ) -> BoxFuture<'static, Response>;
 
     /// A peer did not get through the handshake.
     fn handshake_failed(&self) {}
@@ -175,12 +181,30 @@ async fn serve_http<H: Handler>(shared: &Arc<Shared<H>>, stream: TlsStream<TcpSt
         move |request: Request<Incoming>| {
             let busy = pulse::Busy::new(&pulse);
             let refusal = if is_http2 { None } else { objection(&request) };
-            let answer = match refusal {
-                Some(refusal) => future::ready(refusal).boxed(),
-                None => Arc::clone(&shared.handler).handle(request, Arc::clone(&peer)),
+            let expects = head::expects(request.headers());
+            let (answer, rest) = match refusal {
+                Some(refusal) => {
+                    pulse.linger();
+                    (future::ready(refusal).boxed(), None)
+                }
+                None => {
+                    let (parts, body) = request.into_parts();
+                    let (body, rest) = RequestBody::incoming(body);
+                    let request = Request::from_parts(parts, body);
+                    (Arc::clone(&shared.handler).handle(request, Arc::clone(&peer)), rest)
+                }
             };
+            let (clock, pulse) = (shared.clock.clone(), Arc::clone(&pulse));
             async move {
                 let mut response = answer.await;
+                if let Some(rest) = rest {
+                    if is_http2 {
+                        rest.linger(&clock);
+                    } else if !rest.read(&clock, expects).await {
+                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                        pulse.linger();
+                    }
+                }
                 response.body_mut().hold(busy);
                 if let Some(phrase) = go_reason(response.status()).filter(|_| !is_http2) {
                     response.extensions_mut().insert(ReasonPhrase::from_static(phrase));
@@ -347,8 +371,13 @@ impl<S: tokio::io::AsyncWrite + Unpin> tokio::io::AsyncWrite for Wire<S> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
+    /// Waits a moment if the client may still be sending: the system answers bytes that come to a closed socket with a
+    /// reset, and that may overtake the answer.
+    ///
+    /// Upstream: Go's net/http, (*conn).closeWriteAndWait.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+        self.poll_linger(context).map(Ok)
     }
 
     fn poll_write_vectored(

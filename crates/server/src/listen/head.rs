@@ -6,6 +6,7 @@
 use http::header::{CONNECTION, EXPECT, HOST, HeaderMap, TRANSFER_ENCODING};
 use http::{HeaderValue, Method, Request, StatusCode, Version};
 
+use crate::body::Expects;
 use crate::response::{Body, Response, TEXT, with_type};
 
 /// The answer to a head that nobody should act on.
@@ -37,6 +38,12 @@ pub(super) fn objection<B>(request: &Request<B>) -> Option<Response> {
         return Some(refusal(StatusCode::EXPECTATION_FAILED, ""));
     }
     None
+}
+
+/// Whether the client waits for `100 Continue`.
+pub(super) fn expects(headers: &HeaderMap) -> Expects {
+    let expected = headers.get(EXPECT).map_or(&b""[..], HeaderValue::as_bytes);
+    if has_token(expected, b"100-continue") { Expects::Continue } else { Expects::Nothing }
 }
 
 fn has_one_encoding(headers: &HeaderMap) -> bool {

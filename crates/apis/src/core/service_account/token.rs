@@ -9,6 +9,7 @@ use keelson_object::{FieldErrors, GroupKind, GroupResource, Map, Object, Path, V
 use keelson_registry::subresource::{Action, Call, Subresource};
 use keelson_registry::{Context, Error, Live, Result};
 use keelson_status::Status;
+use keelson_stdx::offload;
 
 use crate::access::Tokens;
 use crate::catalog::Settings;
@@ -108,7 +109,12 @@ impl TokenRequests {
             warn_after: None,
         };
         self.extend(&mut order);
-        let issued = self.tokens.issuer.issue(&order, now.unix()).await.map_err(|error| {
+        // To sign with a long RSA key takes milliseconds. An external signer is waited for without a slot.
+        let issue = async {
+            offload::expect(offload::LARGE).await;
+            self.tokens.issuer.issue(&order, now.unix()).await
+        };
+        let issued = offload::scope(issue).await.map_err(|error| {
             let message = format!("failed to generate token: {error}");
             Error::Rejected(Box::new(Status::internal_error(&message)))
         })?;

@@ -9,8 +9,8 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
@@ -19,6 +19,11 @@ use super::Limits;
 
 /// How long a finished HTTP/2 peer has to close its side.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a connection whose client may still be sending stays open after its last answer.
+///
+/// Upstream: Go's net/http, rstAvoidanceDelay.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// No such moment.
 const NEVER: u64 = u64::MAX;
@@ -43,6 +48,7 @@ pub(super) struct Pulse {
     idle_since: AtomicU64,
     head_since: AtomicU64,
     finishing_since: AtomicU64,
+    lingers: AtomicBool,
 }
 
 impl Pulse {
@@ -57,6 +63,7 @@ impl Pulse {
             idle_since: AtomicU64::new(now),
             head_since: AtomicU64::new(now),
             finishing_since: AtomicU64::new(NEVER),
+            lingers: AtomicBool::new(false),
         }
     }
 
@@ -76,6 +83,11 @@ impl Pulse {
     /// The connection was asked to end in order.
     pub(super) fn finish(&self) {
         self.finishing_since.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// The client may still be sending when the connection ends.
+    pub(super) fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn timer(&self) -> Timer {
@@ -160,15 +172,31 @@ impl Drop for Busy {
 }
 
 /// A stream that tells the pulse when bytes come in.
-#[derive(Debug)]
 pub(super) struct Wire<S> {
     pub(super) stream: S,
     pub(super) pulse: Arc<Pulse>,
+    /// Set while the connection waits for its end.
+    linger: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl<S> Wire<S> {
     pub(super) fn new(stream: S, pulse: Arc<Pulse>) -> Wire<S> {
-        Wire { stream, pulse }
+        Wire { stream, pulse, linger: None }
+    }
+
+    /// Waits for [`LINGER`], where that was asked for.
+    pub(super) fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.pulse.lingers.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        let clock = &self.pulse.clock;
+        let linger = self.linger.get_or_insert_with(|| {
+            let clock = clock.clone();
+            Box::pin(async move { clock.sleep(LINGER).await })
+        });
+        ready!(linger.as_mut().poll(context));
+        self.pulse.lingers.store(false, Ordering::Relaxed);
+        Poll::Ready(())
     }
 }
 
