@@ -107,7 +107,11 @@ fn cors(expression: &str) -> Option<String> {
 fn storage(flags: &Flags, errors: &mut Vec<String>) {
     const MEDIA_TYPES: [&str; 3] =
         ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
-    if is_upstream(flags) && flags.list("etcd-servers").is_empty() {
+    let needs_etcd = match flags.text("store") {
+        "" => is_upstream(flags),
+        store => store == "etcd",
+    };
+    if needs_etcd && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
     }
     if !matches!(flags.text("storage-backend"), "" | "etcd3") {
@@ -489,9 +493,6 @@ fn own(flags: &Flags, errors: &mut Vec<String>) {
     let store = flags.text("store");
     if !matches!(store, "" | "embedded" | "memory" | "etcd") {
         errors.push(format!("--store {} is not one of embedded, memory, etcd", quote(store)));
-    }
-    if store == "etcd" && !is_upstream(flags) && flags.list("etcd-servers").is_empty() {
-        errors.push("--etcd-servers must be specified".to_owned());
     }
     if flags.text("etcd-certfile").is_empty() != flags.text("etcd-keyfile").is_empty() {
         errors.push("--etcd-certfile and --etcd-keyfile must be given together".to_owned());
