@@ -56,6 +56,8 @@ pub(crate) struct Race<'l> {
     key: Key,
     current: Option<Current>,
     sight: Sight,
+    /// Whether the store has it in another way than it would be written now.
+    is_outdated: bool,
     attempts: usize,
 }
 
@@ -78,13 +80,14 @@ impl<'l> Race<'l> {
         };
         let found = snapshot.get(&place.namespace, &place.name);
         let current = found.map(|frozen| thawed(live, frozen.clone())).transpose()?;
-        Ok(Race { live, place, key: live.key(place)?, current, sight, attempts: 0 })
+        Ok(Race { live, place, key: live.key(place)?, current, sight, is_outdated: false, attempts: 0 })
     }
 
     /// Hopes that there is nothing: who makes something new need not look.
     pub(crate) fn for_new(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
         let key = live.key(place)?;
-        Ok(Race { live, place, key, current: None, sight: Sight::Assumed, attempts: 0 })
+        let sight = Sight::Assumed;
+        Ok(Race { live, place, key, current: None, sight, is_outdated: false, attempts: 0 })
     }
 
     /// The resource.
@@ -100,23 +103,25 @@ impl<'l> Race<'l> {
     /// Takes the step if nobody was faster; `None` says that somebody was, and that it is worth another try.
     pub(crate) async fn write(&mut self, context: &Context, step: Step<'_>) -> Result<Option<Outcome>> {
         let live = self.live;
-        let step = match (step, &self.current) {
-            // What does not change is written nevertheless if it is stored in a form of the past.
-            (Step::Put(object), Some(current))
-                if *object == current.object && !live.is_stale(&self.key).await? =>
-            {
-                Step::Keep
+        let keeps = match (&step, &self.current) {
+            (Step::Keep, _) => true,
+            (Step::Put(object), Some(current)) => {
+                **object == current.object && !live.is_stale(&self.key).await?
             }
-            (step, _) => step,
+            _ => false,
         };
-        let is_blind = matches!(step, Step::Keep) || context.dry_run == DryRun::All;
-        if is_blind && self.look_again().await? {
+        if (keeps || context.dry_run == DryRun::All) && self.look_again().await? {
             return self.again();
         }
+        // What does not change is written nevertheless if it is stored in a form of the past.
+        let step = if keeps && !self.is_outdated { Step::Keep } else { step };
         match write(live, context, &self.key, self.current.as_ref(), step).await {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
                 self.current = match entry {
-                    Some(entry) => Some(thawed(live, live.freeze(&entry.value, entry.modified.get())?)?),
+                    Some(entry) => {
+                        self.is_outdated = live.is_outdated(&entry)?;
+                        Some(thawed(live, live.freeze_stored(&entry)?)?)
+                    }
                     None => None,
                 };
             }
@@ -152,12 +157,16 @@ impl<'l> Race<'l> {
             Err(StoreError::Unreadable { .. }) => None,
             entry => entry?,
         };
+        self.is_outdated = match &entry {
+            Some(entry) => live.is_outdated(entry)?,
+            None => false,
+        };
         let known = self.current.as_ref().map(|it| it.frozen.revision());
         if entry.as_ref().map(|it| it.modified.get()) == known {
             return Ok(false);
         }
         // What cannot be read is not there for anybody.
-        let frozen = entry.and_then(|it| live.freeze(&it.value, it.modified.get()).ok());
+        let frozen = entry.and_then(|it| live.freeze_stored(&it).ok());
         self.current = frozen.map(|it| thawed(live, it)).transpose()?;
         Ok(known.is_some() || self.current.is_some())
     }
@@ -219,7 +228,7 @@ fn unchanged(current: &Current) -> Outcome {
 
 async fn read_store(live: &Live, key: &Key) -> Result<Option<Current>> {
     let Some(entry) = live.objects()?.store.get(key).await? else { return Ok(None) };
-    thawed(live, live.freeze(&entry.value, entry.modified.get())?).map(Some)
+    thawed(live, live.freeze_stored(&entry)?).map(Some)
 }
 
 fn thawed(live: &Live, frozen: Arc<Frozen>) -> Result<Current> {

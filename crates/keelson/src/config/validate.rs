@@ -127,6 +127,10 @@ fn storage(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    if flags.is_on("watch-cache") {
+        let sizes = flags.list("watch-cache-sizes").iter();
+        errors.extend(sizes.filter_map(|it| super::etcd::cache_size(it).err()));
+    }
     if flags.text("encryption-provider-config").is_empty()
         && flags.is_on("encryption-provider-config-automatic-reload")
     {
