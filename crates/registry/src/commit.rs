@@ -58,6 +58,8 @@ pub(crate) struct Race<'l> {
     sight: Sight,
     /// Whether the store has it in another way than it would be written now.
     is_outdated: bool,
+    /// Whether managedFields are given up when the object is too large with them.
+    managers_may_go: bool,
     attempts: usize,
 }
 
@@ -80,14 +82,40 @@ impl<'l> Race<'l> {
         };
         let found = snapshot.get(&place.namespace, &place.name);
         let current = found.map(|frozen| thawed(live, frozen.clone())).transpose()?;
-        Ok(Race { live, place, key: live.key(place)?, current, sight, is_outdated: false, attempts: 0 })
+        Ok(Race {
+            live,
+            place,
+            key: live.key(place)?,
+            current,
+            sight,
+            is_outdated: false,
+            managers_may_go: false,
+            attempts: 0,
+        })
     }
 
     /// Hopes that there is nothing: who makes something new need not look.
     pub(crate) fn for_new(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
         let key = live.key(place)?;
         let sight = Sight::Assumed;
-        Ok(Race { live, place, key, current: None, sight, is_outdated: false, attempts: 0 })
+        Ok(Race {
+            live,
+            place,
+            key,
+            current: None,
+            sight,
+            is_outdated: false,
+            managers_may_go: false,
+            attempts: 0,
+        })
+    }
+
+    /// Gives up managedFields rather than to refuse an object that is too large with them.
+    ///
+    /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, isTooLargeError, and its callers (v1.36.4).
+    pub(crate) fn managers_may_go(mut self) -> Race<'l> {
+        self.managers_may_go = true;
+        self
     }
 
     /// The resource.
@@ -115,7 +143,16 @@ impl<'l> Race<'l> {
         }
         // What does not change is written nevertheless if it is stored in a form of the past.
         let step = if keeps && !self.is_outdated { Step::Keep } else { step };
-        match write(live, context, &self.key, self.current.as_ref(), step).await {
+        let mut written = write(live, context, &self.key, self.current.as_ref(), &step).await;
+        if let (Step::Put(object), true) = (&step, self.managers_may_go)
+            && let Err(Error::Store(StoreError::TooLarge { .. } | StoreError::Refused(_))) = written
+        {
+            let mut smaller = object.as_ref().clone();
+            smaller.meta.managed_fields.clear();
+            let step = Step::Put(Cow::Owned(smaller));
+            written = write(live, context, &self.key, self.current.as_ref(), &step).await;
+        }
+        match written {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
                 self.current = match entry {
                     Some(entry) => {
@@ -182,7 +219,7 @@ async fn write(
     context: &Context,
     key: &Key,
     current: Option<&Current>,
-    step: Step<'_>,
+    step: &Step<'_>,
 ) -> Result<Outcome> {
     let (object, removed) = match (step, current) {
         (Step::Keep, Some(current)) => return Ok(unchanged(current)),
@@ -190,7 +227,7 @@ async fn write(
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };
-    let json = stored::encode(&object);
+    let json = stored::encode(object);
     let frozen = match (context.dry_run, removed) {
         (DryRun::All, _) => live.freeze(&json, current.map_or(0, |it| it.frozen.revision()))?,
         (DryRun::Off, true) => {
@@ -198,8 +235,8 @@ async fn write(
             live.freeze(&json, revision)?
         }
         (DryRun::Off, false) => {
-            let value = live.value(key, &object, &json)?;
-            let lives = live.resource.lives.as_ref().map(|lives| lives(&object));
+            let value = live.value(key, object, &json)?;
+            let lives = live.resource.lives.as_ref().map(|lives| lives(object));
             let revision = commit(live, key, current, Write::Put { value: value.clone(), lives }).await?;
             live.written(key, &value, revision)?
         }

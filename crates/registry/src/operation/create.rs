@@ -69,7 +69,7 @@ async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc
     ready(live, context, object)?;
     let place = Place { namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
     admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&*object)).await?;
-    let mut race = Race::for_new(live, &place)?;
+    let mut race = Race::for_new(live, &place)?.managers_may_go();
     loop {
         if let Some(current) = race.current() {
             return Err(Error::AlreadyExists {

@@ -76,7 +76,7 @@ async fn change(
     part: Part,
     mut rewrite: impl FnMut(Option<&Object>) -> Result<Object>,
 ) -> Result<Updated> {
-    let mut race = Race::begin(live, place).await?;
+    let mut race = Race::begin(live, place).await?.managers_may_go();
     loop {
         match change_once(context, &mut race, (place, part), &mut rewrite).await {
             Ok(Some(updated)) => return Ok(updated),
