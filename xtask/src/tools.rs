@@ -23,6 +23,8 @@ pub const KUBERNETES: &str = "v1.36.4";
 pub const STAGING: &str = "v0.36.4";
 /// The etcd that this Kubernetes is built with.
 pub const ETCD: &str = "v3.6.8";
+/// A store that speaks etcd's API in front of SQLite: what k3s uses.
+pub const KINE: &str = "v0.14.16";
 /// The framework with which a webhook of others is written.
 pub const KOPF: &str = "1.45.2";
 
@@ -32,6 +34,7 @@ pub enum Tool {
     Kubectl,
     KubeApiserver,
     Etcd,
+    Kine,
     KubeControllerManager,
     KubeScheduler,
     /// Runs operators written in Python.
@@ -67,6 +70,7 @@ pub fn needed(tier: Tier) -> &'static [Tool] {
             Tool::Kubectl,
             Tool::KubeApiserver,
             Tool::Etcd,
+            Tool::Kine,
             Tool::KubeControllerManager,
             Tool::KubeScheduler,
             Tool::Kopf,
@@ -81,6 +85,7 @@ impl Tool {
             Tool::Kubectl => "kubectl",
             Tool::KubeApiserver => "kube-apiserver",
             Tool::Etcd => "etcd",
+            Tool::Kine => "kine",
             Tool::KubeControllerManager => "kube-controller-manager",
             Tool::KubeScheduler => "kube-scheduler",
             Tool::Kopf => "kopf",
@@ -94,6 +99,7 @@ impl Tool {
             Tool::Kubectl => "KEELSON_KUBECTL",
             Tool::KubeApiserver => "KEELSON_KUBE_APISERVER",
             Tool::Etcd => "KEELSON_ETCD",
+            Tool::Kine => "KEELSON_KINE",
             Tool::KubeControllerManager => "KEELSON_KUBE_CONTROLLER_MANAGER",
             Tool::KubeScheduler => "KEELSON_KUBE_SCHEDULER",
             Tool::Kopf => "KEELSON_KOPF",
@@ -136,6 +142,7 @@ impl Tool {
     fn version(self) -> &'static str {
         match self {
             Tool::Etcd => ETCD,
+            Tool::Kine => KINE,
             Tool::Kopf => KOPF,
             _ => KUBERNETES,
         }

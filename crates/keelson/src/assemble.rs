@@ -173,7 +173,13 @@ fn ground(
     let layout = Layout::new(&config.etcd.prefix).with_form(storage.form(config));
     let transforms = encryption.map(|it| Arc::new(it.vault().clone()) as Arc<dyn Transforms>);
     let check_caches = config.feature_gates.is_on("DetectCacheInconsistency").then_some(CACHE_CHECK_PERIOD);
-    Ground { transforms, check_caches, ..Ground::new(storage.measured(measures), layout, clock.clone()) }
+    let reads = config.etcd.reads.clone();
+    Ground {
+        transforms,
+        check_caches,
+        reads,
+        ..Ground::new(storage.measured(measures), layout, clock.clone())
+    }
 }
 
 /// What the plugins of admission are made with, and the loops that some of them need.

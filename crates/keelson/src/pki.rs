@@ -123,6 +123,14 @@ pub fn prepare_cert_dir(
     clock: &Clock,
 ) -> Result<CertificateFiles, Error> {
     let files = CertificateFiles { cert: folder.join("apiserver.crt"), key: folder.join("apiserver.key") };
+    if files.cert.exists() && files.key.exists() {
+        return Ok(files);
+    }
+    std::fs::create_dir_all(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
+    // Of several servers that start at the same time one makes the pair, and the others wait for it. A file system
+    // without locks is no reason not to start.
+    let lock = std::fs::File::open(folder);
+    let _locked = lock.as_ref().map(std::fs::File::lock);
     match (files.cert.exists(), files.key.exists()) {
         (true, true) => return Ok(files),
         (true, false) => {
@@ -133,7 +141,6 @@ pub fn prepare_cert_dir(
         }
         (false, false) => (),
     }
-    std::fs::create_dir_all(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
     let seconds = clock.unix_seconds();
     let name = names.addresses.first().map_or_else(|| "localhost".to_owned(), ToString::to_string);
     let key = issue::new_key()?;

@@ -1,11 +1,11 @@
-//! Before the first request: the data folder is locked, keys and certificates are in place.
+//! Before the first request: the data folder is locked where there is one, keys and certificates are in place.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use keelson_stdx::clock::Clock;
 
-use crate::config::{CertificateChoice, Config, Environment};
+use crate::config::{CertificateChoice, Config, Environment, StoreChoice};
 use crate::data_folder::DataFolder;
 use crate::error::Error;
 use crate::flags::Face;
@@ -15,8 +15,9 @@ use crate::pki::{CertificateFiles, Pki, ServerNames, prepare_cert_dir};
 /// What a server needs of the disk.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Locked until this is dropped.
-    pub folder: DataFolder,
+    /// Locked until this is dropped. Servers with upstream's flags that keep nothing in it have none, so that
+    /// several of them may share `--cert-dir`.
+    pub folder: Option<DataFolder>,
     /// What the server shows.
     pub certificate: CertificateFiles,
     /// The files of the standalone face.
@@ -26,10 +27,11 @@ pub struct Prepared {
 impl Prepared {
     /// Finds or makes everything.
     pub fn new(config: &Config, environment: &Environment, clock: &Clock) -> Result<Prepared, Error> {
-        let folder = DataFolder::open(&config.data_dir)?;
+        let is_needed = config.face == Face::Standalone || config.store == StoreChoice::Embedded;
+        let folder = is_needed.then(|| DataFolder::open(&config.data_dir)).transpose()?;
         let pki = match config.face {
             Face::Standalone => {
-                Some(Pki::prepare(folder.path(), &standalone_names(config, environment), clock)?)
+                Some(Pki::prepare(&config.data_dir, &standalone_names(config, environment), clock)?)
             }
             Face::KubeApiserver => None,
         };
@@ -40,7 +42,7 @@ impl Prepared {
             (CertificateChoice::CertDir(path), _) => prepare_cert_dir(path, &upstream_names(config), clock)?,
             (CertificateChoice::DataFolder, Some(pki)) => pki.server.clone(),
             (CertificateChoice::DataFolder, None) => {
-                prepare_cert_dir(folder.path(), &upstream_names(config), clock)?
+                prepare_cert_dir(&config.data_dir, &upstream_names(config), clock)?
             }
         };
         Ok(Prepared { folder, certificate, pki })
@@ -111,6 +113,8 @@ fn without_repetition(names: ServerNames) -> ServerNames {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use keelson_stdx::clock::Clock;
 
     use super::Prepared;
@@ -135,21 +139,46 @@ mod tests {
         assert_eq!(kubeconfig, folder.join("admin.kubeconfig"));
     }
 
-    #[test]
-    fn a_drop_in_uses_its_cert_dir() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let folder = parent.path().display();
-        let arguments = [
+    /// What upstream requires, and `storage`.
+    fn drop_in(cert_dir: &Path, storage: &str) -> Vec<String> {
+        let folder = cert_dir.display();
+        vec![
             format!("--cert-dir={folder}"),
-            "--etcd-servers=http://127.0.0.1:2379".to_owned(),
+            storage.to_owned(),
             "--service-account-issuer=https://example.com".to_owned(),
             format!("--service-account-key-file={folder}/sa.crt"),
             format!("--service-account-signing-key-file={folder}/sa.key"),
-        ];
+        ]
+    }
+
+    #[test]
+    fn a_drop_in_uses_its_cert_dir() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let arguments = drop_in(parent.path(), "--etcd-servers=http://127.0.0.1:2379");
         let prepared = prepare(Face::KubeApiserver, &arguments);
         assert_eq!(prepared.certificate.cert, parent.path().join("apiserver.crt"));
         assert!(prepared.pki.is_none());
         let address = "127.0.0.1:6443".parse().expect("an address");
         assert!(prepared.write_kubeconfig(address).expect("no error").is_none());
+    }
+
+    #[test]
+    fn drop_ins_with_etcd_share_their_cert_dir() {
+        let parent = tempfile::tempdir().expect("a folder");
+        for storage in ["--etcd-servers=unix:///run/kine.sock", "--store=memory"] {
+            let arguments = drop_in(parent.path(), storage);
+            let first = prepare(Face::KubeApiserver, &arguments);
+            let second = prepare(Face::KubeApiserver, &arguments);
+            assert_eq!(first.certificate, second.certificate, "{storage}");
+        }
+        assert!(!parent.path().join("keelson").exists(), "nothing is kept there");
+    }
+
+    #[test]
+    fn a_drop_in_with_an_embedded_store_needs_no_etcd() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let prepared = prepare(Face::KubeApiserver, &drop_in(parent.path(), "--store=embedded"));
+        let folder = prepared.folder.expect("the folder of the store");
+        assert_eq!(folder.path(), parent.path().join("keelson"));
     }
 }

@@ -12,7 +12,7 @@ use keelson_server::{Builder, Check, NamedCheck};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 use keelson_store::{Form, Key, Layout, MemoryStore, RoutedStore, Store, StoreError};
-use keelson_store_etcd::{EtcdStore, Filled, Tls, keep_compacting};
+use keelson_store_etcd::{EtcdStore, Filled, Tls, follow_compactions, keep_compacting};
 use keelson_store_mvcc::MvccStore;
 use keelson_webhook_client::system_authorities;
 
@@ -89,6 +89,9 @@ impl Storage {
     /// Starts what must go on for as long as the server runs.
     pub(crate) fn start_loops(&self, config: &Config, measures: &Arc<Measures>, loops: &Tasks) {
         let Storage::Etcd(clusters) = self else { return };
+        for cluster in &clusters.all {
+            loops.spawn("compactions of etcd", follow_compactions(cluster.clone()));
+        }
         if let Some(interval) = config.compaction_interval {
             for cluster in &clusters.all {
                 loops.spawn("etcd compaction", keep_compacting(cluster.clone(), interval));
@@ -146,7 +149,7 @@ impl Clusters {
         });
         let cluster = |servers: &[String]| {
             EtcdStore::new(keelson_store_etcd::Options {
-                tls: Some(tls.clone()),
+                tls: tls.clone(),
                 lease_reuse: config.lease_reuse,
                 lease_filled: lease_filled.clone(),
                 ..keelson_store_etcd::Options::new(servers.to_vec(), clock.clone())
@@ -220,7 +223,8 @@ fn tls(config: &Etcd) -> Result<Tls, Error> {
         let read = move || Ok((std::fs::read(&certificate)?, std::fs::read(&key)?));
         Arc::new(read) as keelson_store_etcd::Identity
     });
-    Ok(Tls { authorities, identity })
+    let is_given = config.ca_file.is_some() || config.cert_file.is_some() || config.key_file.is_some();
+    Ok(Tls { authorities, identity, is_given })
 }
 
 /// Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes (v1.36.4).

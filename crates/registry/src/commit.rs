@@ -57,6 +57,10 @@ pub(crate) struct Race<'l> {
     key: Key,
     current: Option<Current>,
     sight: Sight,
+    /// Whether the store has it in another way than it would be written now.
+    is_outdated: bool,
+    /// Whether managedFields are given up when the object is too large with them.
+    managers_may_go: bool,
     attempts: usize,
 }
 
@@ -82,13 +86,40 @@ impl<'l> Race<'l> {
             Some(frozen) => Some(thawed(live, frozen.clone()).await?),
             None => None,
         };
-        Ok(Race { live, place, key: live.key(place)?, current, sight, attempts: 0 })
+        Ok(Race {
+            live,
+            place,
+            key: live.key(place)?,
+            current,
+            sight,
+            is_outdated: false,
+            managers_may_go: false,
+            attempts: 0,
+        })
     }
 
     /// Hopes that there is nothing: who makes something new need not look.
     pub(crate) fn for_new(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
         let key = live.key(place)?;
-        Ok(Race { live, place, key, current: None, sight: Sight::Assumed, attempts: 0 })
+        let sight = Sight::Assumed;
+        Ok(Race {
+            live,
+            place,
+            key,
+            current: None,
+            sight,
+            is_outdated: false,
+            managers_may_go: false,
+            attempts: 0,
+        })
+    }
+
+    /// Gives up managedFields rather than to refuse an object that is too large with them.
+    ///
+    /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, isTooLargeError, and its callers (v1.36.4).
+    pub(crate) fn managers_may_go(mut self) -> Race<'l> {
+        self.managers_may_go = true;
+        self
     }
 
     /// The resource.
@@ -109,23 +140,34 @@ impl<'l> Race<'l> {
     /// Takes the step if nobody was faster; `None` says that somebody was, and that it is worth another try.
     pub(crate) async fn write(&mut self, context: &Context, step: Step<'_>) -> Result<Option<Outcome>> {
         let live = self.live;
-        let step = match (step, &self.current) {
-            // What does not change is written nevertheless if it is stored in a form of the past.
-            (Step::Put(object), Some(current))
-                if *object == current.object && !live.is_stale(&self.key).await? =>
-            {
-                Step::Keep
+        let keeps = match (&step, &self.current) {
+            (Step::Keep, _) => true,
+            (Step::Put(object), Some(current)) => {
+                **object == current.object && !live.is_stale(&self.key).await?
             }
-            (step, _) => step,
+            _ => false,
         };
-        let is_blind = matches!(step, Step::Keep) || context.dry_run == DryRun::All;
-        if is_blind && self.look_again().await? {
+        if (keeps || context.dry_run == DryRun::All) && self.look_again().await? {
             return self.again();
         }
-        match write(live, context, &self.key, self.current.as_ref(), step).await {
+        // What does not change is written nevertheless if it is stored in a form of the past.
+        let step = if keeps && !self.is_outdated { Step::Keep } else { step };
+        let mut written = write(live, context, &self.key, self.current.as_ref(), &step).await;
+        if let (Step::Put(object), true) = (&step, self.managers_may_go)
+            && let Err(Error::Store(StoreError::TooLarge { .. } | StoreError::Refused(_))) = written
+        {
+            let mut smaller = object.as_ref().clone();
+            smaller.meta.managed_fields.clear();
+            let step = Step::Put(Cow::Owned(smaller));
+            written = write(live, context, &self.key, self.current.as_ref(), &step).await;
+        }
+        match written {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
                 self.current = match entry {
-                    Some(entry) => Some(read_entry(live, &entry).await?),
+                    Some(entry) => {
+                        self.is_outdated = live.is_outdated(&entry)?;
+                        Some(read_entry(live, &entry).await?)
+                    }
                     None => None,
                 };
             }
@@ -161,12 +203,16 @@ impl<'l> Race<'l> {
             Err(StoreError::Unreadable { .. }) => None,
             entry => entry?,
         };
+        self.is_outdated = match &entry {
+            Some(entry) => live.is_outdated(entry)?,
+            None => false,
+        };
         let known = self.current.as_ref().map(|it| it.frozen.revision());
         if entry.as_ref().map(|it| it.modified.get()) == known {
             return Ok(false);
         }
         // What cannot be read is not there for anybody.
-        let frozen = entry.and_then(|it| live.freeze(&it.value, it.modified.get()).ok());
+        let frozen = entry.and_then(|it| live.freeze_stored(&it).ok());
         self.current = match frozen {
             Some(frozen) => Some(thawed(live, frozen).await?),
             None => None,
@@ -185,7 +231,7 @@ async fn write(
     context: &Context,
     key: &Key,
     current: Option<&Current>,
-    step: Step<'_>,
+    step: &Step<'_>,
 ) -> Result<Outcome> {
     let (object, removed) = match (step, current) {
         (Step::Keep, Some(current)) => return Ok(unchanged(current)),
@@ -193,7 +239,7 @@ async fn write(
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };
-    let json = stored::encode(&object);
+    let json = stored::encode(object);
     let frozen = match (context.dry_run, removed) {
         (DryRun::All, _) => {
             // What would be new keeps the version that the client sent.
@@ -205,8 +251,8 @@ async fn write(
             live.freeze(&json, revision)?
         }
         (DryRun::Off, false) => {
-            let value = live.value(key, &object, &json)?;
-            let lives = live.resource.lives.as_ref().map(|lives| lives(&object));
+            let value = live.value(key, object, &json)?;
+            let lives = live.resource.lives.as_ref().map(|lives| lives(object));
             let revision = commit(live, key, current, Write::Put { value: value.clone(), lives }).await?;
             live.written(key, &value, revision)?
         }
@@ -240,7 +286,7 @@ async fn read_store(live: &Live, key: &Key) -> Result<Option<Current>> {
 
 async fn read_entry(live: &Live, entry: &Entry) -> Result<Current> {
     offload::expect(entry.value.len()).await;
-    thawed(live, live.freeze(&entry.value, entry.modified.get())?).await
+    thawed(live, live.freeze_stored(entry)?).await
 }
 
 async fn thawed(live: &Live, frozen: Arc<Frozen>) -> Result<Current> {

@@ -92,6 +92,8 @@ pub enum Error {
         asked: u64,
         /// What there is.
         current: u64,
+        /// When it is worth another try: a cache may still get there. 0 for never.
+        retry_seconds: u32,
     },
     /// The work could not be finished in time.
     #[error("timed out")]
@@ -133,7 +135,7 @@ impl From<keelson_watch_cache::Error> for Error {
         use keelson_watch_cache::Error as Cache;
         match error {
             Cache::TooLarge { asked, current } => {
-                Error::TooLargeRevision { asked: asked.get(), current: current.get() }
+                Error::TooLargeRevision { asked: asked.get(), current: current.get(), retry_seconds: 1 }
             }
             Cache::Compacted { asked, oldest } => Error::Expired { asked: asked.get(), oldest: oldest.get() },
             Cache::Store(error) => Error::Store(error),

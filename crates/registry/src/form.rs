@@ -1,9 +1,10 @@
 //! How objects lie in the store: written in one form, read in all of them, whoever wrote them.
 //!
 //! ```text
-//! {"kind":"Pod","apiVersion":"v1",…}                 JSON of the stored version: becomes a frozen object by a scan
-//! {"apiVersion":"autoscaling/v1","kind":…}           JSON of another one: read, converted, frozen
-//! k8s\0 …                                            protobuf: read, converted if need be, frozen
+//! {"kind":"Pod","apiVersion":"v1",…}                 our own JSON: becomes a frozen object by a scan
+//! {"kind":"Pod","apiVersion":"v1",…}                 JSON in etcd: read, defaulted, frozen
+//! {"apiVersion":"autoscaling/v1","kind":…}           JSON of another version: read, defaulted, converted, frozen
+//! k8s\0 …                                            protobuf: the same
 //! ```
 
 use bytes::Bytes;
@@ -32,6 +33,9 @@ pub enum FormError {
     /// What was read is not an object.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// A field has the wrong type.
+    #[error(transparent)]
+    Schema(#[from] keelson_schema::TypeMismatch),
     /// It is an object of something else.
     #[error("no kind \"{kind}\" is registered for version \"{api_version}\" here")]
     Foreign {
@@ -67,44 +71,92 @@ pub(crate) fn message(resource: &Resource, object: &Object, json: &Bytes) -> Res
     Ok(form.head.wrap(&message.map_err(|error| Error::Bug(error.to_string()))?))
 }
 
-/// The object of a stored value as of `revision`, in the stored version of `resource`.
-pub(crate) fn frozen(
+/// The object of JSON that we wrote ourselves, as of `revision`: nothing is missing in it.
+pub(crate) fn own(
     resource: &Resource,
     value: &Bytes,
     revision: u64,
 ) -> std::result::Result<Frozen, FormError> {
     if value.starts_with(&PREFIX) {
-        return thawed(resource, read(value)?, revision);
+        return foreign(resource, value, revision);
     }
     let (kind, api_version) = stored::head(value)?;
     let is_ours = kind == resource.kind && api_version == resource.stored_version().api_version;
     match is_ours || (kind.is_empty() && api_version.is_empty()) {
         true => Ok(stored::decode(value, revision, &resource.selectable)?),
-        false => thawed(resource, read(value)?, revision),
+        false => foreign(resource, value, revision),
     }
 }
 
-/// Brings what was read into the stored version and freezes it. Who wrote it may not have known all defaults.
-fn thawed(resource: &Resource, mut object: Object, revision: u64) -> std::result::Result<Frozen, FormError> {
-    if object.kind != resource.kind {
-        return Err(FormError::Foreign { kind: object.kind, api_version: object.api_version });
+/// The object of a value that another server may have written, as of `revision`: another version of Kubernetes may not
+/// have known all defaults, or more fields than there are here.
+pub(crate) fn foreign(
+    resource: &Resource,
+    value: &Bytes,
+    revision: u64,
+) -> std::result::Result<Frozen, FormError> {
+    let mut object = known(resource, value)?;
+    complete(resource, &mut object)?;
+    resource.arrange(&mut object);
+    Ok(stored::decode(&stored::encode(&object), revision, &resource.selectable)?)
+}
+
+/// Whether a value lies in the store in another way than it would be written now.
+///
+/// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, which compares what is stored with what it would
+/// store (v1.36.4).
+pub(crate) fn is_outdated(resource: &Resource, value: &Bytes) -> bool {
+    let Ok(mut stored) = known(resource, value) else { return false };
+    let mut now = stored.clone();
+    if complete(resource, &mut now).is_err() {
+        return false;
+    }
+    resource.arrange(&mut stored);
+    resource.arrange(&mut now);
+    stored != now
+}
+
+/// What was read, without fields that its version does not have.
+fn known(resource: &Resource, value: &Bytes) -> std::result::Result<Object, FormError> {
+    if value.starts_with(&PREFIX) {
+        return read(value);
+    }
+    let mut tree = json::read(value)?.value;
+    let api_version = tree.as_map().and_then(|it| it.str("apiVersion")).unwrap_or_default();
+    let version = resource.versions.iter().find(|it| it.api_version == api_version);
+    if let Some(schema) = version.and_then(|it| it.schema.as_ref()) {
+        schema.conform(&mut tree)?;
+    }
+    Ok(Object::from_value(tree)?)
+}
+
+/// Brings what was read into the stored version, with everything that readers expect in it.
+fn complete(resource: &Resource, object: &mut Object) -> std::result::Result<(), FormError> {
+    let is_headless = object.kind.is_empty() && object.api_version.is_empty();
+    if is_headless {
+        object.kind = resource.kind.clone();
+        object.api_version = resource.stored_version().api_version.clone();
     }
     let known = resource.versions.iter().find(|it| it.api_version == object.api_version);
     let readable = resource.readable.iter().find(|(version, _)| object.api_version == *version);
     match (known, readable) {
+        _ if object.kind != resource.kind => return Err(strange(object)),
         (Some(version), _) => {
-            resource.strategy.default(&mut object);
-            resource.strategy.fill_owned(&mut object);
-            convert::to_stored(resource, version, &mut object);
+            resource.strategy.default(object);
+            resource.strategy.fill_owned(object);
+            convert::to_stored(resource, version, object);
         }
         (None, Some((_, convert))) => {
-            convert(&mut object);
+            convert(object);
             object.api_version = resource.stored_version().api_version.clone();
-            resource.strategy.default(&mut object);
+            resource.strategy.default(object);
         }
-        (None, None) => {
-            return Err(FormError::Foreign { kind: object.kind, api_version: object.api_version });
-        }
+        (None, None) => return Err(strange(object)),
     }
-    Ok(stored::decode(&stored::encode(&object), revision, &resource.selectable)?)
+    resource.strategy.decorate(object);
+    Ok(())
+}
+
+fn strange(object: &Object) -> FormError {
+    FormError::Foreign { kind: object.kind.clone(), api_version: object.api_version.clone() }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use keelson_codec::{protobuf, stored};
 use keelson_object::meta::StringMap;
-use keelson_object::{Cell, Frozen, Object, SelectableField, SmolStr};
+use keelson_object::{Cell, Frozen, GroupResource, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
 use keelson_store::{
     Entry, Form, Key, Layout, ResourceKeys, Revision, Store, StoreError, Transformed, Transforms,
@@ -15,8 +15,8 @@ use keelson_watch_cache::{Cache, CacheOptions};
 
 use crate::convert;
 use crate::error::{Error, Result};
-use crate::form;
-use crate::offers::Offers;
+use crate::form::{self, FormError};
+use crate::offers::{Found, Offers};
 use crate::resource::{Resource, Scope, Version};
 
 /// Where an object is: a namespace (empty for cluster-scoped resources) and a name.
@@ -48,12 +48,40 @@ pub struct Ground {
     pub transforms: Option<Arc<dyn Transforms>>,
     /// How often caches are compared with a store that is not near; `None` is never.
     pub check_caches: Option<Duration>,
+    /// From where clients read.
+    pub reads: ReadRules,
+}
+
+/// From where clients read the objects of a resource. The server itself, and watches, always have the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// From memory, where that is new enough.
+    #[default]
+    Cache,
+    /// From the store.
+    Store,
+}
+
+/// From where clients read: `--watch-cache` and `--watch-cache-sizes`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadRules {
+    /// What holds for resources that are not named.
+    pub usual: Reads,
+    /// Resources that are read from the store whatever is usual.
+    pub from_store: Vec<GroupResource>,
+}
+
+impl ReadRules {
+    fn of(&self, group: &str, resource: &str) -> Reads {
+        let is_named = self.from_store.iter().any(|it| it.group == group && it.resource == resource);
+        if is_named { Reads::Store } else { self.usual }
+    }
 }
 
 impl Ground {
     /// A ground on which values are stored as they are.
     pub fn new(store: Arc<dyn Store>, layout: Layout, clock: Clock) -> Ground {
-        Ground { store, layout, clock, transforms: None, check_caches: None }
+        Ground { store, layout, clock, transforms: None, check_caches: None, reads: ReadRules::default() }
     }
 
     fn transformed(&self, group: &str, resource: &str) -> Option<Arc<Transformed>> {
@@ -76,6 +104,7 @@ pub(crate) struct Objects {
     pub(crate) keys: ResourceKeys,
     pub(crate) form: Form,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) reads: Reads,
     offers: Arc<Offers>,
     /// The same store, if it has values in another form.
     transformed: Option<Arc<Transformed>>,
@@ -88,11 +117,13 @@ impl Live {
     pub async fn start(resource: Resource, ground: &Ground) -> Result<Arc<Live>> {
         let keys = ground.layout.resource(&resource.storage_path);
         let (reading, offers) = (resource.clone(), Arc::new(Offers::default()));
-        let offered = offers.clone();
+        let (offered, is_ours) = (offers.clone(), ground.store.is_near());
         let decode = move |entry: &Entry| {
             let revision = entry.modified.get();
-            Ok(offered
-                .frozen(&entry.key, &entry.value, revision, |it| form::frozen(&reading, it, revision))?)
+            Ok(offered.frozen(&entry.key, &entry.value, revision, |it| match it {
+                Found::Message(message) if !is_ours => form::foreign(&reading, message, revision),
+                Found::Message(json) | Found::Offer(json) => form::own(&reading, json, revision),
+            })?)
         };
         let position = |path: &SmolStr| resource.selectable.iter().position(|it| it.label == *path);
         let indexes = resource.indexed.iter().filter_map(position).collect();
@@ -108,7 +139,8 @@ impl Live {
         let cache = Cache::start(options).await?;
         let form = if resource.json_in_store { Form::Json } else { ground.layout.form() };
         let names_unreadable = ground.transforms.as_ref().is_none_or(|it| it.names_unreadable());
-        let objects = Objects { store, keys, form, cache, offers, transformed, names_unreadable };
+        let reads = ground.reads.of(&resource.group, &resource.plural);
+        let objects = Objects { store, keys, form, cache, reads, offers, transformed, names_unreadable };
         Ok(Arc::new(Live { resource, objects: Some(objects) }))
     }
 
@@ -192,15 +224,37 @@ impl Live {
 
     /// The object of a value that was written at `revision`, as the cache has it or will have it.
     pub(crate) fn written(&self, key: &Key, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
-        let frozen = |it: &Bytes| form::frozen(&self.resource, it, revision);
+        let frozen = |found: Found<'_>| match found {
+            Found::Offer(json) | Found::Message(json) => form::own(&self.resource, json, revision),
+        };
         let frozen = self.objects()?.offers.frozen(key, value, revision, frozen);
         frozen.map_err(|error| Error::Bug(error.to_string()))
     }
 
-    /// The object of a stored value as of `revision`.
-    pub(crate) fn freeze(&self, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
-        let frozen = form::frozen(&self.resource, value, revision);
+    /// The object of JSON of our own as of `revision`.
+    pub(crate) fn freeze(&self, json: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
+        let frozen = form::own(&self.resource, json, revision);
         frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+    }
+
+    /// The object of an entry of the store.
+    pub(crate) fn freeze_stored(&self, entry: &Entry) -> Result<Arc<Frozen>> {
+        let frozen = self.read_stored(entry)?;
+        frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+    }
+
+    /// The same, and why it is not one.
+    fn read_stored(&self, entry: &Entry) -> Result<std::result::Result<Frozen, FormError>> {
+        let revision = entry.modified.get();
+        Ok(match self.objects()?.store.is_near() {
+            true => form::own(&self.resource, &entry.value, revision),
+            false => form::foreign(&self.resource, &entry.value, revision),
+        })
+    }
+
+    /// Whether an entry of the store would be written in another way now: only others may have done that.
+    pub(crate) fn is_outdated(&self, entry: &Entry) -> Result<bool> {
+        Ok(!self.objects()?.store.is_near() && form::is_outdated(&self.resource, &entry.value))
     }
 
     /// Why there seems to be nothing at `place`: perhaps what is stored there cannot be read.
@@ -239,9 +293,7 @@ impl Live {
             Err(error) => return Err(error.into()),
         };
         let revision = entry.modified.get();
-        let Err(problem) = form::frozen(&self.resource, &entry.value, revision) else {
-            return Ok(None);
-        };
+        let Err(problem) = self.read_stored(&entry)? else { return Ok(None) };
         Ok(Some((entry.modified, Error::Unreadable { key, revision, problem: problem.to_string() })))
     }
 

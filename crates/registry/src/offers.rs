@@ -31,6 +31,15 @@ struct Offer {
     frozen: Option<Arc<Frozen>>,
 }
 
+/// Out of what an object is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found<'b> {
+    /// The JSON that was offered.
+    Offer(&'b Bytes),
+    /// A message that was not on offer: somebody else wrote it, or it was written long ago.
+    Message(&'b Bytes),
+}
+
 impl Offers {
     /// `message` is about to be written under `key`, and means `json`.
     pub(crate) fn put(&self, key: &Key, message: &Bytes, json: &Bytes) {
@@ -48,9 +57,9 @@ impl Offers {
         key: &Key,
         message: &Bytes,
         revision: u64,
-        make: impl FnOnce(&Bytes) -> Result<Frozen, E>,
+        make: impl FnOnce(Found<'_>) -> Result<Frozen, E>,
     ) -> Result<Arc<Frozen>, E> {
-        let json = {
+        let offered = {
             let mut offers = self.0.lock();
             match offers.get(key).filter(|it| it.message == *message) {
                 Some(Offer { frozen: Some(frozen), .. }) if frozen.revision() == revision => {
@@ -58,11 +67,10 @@ impl Offers {
                     offers.remove(key);
                     return Ok(frozen);
                 }
-                Some(offer) => offer.json.clone(),
-                None => message.clone(),
+                offer => offer.map(|it| it.json.clone()),
             }
         };
-        let made = Arc::new(make(&json)?);
+        let made = Arc::new(make(offered.as_ref().map_or(Found::Message(message), Found::Offer))?);
         let mut offers = self.0.lock();
         if let Some(offer) = offers.get_mut(key).filter(|it| it.message == *message) {
             match offer.frozen {
@@ -86,8 +94,8 @@ mod tests {
     /// Whether the object is made out of the JSON, out of the message, or not at all.
     fn take(offers: &Offers, message: &Bytes, revision: u64) -> (&'static str, Arc<Frozen>) {
         let mut how = "left by the other";
-        let frozen = offers.frozen(&key(), message, revision, |bytes| -> Result<Frozen, StoredError> {
-            how = if bytes == JSON { "from JSON" } else { "from the message" };
+        let frozen = offers.frozen(&key(), message, revision, |found| -> Result<Frozen, StoredError> {
+            how = if matches!(found, Found::Offer(_)) { "from JSON" } else { "from the message" };
             stored::decode(&Bytes::from_static(JSON), revision, &[])
         });
         (how, frozen.expect("it is JSON"))

@@ -41,6 +41,8 @@ pub struct ListOptions {
     pub limit: u64,
     /// Where the page before ended; empty for the first page.
     pub continue_token: String,
+    /// Whether a resource version other than 0 came with the token, which has one of its own.
+    pub revision_beside_token: bool,
 }
 
 /// From where a watch begins.

@@ -33,6 +33,15 @@ pub trait Strategy: Send + Sync + 'static {
     /// Fills in what the client left out. Runs on every decode.
     fn default(&self, _object: &mut Object) {}
 
+    /// Brings a stored object to what clients of today expect, after [`Strategy::default`]. Runs on every object that
+    /// was read from a store to which others write, too: some fields follow from others, and older versions of
+    /// Kubernetes did not have them.
+    ///
+    /// Upstream: apiserver/pkg/registry/generic/registry/store.go, Decorator (v1.36.4).
+    fn decorate(&self, object: &mut Object) {
+        self.canonicalize(object);
+    }
+
     /// Owns the fields that clients must not set on create.
     fn prepare_create(&self, _context: &Context, _object: &mut Object) {}
 

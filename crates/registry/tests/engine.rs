@@ -15,7 +15,7 @@ use keelson_registry::options::{
 };
 use keelson_registry::{Context, DryRun, Error, Group, Live, Place, Resource, Strategy, Version};
 use keelson_stdx::clock::{Clock, ManualClock};
-use keelson_store::{Expect, Layout, MemoryStore, Store as _, Write};
+use keelson_store::{Expect, Layout, MemoryStore, Revision, Store as _, Write};
 
 struct Flower;
 
@@ -293,6 +293,50 @@ async fn pages_are_of_one_state() {
         options.continue_token = page.continue_token;
     }
     assert_eq!(names, ["f0", "f1", "f2", "f3", "f4", "f5", "f6"]);
+}
+
+#[tokio::test]
+async fn a_token_expires_with_the_history_of_its_list() {
+    let garden = Garden::new().await;
+    for number in 0..4 {
+        garden.create(flower(&format!("f{number}"), number)).await.unwrap();
+    }
+    let mut options = ListOptions { limit: 2, ..ListOptions::default() };
+    let first = operation::list(&garden.live, "default", &options).await.unwrap();
+    let last = garden.create(flower("f4", 4)).await.unwrap();
+    garden.store.compact(Revision::new(last.meta.resource_version.parse().unwrap()).unwrap()).await.unwrap();
+    options.continue_token = first.continue_token;
+    let error = operation::list(&garden.live, "default", &options).await.err();
+    let Some(Error::ContinueExpired { token }) = error else { panic!("{error:?} is not about the token") };
+    options.continue_token = token;
+    let rest = operation::list(&garden.live, "default", &options).await.unwrap();
+    let names: Vec<&str> = rest.items.iter().map(|it| it.index().name.as_str()).collect();
+    assert_eq!(names, ["f2", "f3"]);
+    assert_eq!(rest.remaining, Some(1));
+    let exact = ListOptions { freshness: Freshness::Exactly(first.revision), ..ListOptions::default() };
+    let error = operation::list(&garden.live, "default", &exact).await.err();
+    assert!(matches!(error, Some(Error::Expired { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_token_is_judged_before_what_is_beside_it() {
+    let garden = Garden::new().await;
+    garden.create(flower("f0", 0)).await.unwrap();
+    garden.create(flower("f1", 0)).await.unwrap();
+    let first = ListOptions { limit: 1, ..ListOptions::default() };
+    let token = operation::list(&garden.live, "default", &first).await.unwrap().continue_token;
+    for (token, expected) in [
+        ("%", "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"),
+        (token.as_str(), "specifying resource version is not allowed when using continue"),
+    ] {
+        let options = ListOptions {
+            continue_token: token.to_owned(),
+            revision_beside_token: true,
+            ..ListOptions::default()
+        };
+        let error = operation::list(&garden.live, "default", &options).await.err();
+        assert_eq!(error.map(|it| it.to_string()).as_deref(), Some(expected));
+    }
 }
 
 #[tokio::test]

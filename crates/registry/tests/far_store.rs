@@ -59,6 +59,10 @@ impl Store for Far {
         stream::pending().boxed()
     }
 
+    fn forgotten_before(&self, prefix: &Key) -> Option<Revision> {
+        self.store.forgotten_before(prefix)
+    }
+
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
         self.store.compact(before)
     }

@@ -209,8 +209,8 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
             status.continue_token = token;
             status
         }
-        RegistryError::TooLargeRevision { asked, current } => {
-            Status::too_large_resource_version(asked, current, 1)
+        RegistryError::TooLargeRevision { asked, current, retry_seconds } => {
+            Status::too_large_resource_version(asked, current, retry_seconds)
         }
         RegistryError::Timeout => Status::timeout(
             "request did not complete within requested timeout - context deadline exceeded",
@@ -262,6 +262,7 @@ fn store_error(error: &StoreError) -> Status {
             let message = format!("the object is {size} bytes, the store takes at most {limit}");
             Status::request_entity_too_large(&message)
         }
+        StoreError::Refused(text) => Status::unclassified(500, text),
         StoreError::Corrupt { .. } => {
             error!(%error, "the store is damaged");
             Status::internal_error(&error.to_string())
@@ -396,7 +397,7 @@ mod tests {
             ),
         );
         check(
-            Error::Registry(RegistryError::TooLargeRevision { asked: 9, current: 5 }),
+            Error::Registry(RegistryError::TooLargeRevision { asked: 9, current: 5, retry_seconds: 1 }),
             &format!(
                 "504 after 1 {}",
                 status(

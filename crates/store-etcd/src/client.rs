@@ -18,9 +18,10 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
+use crate::endpoint::{self, Security};
 use crate::error::{Error, is_passing, is_unsent};
 use crate::messages::{RangeRequest, RangeResponse, path};
-use crate::tls::Tls;
+use crate::tls::{Connector, Tls};
 
 /// Upstream: apiserver/pkg/storage/storagebackend/factory/etcd3.go, keepaliveTime (v1.36.4).
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
@@ -39,6 +40,8 @@ const LONGEST_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 ///
 /// Upstream spreads its requests over all members instead, and waits for each of them.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+/// Upstream: etcd client/v3/options.go, defaultMaxCallSendMsgSize (v3.6.8).
+const LARGEST_MESSAGE: usize = 2 * 1024 * 1024;
 /// What may be on its way to one stream before it is read.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 26;
@@ -80,10 +83,13 @@ impl Repeat {
 
 impl Client {
     /// Connects to nobody yet.
-    pub(crate) fn new(endpoints: &[String], tls: Option<&Tls>) -> Result<Client, Error> {
-        if endpoints.is_empty() {
-            return Err(Error::NoEndpoint);
-        }
+    pub(crate) fn new(endpoints: &[String], tls: &Tls) -> Result<Client, Error> {
+        let first = endpoints.first().ok_or(Error::NoEndpoint)?;
+        let tls = match endpoint::Endpoint::parse(first).security {
+            Security::Required => Some(tls),
+            Security::Optional => Some(tls).filter(|tls| tls.is_given),
+            Security::Absent => None,
+        };
         let members = endpoints.iter().map(|endpoint| member(endpoint, tls)).collect::<Result<_, _>>()?;
         Ok(Client { clock: Clock::real(), members, current: AtomicUsize::new(0) })
     }
@@ -253,6 +259,11 @@ where
     Q: Message + 'static,
     A: Message + Default + 'static,
 {
+    let size = question.encoded_len();
+    if size > LARGEST_MESSAGE {
+        let text = format!("trying to send message larger than max ({size} vs. {LARGEST_MESSAGE})");
+        return Err(Status::resource_exhausted(text));
+    }
     let mut grpc = grpc(channel);
     ready(&mut grpc).await?;
     let path = PathAndQuery::from_static(path);
@@ -268,37 +279,23 @@ async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
     grpc.ready().await.map_err(|error| Status::from_error(Box::new(error)))
 }
 
-fn member(endpoint: &str, tls: Option<&Tls>) -> Result<Member, Error> {
-    let not_an_address = |source| Error::Endpoint { endpoint: endpoint.to_owned(), source };
-    // Upstream takes addresses without a scheme, too.
-    let (is_tls, address) = match endpoint.split_once("://") {
-        Some(("https", rest)) => (true, rest),
-        Some((_, rest)) => (false, rest),
-        None => (false, endpoint),
-    };
-    // The connector speaks TLS, which the library need not know.
-    let target = Endpoint::from_shared(format!("http://{address}"))
-        .map_err(not_an_address)?
+fn member(text: &str, tls: Option<&Tls>) -> Result<Member, Error> {
+    let endpoint = endpoint::Endpoint::parse(text);
+    // The connector knows where to connect to and speaks TLS; the library needs a URI nevertheless.
+    let target = Endpoint::from_static("http://localhost")
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .tcp_nodelay(true);
-    let endpoint = endpoint.to_owned();
-    if !is_tls {
-        return Ok(Member::new(endpoint, || target.connect_lazy()));
-    }
-    let host = target.uri().host().unwrap_or_default();
-    let connector = tls.cloned().unwrap_or_default().connector(host);
-    let connector = connector.map_err(|source| Error::Tls { endpoint: endpoint.clone(), source })?;
-    let origin = http::Uri::try_from(format!("https://{address}"));
-    let target = match origin {
-        Ok(origin) => target.origin(origin),
-        Err(_) => target,
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    let target = match endpoint.origin(tls.is_some()) {
+        Some(origin) => target.origin(origin),
+        None => target,
     };
-    Ok(Member::new(endpoint, || target.connect_with_connector_lazy(connector.clone())))
+    let connector = Connector::new(endpoint, tls);
+    let connector = connector.map_err(|source| Error::Tls { endpoint: text.to_owned(), source })?;
+    Ok(Member::new(text.to_owned(), || target.connect_with_connector_lazy(connector.clone())))
 }
 
 impl Member {

@@ -11,10 +11,13 @@
 //!
 //! Upstream: apiserver/pkg/storage/etcd3/compact.go (v1.36.4): key, format and order must agree.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use keelson_store::{Result, Revision, Store};
+use futures_util::StreamExt as _;
+use keelson_stdx::backoff::Backoff;
+use keelson_store::{Entry, Event, Key, Result, Revision, Store};
 
 use crate::client::Repeat;
 use crate::error::Error;
@@ -25,6 +28,9 @@ use crate::messages::{
 };
 use crate::store::EtcdStore;
 
+/// Between two attempts to follow the key.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+const LONGEST_DELAY: Duration = Duration::from_secs(30);
 const COMPACT_REV_KEY: Bytes = Bytes::from_static(b"compact_rev_key");
 
 /// What a server knows of the common clock.
@@ -34,6 +40,55 @@ struct Turn {
     version: i64,
     /// The revision of the store at that time: what is before it is older than an interval.
     then: Option<Revision>,
+}
+
+/// The revision before which etcd is known to have forgotten its history.
+#[derive(Default)]
+pub(crate) struct Forgotten(AtomicU64);
+
+impl Forgotten {
+    pub(crate) fn before(&self) -> Option<Revision> {
+        Revision::new(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn learn(&self, before: Revision) {
+        self.0.fetch_max(before.get(), Ordering::Relaxed);
+    }
+}
+
+/// Follows the compactions of all servers of the cluster, for ever: lists and continue tokens of what is forgotten
+/// expire, even if we could still answer.
+///
+/// Upstream: apiserver/pkg/storage/etcd3/compact.go, runWatchLoop (v1.36.4).
+pub async fn follow_compactions(store: EtcdStore) {
+    let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
+    loop {
+        if let Err(error) = follow(&store, &mut backoff).await {
+            let cause = std::error::Error::source(&error).map(tracing::field::display);
+            tracing::debug!(%error, cause, "compactions of etcd are not followed");
+        }
+        store.shared.clock.sleep(backoff.delay()).await;
+    }
+}
+
+async fn follow(store: &EtcdStore, backoff: &mut Backoff) -> Result<()> {
+    let key = Key::from("compact_rev_key");
+    let learn = |entry: &Entry| {
+        let text = std::str::from_utf8(&entry.value).ok();
+        let revision = text.and_then(|it| it.parse().ok()).and_then(Revision::new);
+        revision.into_iter().for_each(|before| store.shared.forgotten.learn(before));
+    };
+    // What comes between is both read and told.
+    let now = store.shared.latest(&key).await?;
+    store.get(&key).await?.iter().for_each(&learn);
+    let mut events = store.watch(&key, now);
+    while let Some(event) = events.next().await {
+        backoff.reset();
+        if let Event::Put { entry, .. } = event? {
+            learn(&entry);
+        }
+    }
+    Ok(())
 }
 
 /// Takes turns with the other servers of the cluster, for ever.

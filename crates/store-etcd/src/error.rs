@@ -11,15 +11,6 @@ pub enum Error {
     /// There is nobody to talk to.
     #[error("no etcd endpoint is given")]
     NoEndpoint,
-    /// An endpoint is no address.
-    #[error("{endpoint:?} is not the address of an etcd server")]
-    Endpoint {
-        /// What was given.
-        endpoint: String,
-        /// Why it is not.
-        #[source]
-        source: tonic::transport::Error,
-    },
     /// The certificates cannot be used.
     #[error("the certificates for {endpoint} cannot be used")]
     Tls {

@@ -94,11 +94,6 @@ impl Shared {
     }
 
     pub(crate) async fn commit(&self, key: &Key, expect: Expect, write: Write) -> Result<Revision> {
-        if let Write::Put { value, .. } = &write
-            && value.len() > self.value_limit
-        {
-            return Err(StoreError::TooLarge { size: value.len(), limit: self.value_limit });
-        }
         if expect == Expect::Absent && write == Write::Delete {
             return Err(match self.get(key).await? {
                 Some(_) => StoreError::Exists(key.clone()),
@@ -113,7 +108,7 @@ impl Shared {
             }
             answer => answer,
         };
-        let answer = answer.map_err(|status| self.not_written(&status, &write))?;
+        let answer = answer.map_err(|status| not_written(&status))?;
         if answer.succeeded {
             return revision(answer.header.as_ref());
         }
@@ -164,21 +159,15 @@ impl Shared {
         self.client.call(path::TXN, request, Repeat::IfUnsent).await
     }
 
-    fn not_written(&self, status: &Status, write: &Write) -> StoreError {
-        match (told(status), write) {
-            (Told::TooLarge, Write::Put { value, .. }) => {
-                StoreError::TooLarge { size: value.len(), limit: self.value_limit }
-            }
-            _ => Error::from(status).into(),
-        }
-    }
-
     pub(crate) async fn compact(&self, before: Revision) -> Result<()> {
         let request = CompactionRequest { revision: number(before) };
         let answer: std::result::Result<CompactionResponse, Status> =
             self.client.call(path::COMPACT, request, Repeat::Freely).await;
         match answer {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.forgotten.learn(before);
+                Ok(())
+            }
             Err(status) if told(&status) == Told::Compacted => Ok(()),
             Err(status) => Err(self.refused(&status, before).await),
         }
@@ -187,7 +176,10 @@ impl Shared {
     /// What it means that etcd does not answer for a revision.
     async fn refused(&self, status: &Status, asked: Revision) -> StoreError {
         let error = match told(status) {
-            Told::Compacted => self.oldest().await.map(|oldest| StoreError::Compacted { asked, oldest }),
+            Told::Compacted => self.oldest().await.map(|oldest| {
+                self.forgotten.learn(oldest);
+                StoreError::Compacted { asked, oldest }
+            }),
             Told::Future => {
                 self.latest(&Key::from("/")).await.map(|latest| StoreError::Future { asked, latest })
             }
@@ -198,6 +190,15 @@ impl Shared {
 
     async fn range(&self, request: RangeRequest) -> std::result::Result<RangeResponse, Status> {
         self.client.call(path::RANGE, request, Repeat::Freely).await
+    }
+}
+
+/// etcd has a limit of its own, which nobody but etcd knows.
+fn not_written(status: &Status) -> StoreError {
+    let error = Error::from(status);
+    match told(status) {
+        Told::TooLarge => StoreError::Refused(error.to_string()),
+        _ => error.into(),
     }
 }
 

@@ -4,7 +4,8 @@
 //! kv.rs     get, list, commit      one Range or one Txn each
 //! watch.rs  watch                  one Watch stream each, opened again where it broke
 //! lease.rs  how long entries live  one lease for many of them
-//! client.rs endpoints, failover
+//! client.rs members, failover
+//! endpoint.rs  the forms of their addresses
 //! tls.rs    certificates, which may change
 //! ```
 
@@ -12,6 +13,7 @@
 
 mod client;
 mod compact;
+mod endpoint;
 mod error;
 mod kv;
 mod lease;
@@ -22,7 +24,7 @@ mod tests;
 mod tls;
 mod watch;
 
-pub use compact::keep_compacting;
+pub use compact::{follow_compactions, keep_compacting};
 pub use error::Error;
 pub use lease::Filled;
 pub use store::{EtcdStore, Options};

@@ -6,11 +6,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, StreamExt};
 use keelson_stdx::clock::Clock;
-use keelson_store::{
-    At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Key, Page, Result, Revision, Store, Tip, Write,
-};
+use keelson_store::{At, Entry, Event, Expect, Key, Page, Result, Revision, Store, Tip, Write};
 
 use crate::client::Client;
+use crate::compact::Forgotten;
 use crate::error::Error;
 use crate::lease::{Filled, Leases};
 use crate::messages::{StatusRequest, StatusResponse, path};
@@ -20,14 +19,13 @@ use crate::watch::{self, Pokes, Watching};
 /// How to reach a cluster, and what to keep to.
 #[derive(Clone)]
 pub struct Options {
-    /// The addresses of its members: `https://10.0.0.1:2379`.
+    /// The addresses of its members: `https://10.0.0.1:2379`, `unix:///run/kine.sock`. The first one decides whether
+    /// all of them are reached with TLS.
     pub endpoints: Vec<String>,
-    /// The certificates for those addresses that begin with `https`.
-    pub tls: Option<Tls>,
+    /// The certificates, for when there is TLS.
+    pub tls: Tls,
     /// What time it is.
     pub clock: Clock,
-    /// The largest value that is sent.
-    pub value_limit: usize,
     /// For how long new entries share a lease at most.
     pub lease_reuse: Duration,
     /// Hears how many entries shared a lease.
@@ -42,9 +40,8 @@ impl Options {
     pub fn new(endpoints: Vec<String>, clock: Clock) -> Options {
         Options {
             endpoints,
-            tls: None,
+            tls: Tls::default(),
             clock,
-            value_limit: DEFAULT_VALUE_LIMIT,
             lease_reuse: Duration::from_secs(60),
             lease_filled: Arc::new(|_| ()),
             progress_interval: Duration::from_secs(10),
@@ -61,22 +58,23 @@ pub struct EtcdStore {
 pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) leases: Leases,
-    pub(crate) value_limit: usize,
     pub(crate) clock: Clock,
     pub(crate) progress_interval: Duration,
     /// The watches that can be asked to find out how far they are.
     pub(crate) pokes: Pokes,
+    /// What is known to be compacted.
+    pub(crate) forgotten: Forgotten,
 }
 
 impl EtcdStore {
     /// Connects when it is first asked for something. Must be called within a runtime.
     pub fn new(options: Options) -> std::result::Result<EtcdStore, Error> {
-        let Options { endpoints, tls, clock, value_limit, lease_reuse, lease_filled, progress_interval } =
-            options;
-        let client = Client::new(&endpoints, tls.as_ref())?;
+        let Options { endpoints, tls, clock, lease_reuse, lease_filled, progress_interval } = options;
+        let client = Client::new(&endpoints, &tls)?;
         let leases = Leases::new(clock.clone(), lease_reuse, lease_filled);
         let pokes = Pokes::default();
-        let shared = Shared { client, leases, value_limit, clock, progress_interval, pokes };
+        let forgotten = Forgotten::default();
+        let shared = Shared { client, leases, clock, progress_interval, pokes, forgotten };
         Ok(EtcdStore { shared: Arc::new(shared) })
     }
 
@@ -140,6 +138,10 @@ impl Store for EtcdStore {
 
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.shared.compact(before))
+    }
+
+    fn forgotten_before(&self, _: &Key) -> Option<Revision> {
+        self.shared.forgotten.before()
     }
 
     fn health(&self) -> BoxFuture<'_, Result<()>> {

@@ -1,6 +1,7 @@
 //! The suite that every store must pass, against a real etcd.
 
 mod faults;
+mod kine;
 mod tls;
 
 use std::collections::BTreeSet;

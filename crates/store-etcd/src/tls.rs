@@ -20,10 +20,11 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore, SignatureScheme};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tower_service::Service;
+
+use crate::endpoint::{Address, Endpoint, Stream};
 
 /// The certificates with which the two sides know each other. All of it is PEM.
 #[derive(Clone, Default)]
@@ -32,14 +33,15 @@ pub struct Tls {
     pub authorities: Vec<u8>,
     /// What is shown to them.
     pub identity: Option<Identity>,
+    /// Whether somebody asked for any of it: then addresses that do not say are reached with TLS, too.
+    pub is_given: bool,
 }
 
 /// Gives a certificate and its key, as they are now.
 pub type Identity = Arc<dyn Fn() -> io::Result<(Vec<u8>, Vec<u8>)> + Send + Sync>;
 
 impl Tls {
-    /// For one member.
-    pub(crate) fn connector(&self, host: &str) -> Result<Connector, rustls::Error> {
+    fn config(&self) -> Result<ClientConfig, rustls::Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut roots = RootCertStore::empty();
         // Odd certificates between good ones are left out, as by everybody.
@@ -58,9 +60,7 @@ impl Tls {
         config.alpn_protocols = vec![b"h2".to_vec()];
         // A session that is resumed is known by the certificate of its beginning.
         config.resumption = Resumption::disabled();
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(Connector { tls: Arc::new(config).into(), name })
+        Ok(config)
     }
 }
 
@@ -113,14 +113,27 @@ fn pair(identity: &Identity, provider: &CryptoProvider) -> Result<CertifiedKey, 
 /// Makes connections to one member.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    tls: TlsConnector,
-    name: ServerName<'static>,
+    address: Address,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
-const HTTPS: u16 = 443;
+impl Connector {
+    pub(crate) fn new(endpoint: Endpoint, tls: Option<&Tls>) -> Result<Connector, rustls::Error> {
+        let Endpoint { address, server_name, .. } = endpoint;
+        let Some(tls) = tls else { return Ok(Connector { address, tls: None }) };
+        let name =
+            ServerName::try_from(server_name).map_err(|error| rustls::Error::General(error.to_string()))?;
+        Ok(Connector { address, tls: Some((Arc::new(tls.config()?).into(), name)) })
+    }
+}
+
+/// What bytes of requests and answers go through.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<TlsStream<TcpStream>>;
+    type Response = TokioIo<Box<dyn Io>>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Response>>;
 
@@ -128,13 +141,19 @@ impl Service<Uri> for Connector {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let Connector { tls, name } = self.clone();
+    /// The URI says nothing that the connector does not know.
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Connector { address, tls } = self.clone();
         let connect = async move {
-            let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-            let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(HTTPS))).await?;
-            stream.set_nodelay(true)?;
-            tls.connect(name, stream).await.map(TokioIo::new)
+            let stream: Box<dyn Io> = match address.connect().await? {
+                Stream::Tcp(stream) => Box::new(stream),
+                Stream::Unix(stream) => Box::new(stream),
+            };
+            let stream = match tls {
+                Some((tls, name)) => Box::new(tls.connect(name, stream).await?),
+                None => stream,
+            };
+            Ok(TokioIo::new(stream))
         };
         connect.boxed()
     }

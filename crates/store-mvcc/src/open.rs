@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keelson_stdx::clock::Clock;
-use keelson_store::{DEFAULT_VALUE_LIMIT, Key, Revision};
+use keelson_store::{Key, Revision, VALUE_LIMIT};
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend};
 
 pub(crate) use self::lock::Lock;
@@ -57,7 +57,7 @@ impl Options {
             dir: dir.into(),
             clock,
             compaction_interval: Some(Duration::from_secs(5 * 60)),
-            max_value_bytes: DEFAULT_VALUE_LIMIT,
+            max_value_bytes: VALUE_LIMIT,
             queue: 4096,
             watch_queue: 1024,
             progress_interval: Duration::from_secs(5),

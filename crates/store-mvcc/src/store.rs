@@ -189,6 +189,10 @@ impl Store for MvccStore {
         })
     }
 
+    fn forgotten_before(&self, _: &Key) -> Option<Revision> {
+        Some(self.shared.state.read().oldest)
+    }
+
     fn is_near(&self) -> bool {
         true
     }

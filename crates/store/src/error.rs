@@ -45,6 +45,9 @@ pub enum StoreError {
         /// The largest size that the store takes.
         limit: usize,
     },
+    /// Another store, behind this one, does not take the write; this is what it says.
+    #[error("{0}")]
+    Refused(String),
     /// What was stored at this revision cannot be read any more.
     #[error("the record of revision {revision} is damaged")]
     Corrupt {

@@ -16,5 +16,5 @@ pub use key::{Form, Key, Layout, ResourceKeys};
 pub use memory::MemoryStore;
 pub use revision::Revision;
 pub use routed::RoutedStore;
-pub use store::{At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Page, Store, Tip, Write};
+pub use store::{At, ETCD_REQUEST_LIMIT, Entry, Event, Expect, Page, Store, Tip, VALUE_LIMIT, Write};
 pub use transform::{Opened, Transform, TransformError, Transformed, Transforming, Transforms};

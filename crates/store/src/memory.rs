@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    At, DEFAULT_VALUE_LIMIT, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Tip, Write,
+    At, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Tip, VALUE_LIMIT, Write,
 };
 
 /// A store that forgets everything when it is dropped. Clones are the same store.
@@ -46,7 +46,7 @@ impl MemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new(clock: Clock) -> MemoryStore {
-        MemoryStore::with_value_limit(clock, DEFAULT_VALUE_LIMIT)
+        MemoryStore::with_value_limit(clock, VALUE_LIMIT)
     }
 
     /// An empty store that takes values up to `value_limit` bytes.
@@ -67,6 +67,10 @@ impl Default for MemoryStore {
 impl Store for MemoryStore {
     fn tip<'s>(&'s self, prefix: &'s Key) -> BoxFuture<'s, Result<Tip>> {
         Box::pin(async move { Ok(self.shared.with(|model| model.tip(prefix))) })
+    }
+
+    fn forgotten_before(&self, _: &Key) -> Option<Revision> {
+        Some(self.shared.with(|model| model.oldest))
     }
 
     fn is_near(&self) -> bool {

@@ -64,6 +64,10 @@ impl Store for RoutedStore {
         self.main.compact(before)
     }
 
+    fn forgotten_before(&self, prefix: &Key) -> Option<Revision> {
+        self.of(prefix).forgotten_before(prefix)
+    }
+
     fn is_near(&self) -> bool {
         self.all().all(|store| store.is_near())
     }

@@ -8,8 +8,15 @@ use futures_util::stream::BoxStream;
 
 use crate::{Key, Result, Revision};
 
-/// The largest value that a store takes unless told otherwise: etcd's 1.5 MiB.
-pub const DEFAULT_VALUE_LIMIT: usize = 1536 * 1024;
+/// The largest request that etcd takes unless told otherwise. Upstream: etcd server/embed/config.go,
+/// DefaultMaxRequestBytes (v3.6.8).
+pub const ETCD_REQUEST_LIMIT: usize = 1536 * 1024;
+
+/// The largest value that stores of our own take unless told otherwise.
+///
+/// Objects lie there as JSON, which is several times as long as the protobuf that etcd gets where texts are full of
+/// control characters (six times) or fields are many and small. What upstream can store in etcd fits.
+pub const VALUE_LIMIT: usize = 16 * 1024 * 1024;
 
 /// One entry, one expectation, one revision: there are no larger transactions.
 ///
@@ -51,6 +58,12 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets the history before a revision. The state at `before` stays readable, and a watch may
     /// still start after `before`. Does nothing if that much is forgotten already.
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>>;
+
+    /// The revision before which the history under `prefix` is known to be forgotten. A look into memory: a store
+    /// that would have to ask somebody may say less than it could.
+    fn forgotten_before(&self, _prefix: &Key) -> Option<Revision> {
+        None
+    }
 
     /// Whether [`Store::tip`] is a look into memory: then nobody needs to put up with an old state.
     fn is_near(&self) -> bool {

@@ -109,6 +109,15 @@ impl Etcd {
         self.gateway("kv/compaction", &json!({"revision": now["header"]["revision"], "physical": true}));
     }
 
+    /// The same as a server does it, so that other servers learn of it.
+    pub fn compact_as_server(&self) {
+        let now = self.gateway("kv/range", &json!({"key": STANDARD.encode("/"), "count_only": true}));
+        let revision = now["header"]["revision"].as_str().expect("a revision").to_owned();
+        let (key, value) = (STANDARD.encode("compact_rev_key"), STANDARD.encode(&revision));
+        self.gateway("kv/put", &json!({"key": key, "value": value}));
+        self.gateway("kv/compaction", &json!({"revision": revision, "physical": true}));
+    }
+
     /// Gives space back that was freed, and takes the alarm away that there was none.
     pub fn make_space(&self) {
         self.compact();

@@ -13,6 +13,8 @@ pub enum Tool {
     KubeApiserver,
     /// What upstream's server stores in.
     Etcd,
+    /// What k3s stores in: etcd's API in front of SQLite.
+    Kine,
     /// Upstream's controllers.
     KubeControllerManager,
     /// Upstream's scheduler.
@@ -47,6 +49,7 @@ impl Tool {
             Tool::Kubectl => "kubectl",
             Tool::KubeApiserver => "kube-apiserver",
             Tool::Etcd => "etcd",
+            Tool::Kine => "kine",
             Tool::KubeControllerManager => "kube-controller-manager",
             Tool::KubeScheduler => "kube-scheduler",
             Tool::Kopf => "kopf",
@@ -58,6 +61,7 @@ impl Tool {
             Tool::Kubectl => "KEELSON_KUBECTL",
             Tool::KubeApiserver => "KEELSON_KUBE_APISERVER",
             Tool::Etcd => "KEELSON_ETCD",
+            Tool::Kine => "KEELSON_KINE",
             Tool::KubeControllerManager => "KEELSON_KUBE_CONTROLLER_MANAGER",
             Tool::KubeScheduler => "KEELSON_KUBE_SCHEDULER",
             Tool::Kopf => "KEELSON_KOPF",

@@ -130,8 +130,15 @@ impl Cache {
     }
 
     /// The state at exactly this revision, if it is the present or was kept; the store may still have it.
+    ///
+    /// What the store has forgotten is not given any more: a list expires with the history that it is of.
     pub fn exact(&self, revision: Revision) -> Option<Snapshot> {
-        self.shared.state.lock().exact(revision)
+        let oldest = self.source.store.forgotten_before(&self.source.prefix);
+        let mut state = self.shared.state.lock();
+        if let Some(oldest) = oldest {
+            state.kept.forget_before(oldest);
+        }
+        state.exact(revision).filter(|_| oldest.is_none_or(|oldest| revision >= oldest))
     }
 
     /// Keeps a snapshot for some minutes, so that the next page of a list can be taken from it.

@@ -38,6 +38,11 @@ impl Kept {
         }
     }
 
+    /// Lets go of what the store has forgotten.
+    pub(crate) fn forget_before(&mut self, oldest: Revision) {
+        self.0.retain(|(_, snapshot)| snapshot.revision() >= oldest);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -69,5 +74,8 @@ mod tests {
         kept.forget(Duration::from_secs(320));
         assert!(kept.get(Revision::new(19).unwrap()).is_none());
         assert!(kept.get(Revision::new(20).unwrap()).is_some());
+        kept.forget_before(Revision::new(30).unwrap());
+        assert!(kept.get(Revision::new(29).unwrap()).is_none());
+        assert!(kept.get(Revision::new(30).unwrap()).is_some());
     }
 }

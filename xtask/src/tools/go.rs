@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{ETCD, KUBERNETES, STAGING, Tool};
+use super::{ETCD, KINE, KUBERNETES, STAGING, Tool};
 use crate::repo::{Repo, output, succeed};
 
 /// The modules that Kubernetes publishes from its own tree.
@@ -50,8 +50,35 @@ const STAGING_MODULES: [&str; 33] = [
     "streaming",
 ];
 
-/// What the modules must hash to, whichever mirror they come from (lines of `go.sum`).
-pub const CHECKSUMS: [(&str, &str, &str); 3] = [
+/// What a module must hash to, whichever mirror it comes from (a line of `go.sum`).
+pub(super) type Checksum = (&'static str, &'static str, &'static str);
+
+/// A throw-away module, in which some of the tools are built.
+struct Module {
+    /// Its folder.
+    folder: &'static str,
+    go_mod: fn() -> String,
+    packages: &'static [&'static str],
+    checksums: &'static [Checksum],
+    /// SQLite is C.
+    cgo: &'static str,
+}
+
+const UPSTREAM: Module =
+    Module { folder: "module", go_mod, packages: &PACKAGES, checksums: &CHECKSUMS, cgo: "0" };
+
+/// kine wants other versions of what Kubernetes wants, too.
+const KINE_MODULE: Module = Module {
+    folder: "kine-module",
+    go_mod: || format!("module keelson.kine\n\ngo 1.26.0\n\nrequire {KINE_PACKAGE} {KINE}\n"),
+    packages: &[KINE_PACKAGE],
+    checksums: &[(KINE_PACKAGE, KINE, "h1:K3FKg5L0TaPtFC9ROXP5kSva9wji5dGZiwCD7s2oO88=")],
+    cgo: "1",
+};
+
+const KINE_PACKAGE: &str = "github.com/k3s-io/kine";
+
+pub(super) const CHECKSUMS: [Checksum; 3] = [
     ("k8s.io/kubernetes", KUBERNETES, "h1:08GT0ZOMtyCcRnslyvnpWurf1wm20KHbC/aRS+0LxSo="),
     ("k8s.io/api", STAGING, "h1:RxrvqCL6vgH5/+UnTeu1IIFqYmGfy0hnyrod1rn35Oo="),
     ("go.etcd.io/etcd/server/v3", ETCD, "h1:U2strdSEy1U8qcSzRIdkYpvOPtBy/9i/IfaaCI9flZ4="),
@@ -73,19 +100,25 @@ pub fn is_there() -> bool {
 /// Builds `tool` into the file `to`.
 pub fn build(repo: &Repo, tool: Tool, to: &Path) -> Result<()> {
     ensure!(is_there(), "Go is not installed");
-    let module = repo.tools().join("module");
+    let recipe = match tool {
+        Tool::Kine => &KINE_MODULE,
+        _ => &UPSTREAM,
+    };
+    let module = repo.tools().join(recipe.folder);
     for folder in [module.as_path(), to.parent().expect("tools are in a folder")] {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    resolve(&module)?;
+    resolve(&module, recipe)?;
 
     println!("building {} {} (minutes on a small machine)", tool.name(), tool.version());
     let partial = to.with_extension("partial");
     let version = format!(
         "-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES} \
-         -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+         -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \
+         -X github.com/k3s-io/kine/pkg/version.Version={KINE}"
     );
     let mut command = go(&module);
+    command.env("CGO_ENABLED", recipe.cgo);
     command.args(["build", "-trimpath", "-ldflags", &version, "-o"]).arg(&partial).arg(package(tool)?);
     succeed(&mut command)?;
     fs::rename(&partial, to).with_context(|| format!("cannot write {}", to.display()))
@@ -101,24 +134,25 @@ pub fn go(folder: &Path) -> Command {
 }
 
 /// Writes the throw-away module and lets Go complete it, unless that was done before.
-fn resolve(module: &Path) -> Result<()> {
+fn resolve(module: &Path, recipe: &Module) -> Result<()> {
     let stamp = module.join("resolved");
-    let wanted = format!("{}{}", go_mod(), tools_go());
+    let (go_mod, tools_go) = ((recipe.go_mod)(), tools_go(recipe.packages));
+    let wanted = format!("{go_mod}{tools_go}");
     if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
         return Ok(());
     }
-    for (file, text) in [("go.mod", go_mod()), ("tools.go", tools_go()), ("go.sum", String::new())] {
+    for (file, text) in [("go.mod", go_mod), ("tools.go", tools_go), ("go.sum", String::new())] {
         fs::write(module.join(file), text).with_context(|| format!("cannot write {file}"))?;
     }
     println!("resolving Go modules");
     succeed(go(module).args(["mod", "tidy"]))?;
     let go_sum = fs::read_to_string(module.join("go.sum")).context("go mod tidy wrote no go.sum")?;
-    verify(&go_sum)?;
+    verify(&go_sum, recipe.checksums)?;
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
-fn verify(go_sum: &str) -> Result<()> {
-    for (module, version, hash) in CHECKSUMS {
+fn verify(go_sum: &str, checksums: &[Checksum]) -> Result<()> {
+    for (module, version, hash) in checksums {
         let line = format!("{module} {version} {hash}");
         ensure!(go_sum.lines().any(|it| it == line), "{module} {version} does not have the checksum {hash}");
     }
@@ -136,8 +170,8 @@ fn go_mod() -> String {
     text + ")\n"
 }
 
-fn tools_go() -> String {
-    let imports: String = PACKAGES.iter().map(|package| format!("\t_ \"{package}\"\n")).collect();
+fn tools_go(packages: &[&str]) -> String {
+    let imports: String = packages.iter().map(|package| format!("\t_ \"{package}\"\n")).collect();
     format!("//go:build tools\n\npackage tools\n\nimport (\n{imports})\n")
 }
 
@@ -148,6 +182,7 @@ fn package(tool: Tool) -> Result<&'static str> {
         Tool::Kubectl => Ok(PACKAGES[2]),
         Tool::KubeControllerManager => Ok(PACKAGES[3]),
         Tool::KubeScheduler => Ok(PACKAGES[4]),
+        Tool::Kine => Ok(KINE_PACKAGE),
         Tool::Kopf | Tool::Yardstick => bail!("{} is not built with Go", tool.name()),
     }
 }
@@ -167,8 +202,8 @@ mod tests {
     fn a_wrong_checksum_is_refused() {
         let right: String =
             CHECKSUMS.iter().map(|(module, version, hash)| format!("{module} {version} {hash}\n")).collect();
-        verify(&right).expect("these are the right ones");
-        let error = verify(&right.replace("08GT", "XXXX")).expect_err("one is wrong");
+        verify(&right, &CHECKSUMS).expect("these are the right ones");
+        let error = verify(&right.replace("08GT", "XXXX"), &CHECKSUMS).expect_err("one is wrong");
         assert!(error.to_string().starts_with("k8s.io/kubernetes v1.36.4 does not have"), "{error}");
     }
 }

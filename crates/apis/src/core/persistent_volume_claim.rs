@@ -48,6 +48,11 @@ impl Strategy for PersistentVolumeClaim {
         claim::default(&mut object.fields);
     }
 
+    /// Upstream: pkg/registry/core/persistentvolumeclaim/storage/storage.go, defaultOnReadPvc (v1.36.4).
+    fn decorate(&self, object: &mut Object) {
+        normalize_sources(object.fields.map_mut("spec"));
+    }
+
     /// Upstream: pkg/registry/core/persistentvolumeclaim/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         let mut status = Map::new();
@@ -142,8 +147,7 @@ fn kept(old: &Object) -> Kept {
 /// Where the content of a new volume comes from is said in two fields, which say the same unless the newer one says
 /// more.
 ///
-/// Upstream: pkg/api/persistentvolumeclaim/util.go, EnforceDataSourceBackwardsCompatibility and NormalizeDataSources
-/// (v1.36.4).
+/// Upstream: pkg/api/persistentvolumeclaim/util.go, EnforceDataSourceBackwardsCompatibility (v1.36.4).
 fn settle_sources(spec: &mut Map, old: &Map) {
     let had_one = old.map("dataSource").is_some() || old.map("dataSourceRef").is_some();
     if !had_one
@@ -152,6 +156,11 @@ fn settle_sources(spec: &mut Map, old: &Map) {
     {
         spec.remove("dataSource");
     }
+    normalize_sources(spec);
+}
+
+/// Upstream: pkg/api/persistentvolumeclaim/util.go, NormalizeDataSources (v1.36.4).
+fn normalize_sources(spec: &mut Map) {
     match (spec.map("dataSource").cloned(), spec.map("dataSourceRef").cloned()) {
         (Some(source), None) => spec.set("dataSourceRef", reference(&source)),
         (None, Some(source)) if !is_elsewhere(&source) => spec.set("dataSource", reference(&source)),

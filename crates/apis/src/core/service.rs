@@ -36,6 +36,8 @@ pub(crate) struct Service {
     /// Whether a name may begin with a digit.
     relaxed_names: bool,
     strictness: Strictness,
+    /// The family of services that do not say.
+    primary: Family,
 }
 
 impl Service {
@@ -43,6 +45,7 @@ impl Service {
         Service {
             relaxed_names: settings.is_on("RelaxedServiceNameValidation"),
             strictness: Strictness::of(settings),
+            primary: settings.services.primary,
         }
     }
 
@@ -119,6 +122,14 @@ impl Strategy for Service {
 
     fn status_warnings(&self, object: &Object) -> Vec<String> {
         warnings::of_status(object)
+    }
+
+    /// Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadService (v1.36.4).
+    fn decorate(&self, object: &mut Object) {
+        let spec = object.fields.map_mut("spec");
+        linked_fields::settle_new(spec);
+        families::fill_on_read(spec, self.primary);
+        self.canonicalize(object);
     }
 
     /// A service that is but a name has no traffic inside of the cluster.

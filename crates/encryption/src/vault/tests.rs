@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use keelson_stdx::clock::Clock;
 use keelson_store::conformance::Subject;
-use keelson_store::{DEFAULT_VALUE_LIMIT, Key, MemoryStore, Opened, Transformed, Transforms};
+use keelson_store::{Key, MemoryStore, Opened, Transformed, Transforms};
 
 use super::{Settings, Vault};
 use crate::config::{Configuration, tests::value};
@@ -161,8 +161,7 @@ async fn subject() -> Subject {
     let (clock, hand) = Clock::manual();
     let rules = [("secrets", &*keys("aesgcm", &[("one", ONE)]))];
     let vault = Vault::load(&configuration(&rules), settings(clock.clone())).await.expect("a vault");
-    // What is encrypted is larger: the limit of values is not that of the suite.
-    let raw = Arc::new(MemoryStore::with_value_limit(clock.clone(), DEFAULT_VALUE_LIMIT + 100));
+    let raw = Arc::new(MemoryStore::new(clock.clone()));
     Subject::new(Transformed::new(raw, vault.of("", "secrets"), clock), hand)
 }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keelson_object::GroupResource;
+use keelson_registry::live::{ReadRules, Reads};
 use keelson_store::Form;
 
 use super::path;
@@ -35,6 +37,8 @@ pub struct Etcd {
     pub counts_objects: bool,
     /// For how long new objects share a lease at most.
     pub lease_reuse: Duration,
+    /// From where clients read.
+    pub reads: ReadRules,
 }
 
 /// A resource that lies in another cluster.
@@ -72,8 +76,45 @@ impl Etcd {
             size_interval: Some(time("etcd-db-metric-poll-interval")).filter(|it| !it.is_zero()),
             counts_objects: !time("etcd-count-metric-poll-period").is_zero(),
             lease_reuse: Duration::from_secs(seconds),
+            reads: read_rules(flags),
         }
     }
+}
+
+/// Upstream: cmd/kube-apiserver/app/options/completion.go, Complete, and
+/// pkg/kubeapiserver/default_storage_factory_builder.go, DefaultWatchCacheSizes (v1.36.4).
+fn read_rules(flags: &Flags) -> ReadRules {
+    if !flags.is_on("watch-cache") {
+        return ReadRules { usual: Reads::Store, from_store: Vec::new() };
+    }
+    let mut from_store = vec![resource("events"), resource("events.events.k8s.io")];
+    for (name, size) in flags.list("watch-cache-sizes").iter().filter_map(|it| cache_size(it).ok()) {
+        from_store.retain(|it| *it != name);
+        if size == 0 {
+            from_store.push(name);
+        }
+    }
+    ReadRules { usual: Reads::Cache, from_store }
+}
+
+/// `resource.group#size`, or why it is not.
+///
+/// Upstream: apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes (v1.36.4).
+pub(super) fn cache_size(text: &str) -> Result<(GroupResource, u64), String> {
+    let Some((name, size)) = text.split_once('#').filter(|(_, size)| !size.contains('#')) else {
+        return Err(format!("invalid value of watch cache size: {text}"));
+    };
+    let size: i64 = size.parse().map_err(|_| format!("invalid size of watch cache size: {text}"))?;
+    match u64::try_from(size) {
+        Ok(size) => Ok((resource(name), size)),
+        Err(_) => Err(format!("watch cache size cannot be negative: {text}")),
+    }
+}
+
+/// `resource` or `resource.group`
+fn resource(text: &str) -> GroupResource {
+    let (resource, group) = text.split_once('.').unwrap_or((text, ""));
+    GroupResource { group: group.into(), resource: resource.into() }
 }
 
 /// `group/resource#server;server`, which was checked before.
@@ -89,13 +130,24 @@ fn one_override(text: &str) -> Option<Override> {
 
 #[cfg(test)]
 mod tests {
-    use super::one_override;
+    use super::{cache_size, one_override};
 
     #[test]
-    fn overrides_name_a_resource_and_its_servers() {
+    fn resources_are_named_in_two_ways() {
         let events = one_override("/events#http://a:1;http://b:2").expect("an override");
         assert_eq!((events.group.as_str(), events.resource.as_str()), ("", "events"));
         assert_eq!(events.servers, ["http://a:1", "http://b:2"]);
+        let size = |text| cache_size(text).map(|(name, size)| format!("{name} {size}"));
+        assert_eq!(size("secrets#0").as_deref(), Ok("secrets 0"));
+        assert_eq!(size("leases.coordination.k8s.io#100").as_deref(), Ok("leases.coordination.k8s.io 100"));
+        for (text, problem) in [
+            ("secrets", "invalid value of watch cache size: secrets"),
+            ("a#1#2", "invalid value of watch cache size: a#1#2"),
+            ("a#x", "invalid size of watch cache size: a#x"),
+            ("a#-1", "watch cache size cannot be negative: a#-1"),
+        ] {
+            assert_eq!(size(text), Err(problem.to_owned()));
+        }
         assert_eq!(
             one_override("coordination.k8s.io/leases#x").expect("an override").group,
             "coordination.k8s.io"

@@ -182,7 +182,11 @@ fn cors(expression: &str) -> Option<String> {
 fn storage(flags: &Flags, errors: &mut Vec<String>) {
     const MEDIA_TYPES: [&str; 3] =
         ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
-    if is_upstream(flags) && flags.list("etcd-servers").is_empty() {
+    let needs_etcd = match flags.text("store") {
+        "" => is_upstream(flags),
+        store => store == "etcd",
+    };
+    if needs_etcd && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
     }
     if !matches!(flags.text("storage-backend"), "" | "etcd3") {
@@ -197,6 +201,10 @@ fn storage(flags: &Flags, errors: &mut Vec<String>) {
              semicolon separated"
                 .to_owned(),
         );
+    }
+    if flags.is_on("watch-cache") {
+        let sizes = flags.list("watch-cache-sizes").iter();
+        errors.extend(sizes.filter_map(|it| super::etcd::cache_size(it).err()));
     }
     if flags.text("encryption-provider-config").is_empty()
         && flags.is_on("encryption-provider-config-automatic-reload")
@@ -590,5 +598,8 @@ fn own(flags: &Flags, errors: &mut Vec<String>) {
     }
     if store == "etcd" && !is_upstream(flags) && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
+    }
+    if flags.text("etcd-certfile").is_empty() != flags.text("etcd-keyfile").is_empty() {
+        errors.push("--etcd-certfile and --etcd-keyfile must be given together".to_owned());
     }
 }

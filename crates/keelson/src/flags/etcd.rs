@@ -90,12 +90,13 @@ pub(super) const SECTION: Section = Section {
             "application/vnd.kubernetes.protobuf",
             "encoding of the stored objects",
         ),
-        Flag::not_yet("watch-cache", Kind::Bool, "true", "serve reads and watches from memory"),
-        Flag::not_yet(
+        Flag::acts("watch-cache", Kind::Bool, "true", "serve reads from memory"),
+        Flag::acts(
             "watch-cache-sizes",
             Kind::List,
             "",
-            "whether a resource is cached, as in secrets#0; other numbers mean nothing any more",
+            "resources that are read from the store, as in secrets#0 or leases.coordination.k8s.io#0; other numbers mean \
+             that a resource is read from memory",
         ),
     ],
 };

@@ -261,6 +261,10 @@ impl Store for Measured {
         self.store.compact(before)
     }
 
+    fn forgotten_before(&self, prefix: &Key) -> Option<Revision> {
+        self.store.forgotten_before(prefix)
+    }
+
     fn is_near(&self) -> bool {
         self.store.is_near()
     }

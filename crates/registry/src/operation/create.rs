@@ -75,7 +75,7 @@ async fn make(live: &Live, context: &Context, object: &mut Object) -> Result<Arc
     let write = Write { context, namespace, name: &place.name, part: Part::Main, object, old: None };
     guard::confirm(live, &write).await?;
     admission::validate(&Request::new(Operation::Create, live, context, &place), Some(&*object)).await?;
-    let mut race = Race::for_new(live, &place)?;
+    let mut race = Race::for_new(live, &place)?.managers_may_go();
     loop {
         if let Some(current) = race.current() {
             return Err(Error::AlreadyExists {

@@ -7,7 +7,8 @@ use keelson_store::{Revision, StoreError};
 use keelson_watch_cache::BLOCK_TIMEOUT;
 
 use crate::error::Result;
-use crate::live::{Live, Place};
+use crate::live::{Live, Place, Reads};
+use crate::operation::list::not_older;
 use crate::options::Freshness;
 use crate::report;
 
@@ -17,10 +18,18 @@ pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc
         let mut objects = report::objects(report).await?.into_iter();
         return objects.find(|it| it.index().name == place.name).ok_or_else(|| live.not_found(&place.name));
     }
-    if freshness == Freshness::Latest && !live.objects()?.store.is_near() {
+    let objects = live.objects()?;
+    if freshness == Freshness::Latest && !objects.store.is_near() {
         return stored(live, place).await;
     }
     let cache = live.cache()?;
+    if objects.reads == Reads::Store {
+        if let Freshness::AtLeast(asked) | Freshness::Exactly(asked) = freshness {
+            let tip = objects.store.tip(cache.prefix()).await?;
+            not_older(tip.latest.get(), asked)?;
+        }
+        return stored(live, place).await;
+    }
     let snapshot = match freshness {
         Freshness::Latest => cache.fresh().await?,
         Freshness::Any => cache.at_hand().await,
@@ -48,7 +57,7 @@ async fn stored(live: &Live, place: &Place) -> Result<Arc<Frozen>> {
     let revision = entry.modified.get();
     match objects.cache.snapshot().get(&place.namespace, &place.name) {
         Some(cached) if cached.revision() == revision => Ok(cached.clone()),
-        _ => match live.freeze(&entry.value, revision) {
+        _ => match live.freeze_stored(&entry) {
             Ok(frozen) => Ok(frozen),
             Err(_) => Err(live.missing(place).await),
         },

@@ -7,10 +7,10 @@ use keelson_stdx::offload;
 use keelson_store::{At, Entry, Key, Revision, StoreError};
 use keelson_watch_cache::{BLOCK_TIMEOUT, PageRequest, Snapshot};
 
-use super::page::Token;
+use super::page::{Origin, Token};
 use super::select::{COMPARISON, Matcher};
 use crate::error::{Error, Result};
-use crate::live::{Live, Objects};
+use crate::live::{Live, Objects, Reads};
 use crate::options::{Freshness, ListOptions};
 use crate::report;
 use crate::resource::Scope;
@@ -44,64 +44,107 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
             shard: None,
         });
     }
-    let token =
-        if options.continue_token.is_empty() { None } else { Some(Token::decode(&options.continue_token)?) };
-    let freshness = match &token {
-        None => options.freshness,
-        Some(Token { revision: Some(revision), .. }) => Freshness::Exactly(*revision),
-        Some(Token { revision: None, .. }) => Freshness::Latest,
-    };
+    let objects = live.objects()?;
+    let (token, freshness) = beginning(options)?;
     let start = token.as_ref().map(|it| it.start.as_str());
-    let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
-    let walk = Walk {
-        live,
-        objects: live.objects()?,
-        namespace,
-        matcher: &matcher,
-        start,
-        limit: if limit == 0 { usize::MAX } else { limit },
-    };
-    let listing = match source(live, freshness).await? {
+    let walk =
+        Walk { live, objects, namespace, matcher: &matcher, start, limit: limit(objects.reads, options) };
+    let listing = match source(objects, freshness).await? {
         Source::Snapshot(snapshot) => {
             let comparisons = walk.length(&snapshot).saturating_mul(matcher.comparisons());
             Ok(offload::run(comparisons.saturating_mul(COMPARISON), || walk.snapshot(&snapshot)).await)
         }
-        Source::Past(revision) => walk.past(revision).await,
+        Source::Store { at, not_before } => walk.stored(at, not_before).await,
     };
     match listing {
         // The client may go on with what is there now, if it does not mind that the pages do not fit together.
         Err(Error::Expired { .. }) if token.is_some() => {
             let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
-            Err(Error::ContinueExpired { token: token.encode() })
+            Err(Error::ContinueExpired { token: token.encode(Origin::Store) })
         }
         listing => listing,
     }
 }
 
-enum Source {
-    Snapshot(Snapshot),
-    /// No longer in memory: the store has it, if anyone.
-    Past(Revision),
+/// Where a list goes on, and of which state it is.
+///
+/// Upstream: apiserver/pkg/storage/interfaces.go, ValidateListOptions (v1.36.4).
+fn beginning(options: &ListOptions) -> Result<(Option<Token>, Freshness)> {
+    if options.continue_token.is_empty() {
+        return Ok((None, options.freshness));
+    }
+    let token = Token::decode(&options.continue_token)?;
+    if options.revision_beside_token {
+        let text = "specifying resource version is not allowed when using continue";
+        return Err(Error::BadRequest(text.to_owned()));
+    }
+    let freshness = token.revision.map_or(Freshness::Latest, Freshness::Exactly);
+    Ok((Some(token), freshness))
 }
 
-async fn source(live: &Live, freshness: Freshness) -> Result<Source> {
-    let cache = live.cache()?;
-    let snapshot = match freshness {
-        Freshness::Latest => cache.fresh().await?,
-        Freshness::Any | Freshness::AtLeast(0) | Freshness::Exactly(0) => cache.at_hand().await,
-        Freshness::AtLeast(revision) => match Revision::new(revision) {
+/// A cache gives what it has in one piece to clients that take whatever is at hand.
+///
+/// Upstream: apiserver/pkg/storage/cacher/cacher.go, GetList (v1.36.4).
+fn limit(reads: Reads, options: &ListOptions) -> usize {
+    let is_whole = reads == Reads::Cache && options.freshness == Freshness::Any;
+    match usize::try_from(options.limit).unwrap_or(usize::MAX) {
+        0 => usize::MAX,
+        _ if is_whole => usize::MAX,
+        limit => limit,
+    }
+}
+
+enum Source {
+    Snapshot(Snapshot),
+    /// No longer or not at all in memory: the store has it, if anyone. Refused if it is older than `not_before`.
+    Store {
+        at: At,
+        not_before: u64,
+    },
+}
+
+async fn source(objects: &Objects, freshness: Freshness) -> Result<Source> {
+    let cache = &objects.cache;
+    let is_near = objects.store.is_near();
+    let snapshot = match (freshness, objects.reads) {
+        (Freshness::Exactly(number), _) if number > 0 => {
+            let revision = Revision::new(number).unwrap_or(Revision::FIRST);
+            match cache.exact(revision).filter(|_| objects.reads == Reads::Cache || is_near) {
+                Some(snapshot) => snapshot,
+                None => return Ok(Source::Store { at: At::Exactly(revision), not_before: 0 }),
+            }
+        }
+        (freshness, Reads::Store) => {
+            let not_before = match freshness {
+                Freshness::AtLeast(revision) => revision,
+                Freshness::Latest | Freshness::Any | Freshness::Exactly(_) => 0,
+            };
+            if !is_near {
+                return Ok(Source::Store { at: At::Latest, not_before });
+            }
+            // A near store is never ahead of what is in memory.
+            let snapshot = cache.fresh().await?;
+            not_older(snapshot.revision().get(), not_before)?;
+            snapshot
+        }
+        (Freshness::Latest, Reads::Cache) => cache.fresh().await?,
+        (Freshness::AtLeast(revision), Reads::Cache) => match Revision::new(revision) {
             Some(revision) => cache.at_least(revision, BLOCK_TIMEOUT).await?,
             None => cache.at_hand().await,
         },
-        Freshness::Exactly(number) => {
-            let revision = Revision::new(number).unwrap_or(Revision::FIRST);
-            match cache.exact(revision) {
-                Some(snapshot) => snapshot,
-                None => return Ok(Source::Past(revision)),
-            }
-        }
+        (Freshness::Any | Freshness::Exactly(_), Reads::Cache) => cache.at_hand().await,
     };
     Ok(Source::Snapshot(snapshot))
+}
+
+/// A store does not get there by waiting.
+///
+/// Upstream: apiserver/pkg/storage/etcd3/store.go, validateMinimumResourceVersion (v1.36.4).
+pub(super) fn not_older(current: u64, asked: u64) -> Result<()> {
+    if current < asked {
+        return Err(Error::TooLargeRevision { asked, current, retry_seconds: 0 });
+    }
+    Ok(())
 }
 
 struct Walk<'l> {
@@ -129,7 +172,11 @@ impl Walk<'_> {
             self.objects.cache.keep(snapshot);
         }
         let more = page.next.is_some().then_some(page.remaining.map(|count| count as u64));
-        self.page(page.objects, snapshot.revision().get(), more)
+        let origin = match self.objects.reads {
+            Reads::Cache => Origin::Cache,
+            Reads::Store => Origin::Store,
+        };
+        self.page(page.objects, (snapshot.revision().get(), origin), more)
     }
 
     /// How many objects are looked at, at most. Those that an index finds are few.
@@ -149,22 +196,16 @@ impl Walk<'_> {
         }
     }
 
-    async fn past(&self, revision: Revision) -> Result<Listing> {
+    async fn stored(&self, mut at: At, not_before: u64) -> Result<Listing> {
         let prefix = self.prefix();
         let mut after = self.start.map(|start| before(&prefix, start));
         let mut items = Vec::new();
         loop {
-            let at = At::Exactly(revision);
             let page = self.objects.store.list(&prefix, after.as_ref(), self.page_size(), at).await;
-            let page = page.map_err(|error| match error {
-                StoreError::Compacted { asked, oldest } => {
-                    Error::Expired { asked: asked.get(), oldest: oldest.get() }
-                }
-                StoreError::Future { asked, latest } => {
-                    Error::TooLargeRevision { asked: asked.get(), current: latest.get() }
-                }
-                other => Error::Store(other),
-            })?;
+            let page = page.map_err(|error| self.not_listed(error))?;
+            not_older(page.revision.get(), not_before)?;
+            at = At::Exactly(page.revision);
+            let origin = (page.revision.get(), Origin::Store);
             let count = page.entries.len();
             for (position, object) in self.objects_of(&page.entries).await?.into_iter().enumerate() {
                 items.extend(object.filter(|it| self.matcher.matches(it)));
@@ -172,12 +213,12 @@ impl Walk<'_> {
                     let unread = (count - position - 1) as u64;
                     let left = page.remaining.map(|remaining| remaining + unread);
                     let more = (unread > 0 || page.more).then_some(left);
-                    return Ok(self.page(items, revision.get(), more));
+                    return Ok(self.page(items, origin, more));
                 }
             }
             after = page.entries.last().map(|entry| entry.key.clone());
             if !page.more || after.is_none() {
-                return Ok(self.page(items, revision.get(), None));
+                return Ok(self.page(items, origin, None));
             }
         }
     }
@@ -186,10 +227,26 @@ impl Walk<'_> {
     async fn objects_of(&self, entries: &[Entry]) -> Result<Vec<Option<Arc<Frozen>>>> {
         let freeze = |entry: &Entry| match entry.value.is_empty() {
             true => Ok(None),
-            false => self.live.freeze(&entry.value, entry.modified.get()).map(Some),
+            false => self.live.freeze_stored(entry).map(Some),
         };
         let size = entries.iter().map(|it| it.value.len()).sum();
         offload::run(size, || entries.iter().map(freeze).collect()).await
+    }
+
+    fn not_listed(&self, error: StoreError) -> Error {
+        let retry_seconds = match self.objects.reads {
+            Reads::Cache => 1,
+            Reads::Store => 0,
+        };
+        match error {
+            StoreError::Compacted { asked, oldest } => {
+                Error::Expired { asked: asked.get(), oldest: oldest.get() }
+            }
+            StoreError::Future { asked, latest } => {
+                Error::TooLargeRevision { asked: asked.get(), current: latest.get(), retry_seconds }
+            }
+            other => Error::Store(other),
+        }
     }
 
     /// Pages of the store are bounded however long the client's list is.
@@ -198,7 +255,12 @@ impl Walk<'_> {
     }
 
     /// `more` is `None` on the last page, else how many come after it, if that is known.
-    fn page(&self, items: Vec<Arc<Frozen>>, revision: u64, more: Option<Option<u64>>) -> Listing {
+    fn page(
+        &self,
+        items: Vec<Arc<Frozen>>,
+        (revision, origin): (u64, Origin),
+        more: Option<Option<u64>>,
+    ) -> Listing {
         let shard = self.matcher.shard();
         let mut listing = Listing { items, revision, continue_token: String::new(), remaining: None, shard };
         if let Some(left) = more
@@ -209,7 +271,7 @@ impl Walk<'_> {
                 (Scope::Namespaced, "") => format!("{}/{}\0", index.namespace, index.name),
                 _ => format!("{}\0", index.name),
             };
-            listing.continue_token = Token { revision: Some(revision), start }.encode();
+            listing.continue_token = Token { revision: Some(revision), start }.encode(origin);
             listing.remaining = left.filter(|_| self.matcher.is_unselective());
         }
         listing

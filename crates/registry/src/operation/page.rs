@@ -15,18 +15,30 @@ use crate::error::{Error, Result};
 pub(crate) struct Token {
     /// The revision of the first page; `None` goes on with whatever is there now.
     pub(crate) revision: Option<u64>,
-    /// The first key of the next page, without the prefix of the list: `name\0`, `namespace/name\0`. On the wire it
-    /// begins with a slash.
+    /// The first key of the next page, without the prefix of the list: `name\0`, `namespace/name\0`.
     pub(crate) start: String,
+}
+
+/// What a page was made of. In tokens of a cache the start has a slash before it, in those of a store it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Upstream: apiserver/pkg/storage/cacher/cacher.go, GetList (v1.36.4).
+    Cache,
+    /// Upstream: apiserver/pkg/storage/etcd3/store.go, GetList (v1.36.4).
+    Store,
 }
 
 impl Token {
     /// As it goes over the wire.
-    pub(crate) fn encode(&self) -> String {
+    pub(crate) fn encode(&self, origin: Origin) -> String {
+        let slash = match origin {
+            Origin::Cache => "/",
+            Origin::Store => "",
+        };
         let mut map = Map::new();
         map.push_new("v", "meta.k8s.io/v1");
         map.push_new("rv", self.revision.map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX)));
-        map.push_new("start", format!("/{}", self.start));
+        map.push_new("start", format!("{slash}{}", self.start));
         let mut text = Vec::new();
         json::write(&Value::Map(map), &mut text);
         URL_SAFE_NO_PAD.encode(text)
@@ -113,14 +125,16 @@ fn in_lower_case(map: Map) -> Map {
 
 #[cfg(test)]
 mod tests {
-    use super::Token;
+    use super::{Origin, Token};
 
     #[test]
     fn a_token_survives_the_wire() {
-        let token = Token { revision: Some(42), start: "default/web\0".to_owned() };
-        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
-        let token = Token { revision: None, start: "web\0".to_owned() };
-        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
+        for origin in [Origin::Cache, Origin::Store] {
+            let token = Token { revision: Some(42), start: "default/web\0".to_owned() };
+            assert_eq!(Token::decode(&token.encode(origin)).unwrap(), token);
+            let token = Token { revision: None, start: "web\0".to_owned() };
+            assert_eq!(Token::decode(&token.encode(origin)).unwrap(), token);
+        }
     }
 
     #[track_caller]

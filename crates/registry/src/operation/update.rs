@@ -77,7 +77,7 @@ async fn change(
     part: Part,
     mut rewrite: impl FnMut(Option<&Object>) -> Result<Object>,
 ) -> Result<Updated> {
-    let mut race = Race::begin(live, place).await?;
+    let mut race = Race::begin(live, place).await?.managers_may_go();
     let permission = CreatePermission::default();
     loop {
         match change_once(context, &mut race, (place, part), &permission, &mut rewrite).await {

@@ -31,15 +31,15 @@ struct Raw<'q> {
 pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<ListOptions> {
     let raw = read(query)?;
     refuse_if_any("ListOptions", list_errors(&raw))?;
-    let revision = revision(raw.revision)
-        .map_err(|text| Error::BadRequest(format!("invalid resource version: {text}")))?;
-    let freshness = freshness(&raw, revision)?;
+    let has_token = !raw.continue_token.is_empty();
+    let freshness = freshness(&raw)?;
     Ok(ListOptions {
         freshness,
         selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
-        // A negative limit is none. What is at hand comes in one piece, as from upstream's cache.
-        limit: if raw.revision == "0" { 0 } else { u64::try_from(raw.limit).unwrap_or(0) },
+        // A negative limit is none.
+        limit: u64::try_from(raw.limit).unwrap_or(0),
         continue_token: raw.continue_token.to_owned(),
+        revision_beside_token: has_token && !matches!(raw.revision, "" | "0"),
     })
 }
 
@@ -175,21 +175,20 @@ fn watch_errors(raw: &Raw<'_>, initial_events: Offered) -> FieldErrors {
     errors
 }
 
-fn freshness(raw: &Raw<'_>, revision: Option<u64>) -> Result<Freshness> {
+/// Beside a token nothing but 0 means anything, and the token is judged first.
+fn freshness(raw: &Raw<'_>) -> Result<Freshness> {
     if !raw.continue_token.is_empty() {
-        return match revision {
-            None | Some(0) => Ok(Freshness::Latest),
-            Some(_) => Err(Error::BadRequest(
-                "specifying resource version is not allowed when using continue".to_owned(),
-            )),
-        };
+        return Ok(if raw.revision == "0" { Freshness::Any } else { Freshness::Latest });
     }
+    let revision = revision(raw.revision)
+        .map_err(|text| Error::BadRequest(format!("invalid resource version: {text}")))?;
     Ok(match (raw.revision_match, revision) {
         (_, None) => Freshness::Latest,
-        (_, Some(0)) => Freshness::Any,
+        // Other ways to write 0 are numbers, not the wish for whatever there is.
+        (_, Some(0)) if raw.revision == "0" => Freshness::Any,
         ("Exact", Some(revision)) => Freshness::Exactly(revision),
         // With a limit, and nothing said, a page is of exactly this revision.
-        ("", Some(revision)) if raw.limit > 0 => Freshness::Exactly(revision),
+        ("", Some(revision)) if raw.limit > 0 && revision > 0 => Freshness::Exactly(revision),
         (_, Some(revision)) => Freshness::AtLeast(revision),
     })
 }
@@ -257,7 +256,8 @@ mod tests {
     #[track_caller]
     fn check_list(query: &str, expected: &str) {
         let found = list(&Query::parse(query), "").map_or_else(text, |it| {
-            format!("{:?} limit={} continue={}", it.freshness, it.limit, it.continue_token)
+            let beside = if it.revision_beside_token { " and a revision" } else { "" };
+            format!("{:?} limit={} continue={}{beside}", it.freshness, it.limit, it.continue_token)
         });
         assert_eq!(found, expected, "{query}");
     }
@@ -286,8 +286,8 @@ mod tests {
     fn lists_are_as_fresh_as_asked() {
         check_list("", "Latest limit=0 continue=");
         check_list("resourceVersion=0", "Any limit=0 continue=");
-        check_list("resourceVersion=0&limit=500", "Any limit=0 continue=");
-        check_list("resourceVersion=00&limit=500", "Any limit=500 continue=");
+        check_list("resourceVersion=0&limit=500", "Any limit=500 continue=");
+        check_list("resourceVersion=00&limit=500", "AtLeast(0) limit=500 continue=");
         check_list("resourceVersion=7", "AtLeast(7) limit=0 continue=");
         check_list("resourceVersion=7&limit=5", "Exactly(7) limit=5 continue=");
         check_list(
@@ -296,6 +296,8 @@ mod tests {
         );
         check_list("resourceVersion=7&resourceVersionMatch=Exact", "Exactly(7) limit=0 continue=");
         check_list("continue=abc&limit=5", "Latest limit=5 continue=abc");
+        check_list("continue=abc&resourceVersion=0", "Any limit=0 continue=abc");
+        check_list("continue=abc&resourceVersion=x", "Latest limit=0 continue=abc and a revision");
         check_list("limit=-1", "Latest limit=0 continue=");
     }
 
@@ -322,10 +324,6 @@ mod tests {
         check_list(
             "sendInitialEvents=true",
             "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
-        );
-        check_list(
-            "continue=abc&resourceVersion=1",
-            "specifying resource version is not allowed when using continue",
         );
         check_list("labelSelector=a===", "unable to parse requirement: found '=', expected: identifier");
         check_list("fieldSelector=foo", "invalid selector: 'foo'; can't understand 'foo'");

@@ -53,7 +53,7 @@ fn client(authority: &Authority) -> Identity {
 fn store(endpoint: String, authority: &Authority, identity: Option<crate::Identity>) -> EtcdStore {
     let options = Options::new(vec![endpoint], Clock::real());
     let authorities = authority.certificate().as_bytes().to_vec();
-    EtcdStore::new(Options { tls: Some(Tls { authorities, identity }), ..options }).unwrap()
+    EtcdStore::new(Options { tls: Tls { authorities, identity, is_given: true }, ..options }).unwrap()
 }
 
 /// Whether it lets us in; who does not say no at once is asked in vain.

@@ -1,7 +1,7 @@
 //! Compaction: what is forgotten, and what must not be.
 
 use super::{Subject, changes, refusal};
-use crate::{At, Revision, StoreError};
+use crate::{At, Key, Revision, StoreError};
 
 /// What happened in each of these tests before its compaction.
 struct Past {
@@ -35,6 +35,8 @@ pub async fn the_past_before_a_compaction_is_gone(subject: &Subject) {
             assert_eq!((told, oldest), (asked, a2));
         }
     }
+    let forgotten = subject.store.forgotten_before(&Key::from("/x/"));
+    assert!(forgotten.is_none_or(|it| it == a2), "{forgotten:?} is not {a2}");
 }
 
 /// Everything from the compaction on can be listed, and the present is as it was.

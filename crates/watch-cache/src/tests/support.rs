@@ -96,6 +96,10 @@ impl Store for Rig {
         held_up.take_until(Box::pin(broken)).chain(end).boxed()
     }
 
+    fn forgotten_before(&self, prefix: &Key) -> Option<Revision> {
+        self.store.forgotten_before(prefix)
+    }
+
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
         self.store.compact(before)
     }

@@ -4,7 +4,7 @@
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-use super::facts::{Family, has_address, has_unknown_pods, is_same, kind, text, texts};
+use super::facts::{Family, has_address, has_unknown_pods, is_headless, is_same, kind, text, texts};
 use super::rules::addresses;
 use crate::shared::addresses::{Strictness, sloppy};
 
@@ -51,6 +51,34 @@ pub(super) fn settle(
     }
     fill(spec, cluster, knows_families || cluster.is_dual);
     Ok(())
+}
+
+/// Fills in families and policy of a service from before services had them.
+///
+/// Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadIPFamilies (v1.36.4).
+pub(super) fn fill_on_read(spec: &mut Map, primary: Family) {
+    if !has_address(spec) || !spec.list("ipFamilies").is_empty() {
+        return;
+    }
+    let families: Vec<Family> = match (is_headless(spec), has_unknown_pods(spec)) {
+        // Nobody knows which addresses its endpoints have.
+        (true, true) => vec![primary, primary.other()],
+        (true, false) => vec![primary],
+        (false, _) => texts(spec, "clusterIPs").map(family_of).collect(),
+    };
+    match families.len() {
+        0 => return,
+        1 => spec.set("ipFamilyPolicy", "SingleStack"),
+        2 => spec.set("ipFamilyPolicy", "RequireDualStack"),
+        _ => (),
+    }
+    let families: Vec<Value> = families.into_iter().map(|it| Value::from(it.as_str())).collect();
+    spec.set("ipFamilies", families);
+}
+
+/// What is not an address of the newer family is taken for one of the older.
+fn family_of(address: &str) -> Family {
+    if address.contains(':') { Family::V6 } else { Family::V4 }
 }
 
 fn ok_if_none(errors: &mut FieldErrors) -> std::result::Result<(), FieldErrors> {
