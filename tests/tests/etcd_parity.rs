@@ -194,7 +194,7 @@ async fn large_objects() {
     let Some(upstream) = Upstream::on(&etcd, &[], TEST).await else { return };
     let server = keelson_on(&etcd, &[]).await;
     let embedded = RunningServer::start(Options::default()).await;
-    let words = |answer: Answer| match answer.status {
+    let words = |answer: Answer| match answer.status.as_u16() {
         201 => format!("201 managed {}", answer.json().pointer("/metadata/managedFields").is_some()),
         status => format!("{status} {} {}", answer.json()["reason"], answer.json()["message"]),
     };
