@@ -38,9 +38,6 @@ pub(crate) async fn route(
     let info = granted.info;
     let catalog = facts.server.catalog.load();
     if !info.is_resource_request {
-        if parts.method != Method::GET {
-            body.discard().await;
-        }
         if let Some(response) = discovery::answer(facts, &catalog, info, parts).await? {
             return Ok(response);
         }

@@ -70,7 +70,7 @@ impl Verification<'_> {
             vec![vec![leaf]]
         } else {
             let mut search = Search { verification: self, candidates: 0, chains: Vec::new() };
-            search.extend(vec![leaf])?;
+            search.extend(&vec![leaf])?;
             search.chains
         };
         self.check_chains(&chains)
@@ -167,7 +167,7 @@ impl<'c> Search<'_, 'c> {
     /// Adds all chains that begin like this one. The number of candidates bounds the depth.
     ///
     /// Origin: Go, crypto/x509/verify.go, buildChains.
-    fn extend(&mut self, chain: Chain<'c>) -> Result<(), Error> {
+    fn extend(&mut self, chain: &Chain<'c>) -> Result<(), Error> {
         let Some(child) = chain.last().copied() else { return Ok(()) };
         let verification = self.verification;
         let anchors = verification.authorities.parents_of(child).into_iter();
@@ -183,7 +183,7 @@ impl<'c> Search<'_, 'c> {
                 last = Some(Error::SignatureLimit);
                 break;
             }
-            if is_in(&chain, parent) {
+            if is_in(chain, parent) {
                 continue;
             }
             let mut remember = |error: &Error| {
@@ -195,7 +195,7 @@ impl<'c> Search<'_, 'c> {
                 remember(&error);
                 continue;
             }
-            let verdict = verification.check_parent(place, parent, &chain);
+            let verdict = verification.check_parent(place, parent, chain);
             if let Err(error) = &verdict {
                 remember(error);
             }
@@ -207,7 +207,7 @@ impl<'c> Search<'_, 'c> {
             longer.push(parent);
             match place {
                 Place::Anchor => self.chains.push(longer),
-                Place::Intermediate => last = self.extend(longer).err(),
+                Place::Intermediate => last = self.extend(&longer).err(),
             }
             if last == Some(Error::SignatureLimit) {
                 break;

@@ -200,7 +200,7 @@ impl ExternalSigner {
             doing: "while fetching token verification keys: while getting externally supported jwt signing keys",
             failure,
         })?;
-        let fetched = Fetched::read(answer, self.clock.monotonic())
+        let fetched = Fetched::read(&answer, self.clock.monotonic())
             .map_err(|why| SignerError::Answer(format!("while fetching token verification keys: {why}")))?;
         self.meter.keys_are_of(fetched.timestamp_seconds());
         let is_changed = fetched.differs_from(&self.fetched.load());

@@ -30,7 +30,7 @@ pub(super) struct ExternalKey {
 
 impl Fetched {
     /// Upstream: pkg/serviceaccount/externaljwt/plugin/keycache.go, getTokenVerificationKeys (v1.36.4).
-    pub(super) fn read(answer: FetchKeysResponse, now: Duration) -> Result<Fetched, String> {
+    pub(super) fn read(answer: &FetchKeysResponse, now: Duration) -> Result<Fetched, String> {
         let hint = answer.refresh_hint_seconds;
         let seconds = u64::try_from(hint).ok().filter(|it| *it > 0);
         let seconds = seconds.ok_or_else(|| format!("found invalid refresh hint ({hint}s)"))?;
@@ -43,7 +43,7 @@ impl Fetched {
         let timestamp =
             answer.data_timestamp.ok_or("invalid data timestamp: proto: invalid nil Timestamp")?;
         check(timestamp).map_err(|why| format!("invalid data timestamp: proto: timestamp {why}"))?;
-        let keys = answer.keys.into_iter().map(read).collect::<Result<_, _>>()?;
+        let keys = answer.keys.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Fetched { keys, timestamp, refresh_at: now.saturating_add(Duration::from_secs(seconds)) })
     }
 
@@ -65,7 +65,7 @@ impl Fetched {
     }
 }
 
-fn read(key: Key) -> Result<ExternalKey, String> {
+fn read(key: &Key) -> Result<ExternalKey, String> {
     if key.key_id.is_empty() || key.key_id.len() > MAX_KEY_ID {
         return Err(format!("found invalid public key id {}", quote(&key.key_id)));
     }
