@@ -47,7 +47,7 @@ pub struct Statusz {
 
 /// One of the pages.
 enum Page {
-    Statusz(Statusz),
+    Statusz(Box<Statusz>),
     Flagz(BTreeMap<String, String>),
 }
 
@@ -60,7 +60,10 @@ struct Zpage {
 /// `/statusz`.
 #[must_use]
 pub fn statusz(statusz: Statusz, cbor: Offered) -> Mounted {
-    Mounted { path: "/statusz".to_owned(), endpoint: Arc::new(Zpage { page: Page::Statusz(statusz), cbor }) }
+    Mounted {
+        path: "/statusz".to_owned(),
+        endpoint: Arc::new(Zpage { page: Page::Statusz(Box::new(statusz)), cbor }),
+    }
 }
 
 /// `/flagz`: flags by name.
@@ -275,7 +278,8 @@ mod tests {
         let started = clock.unix_seconds();
         manual.advance(Duration::from_secs(3725));
         let paths = vec!["/livez".to_owned(), "/statusz".to_owned()];
-        Zpage { page: Page::Statusz(Statusz { version: Version::KUBERNETES, started, clock, paths }), cbor }
+        let statusz = Statusz { version: Version::KUBERNETES, started, clock, paths };
+        Zpage { page: Page::Statusz(Box::new(statusz)), cbor }
     }
 
     #[track_caller]
