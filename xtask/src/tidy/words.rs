@@ -26,6 +26,7 @@ const TERMINAL: &[&str] = &[
     "crates/testkit/",
     "xtask/",
     "bench/",
+    "/benches/",
     "/examples/",
     "tests/",
     "/tests/",

@@ -1,3 +1,5 @@
+//! Tests of Go regular expressions.
+
 use super::Regex;
 
 #[track_caller]

@@ -599,7 +599,4 @@ fn own(flags: &Flags, errors: &mut Vec<String>) {
     if store == "etcd" && !is_upstream(flags) && flags.list("etcd-servers").is_empty() {
         errors.push("--etcd-servers must be specified".to_owned());
     }
-    if flags.text("etcd-certfile").is_empty() != flags.text("etcd-keyfile").is_empty() {
-        errors.push("--etcd-certfile and --etcd-keyfile must be given together".to_owned());
-    }
 }

@@ -1,3 +1,5 @@
+//! Tests of the checks after a strategic merge patch.
+
 use keelson_codec::json;
 
 use crate::Schema;

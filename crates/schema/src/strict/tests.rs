@@ -1,3 +1,5 @@
+//! Tests of strict decoding: unknown and duplicate fields.
+
 use keelson_codec::json;
 use keelson_object::Value;
 
