@@ -14,7 +14,7 @@ const BODY: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generat
 /// All requests end with one that closes the connection; only who waits for more than it gets takes so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 8;
-/// Who has been answered and hears nothing for so long still has its connection.
+/// A connection that is silent for this long after a response stays open.
 const SILENCE: Duration = Duration::from_millis(700);
 
 /// What is said, and the codes of the answers.
@@ -199,7 +199,7 @@ fn unwanted() -> Vec<Case> {
         chunked(200_000, "404 200"),
         chunked(300_000, "404"),
         nowhere("content-length: 1000000000", "", "404"),
-        // Nobody told it to continue, and it did.
+        // The client sent the body without a `100 Continue`.
         nowhere("expect: 100-continue\r\ncontent-length: 10", "0123456789", "404"),
         post(&format!("content-length: {}", too_large.len()), &too_large, "413", ""),
     ]
@@ -242,7 +242,7 @@ async fn every_request_has_one_meaning() {
     compare(&cases, &answers(&connector, &cases).await, |it| it.ours);
 }
 
-/// Who is refused before the body has come learns why, and whether the connection goes on.
+/// A client that is refused before its body has arrived sees the status, and whether the connection stays open.
 #[tokio::test]
 async fn refusals_are_read_whatever_is_still_being_sent() {
     let server = RunningServer::start(Options::default()).await;

@@ -6,7 +6,7 @@
 
 use keelson_object::SmolStr;
 
-/// Who asks.
+/// User whose permissions are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Subject {
     /// The user of the request.
@@ -62,7 +62,7 @@ pub struct ResourceTarget {
 /// One question to the authorizer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Who asks.
+    /// User whose permissions are checked.
     pub subject: Subject,
     /// The verb.
     pub verb: SmolStr,

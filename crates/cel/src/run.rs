@@ -64,7 +64,7 @@ impl Program {
 pub(crate) enum Local<'a> {
     /// Its comprehension does not run.
     Absent,
-    /// An accumulator whose first value nobody has asked for.
+    /// An accumulator whose first value has not been read yet.
     Unread(&'a Node),
     Value(Val<'a>),
     Failed(Failure),

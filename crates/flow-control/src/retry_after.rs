@@ -11,7 +11,7 @@ const TOO_MANY: i64 = 3;
 /// The rejections of one priority level.
 #[derive(Clone, Debug)]
 pub struct RetryAfter {
-    /// What clients are told, in seconds.
+    /// Value of the header, in seconds.
     seconds: i64,
     raised_at: i64,
     /// The second that is counted now, and its rejections.
@@ -27,7 +27,7 @@ impl Default for RetryAfter {
 }
 
 impl RetryAfter {
-    /// What to tell clients, in seconds.
+    /// Value of the header, in seconds.
     pub fn seconds(&self) -> i64 {
         self.seconds
     }
@@ -63,7 +63,7 @@ impl RetryAfter {
 mod tests {
     use super::RetryAfter;
 
-    /// Rejects `count` requests in each second of `seconds`; returns what clients are told afterwards.
+    /// Rejects `count` requests in each second of `seconds`; returns the value of the header afterwards.
     fn reject(retry_after: &mut RetryAfter, seconds: std::ops::Range<i64>, count: usize) -> i64 {
         for second in seconds {
             (0..count).for_each(|_| retry_after.rejected(second));

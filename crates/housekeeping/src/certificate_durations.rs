@@ -105,7 +105,7 @@ mod tests {
 
     use super::{CertificateDurations, Counts, is_honored};
 
-    /// A request to `signer` for an hour, issued for `days` days if that is not nought.
+    /// A request to `signer` for an hour, issued for `days` days unless that is 0.
     fn request(uid: &str, signer: &str, days: i64) -> Object {
         let mut object = Object::default();
         object.meta.uid = uid.into();

@@ -1,6 +1,6 @@
 //! Preflight: the files that the command line names are opened before anything is made, in upstream's order.
 //!
-//! A mistake is told in upstream's words, which name the flag's purpose; later, the parts of the server read the same
+//! A mistake is reported in upstream's words, which name the flag's purpose; later, the parts of the server read the same
 //! files again for themselves.
 
 use std::path::Path;

@@ -54,7 +54,7 @@ enum Keys {
     External(Arc<ExternalSigner>),
 }
 
-/// What others are told about the issuer.
+/// Discovery documents of the issuer.
 #[derive(Clone)]
 struct PublishedIssuer {
     name: String,

@@ -24,7 +24,7 @@ pub struct Emulation {
     pub minor: u8,
     /// Whether a resource that an older version serves is offered in newer versions too.
     pub forward: bool,
-    /// Whether a newer version is offered where somebody names it.
+    /// Whether a newer version is offered if a flag names it.
     pub forward_by_name: bool,
 }
 

@@ -36,7 +36,7 @@ struct Offer {
 pub(crate) enum Found<'b> {
     /// The JSON that was offered.
     Offer(&'b Bytes),
-    /// A message that was not on offer: somebody else wrote it, or it was written long ago.
+    /// A message that was not on offer: another server wrote it, or it was written long ago.
     Message(&'b Bytes),
 }
 

@@ -147,7 +147,7 @@ pub trait Strategy: Send + Sync + 'static {
         Propagation::Background
     }
 
-    /// Why nobody deletes the object called `name`, whether it is there or not. The deletion of a collection does not
+    /// Why the object called `name` cannot be deleted, whether it exists or not. The deletion of a collection does not
     /// ask, as upstream's does not.
     fn protects(&self, _name: &str) -> Option<&'static str> {
         None

@@ -73,7 +73,7 @@ pub struct Call<'a> {
 
 /// What happens when something is posted to a subresource.
 pub trait Action: Send + Sync + 'static {
-    /// Fills in what was left out, before anybody sees or judges what was posted.
+    /// Fills in what was left out, before admission and validation.
     fn default(&self, _body: &mut Object) {}
 
     /// Whether what is posted may be in another version than that of discovery.

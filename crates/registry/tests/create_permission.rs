@@ -212,7 +212,7 @@ async fn the_object_is_validated_before_the_check_and_admitted_after_it() {
     assert_eq!(garden.heard(), refused);
     garden.apply(&context, flower(5)).await.unwrap_err();
     assert_eq!(garden.heard(), refused);
-    // An invalid object is told so whoever sends it.
+    // An invalid object is refused as invalid, whether or not the user may create it.
     let error = garden.put(&context, flower(-1)).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { .. }), "{error}");
     assert_eq!(garden.heard(), refused[..2]);

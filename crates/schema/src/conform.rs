@@ -70,7 +70,7 @@ impl Schema {
     }
 }
 
-/// Why a value of a type that decodes itself cannot be read, for whoever has no document around it.
+/// Why a value of a type that decodes itself cannot be read, without the path of a document.
 pub(crate) fn misfit(ty: &Type, value: &Value) -> Option<String> {
     let mut walk = Walk::new(Mode::Quiet);
     match walk.value(ty, &mut value.clone(), None) {

@@ -16,12 +16,12 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 
-/// How much is read of a body that nobody asked for.
+/// How much of an unread body is read after the response is known.
 ///
 /// Upstream: Go's net/http, maxPostHandlerReadBytes.
 const UNWANTED: usize = 256 << 10;
 
-/// How long a client may take to send what nobody asked for. (Upstream waits for ever.)
+/// How long a client may take to send the rest of an unread body. (Upstream waits for ever.)
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a stream of HTTP/2 stays open behind its answer for a client that is still sending.
@@ -149,7 +149,7 @@ impl Rest {
     pub(crate) async fn read(&self, clock: &Clock, expects: Expects) -> bool {
         let Some(Left { mut body, progress }) = self.0.lock().take() else { return true };
         match progress {
-            // Who was not told to continue sends either nothing or all of it: nobody knows.
+            // A client that got no `100 Continue` sends either nothing or all of it.
             Progress::Untouched if expects == Expects::Continue => return false,
             // It had its time.
             Progress::Waiting => return false,
@@ -162,7 +162,7 @@ impl Rest {
     }
 
     /// Keeps a stream of HTTP/2 open behind its answer, so that the client reads the answer and not that the stream was
-    /// reset. Streams are bounded, and so is what a client may send on one that nobody reads.
+    /// reset. Streams are bounded, and so is what a client may send on a stream that is not read.
     pub(crate) fn linger(&self, clock: &Clock) {
         let Some(Left { mut body, .. }) = self.0.lock().take() else { return };
         let clock = clock.clone();

@@ -66,7 +66,7 @@ pub(crate) async fn answer(
     let address = &facts.server.settings.external_address;
     let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, address)).await;
     let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
-    // The list of groups and each group are served by somebody who negotiates and does not look at the method.
+    // Upstream's handlers for the list of groups and for one group negotiate, and ignore the method.
     if !matches!(segments[..], ["apis"] | ["apis", _]) {
         if parts.method != Method::GET {
             return Err(Error::MethodNotAllowed);

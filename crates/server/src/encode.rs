@@ -1,8 +1,8 @@
 //! From frozen objects to bytes on the wire.
 //!
 //! Answers are made in pieces of about [`CHUNK`] bytes, whatever their encoding, and the next piece is made when the
-//! client has taken the last one: a list of a hundred thousand objects never exists as one text, and nobody else waits
-//! while it is made. See [`pace`].
+//! client has taken the last one: a list of a hundred thousand objects never exists as one text, and other requests
+//! do not wait while it is made. See [`pace`].
 
 pub(crate) mod cbor;
 pub(crate) mod compress;

@@ -303,7 +303,7 @@ fn or_empty(value: Value) -> Value {
     if value.is_null() { Value::Map(Map::new()) } else { value }
 }
 
-/// Whether anybody can tell of which kind a body is.
+/// Whether the kind of a body can be determined.
 fn check_head(value: &Value) -> std::result::Result<(), String> {
     if let Some(problem) = unread(value) {
         return Err(problem);

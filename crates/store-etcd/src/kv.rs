@@ -193,7 +193,7 @@ impl Shared {
     }
 }
 
-/// etcd has a limit of its own, which nobody but etcd knows.
+/// etcd has a limit of its own, which only etcd knows.
 fn not_written(status: &Status) -> StoreError {
     let error = Error::from(status);
     match told(status) {

@@ -33,7 +33,7 @@ pub struct Tls {
     pub authorities: Vec<u8>,
     /// What is shown to them.
     pub identity: Option<Identity>,
-    /// Whether somebody asked for any of it: then addresses that do not say are reached with TLS, too.
+    /// Whether a TLS file was named: then addresses without a scheme are reached with TLS, too.
     pub is_given: bool,
 }
 

@@ -48,7 +48,7 @@ impl Plugin {
 
     fn serve(listener: UnixListener, socket: PathBuf, service: Arc<dyn Service>) -> Plugin {
         let listener = task::spawn("grpc plugin", async move {
-            // Connections end with their listener: nobody answers for a plugin that is gone.
+            // Connections end with their listener: a plugin that has stopped does not answer.
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let service = service.clone();

@@ -43,7 +43,7 @@ pub struct Behaviour {
     pub max_seconds: u64,
     /// When it wants to be asked for keys again.
     pub refresh_seconds: u64,
-    /// Signs with a key that nobody is told about.
+    /// Signs with a key that is not published.
     pub signs_with_hidden_key: bool,
     /// Refuses to sign, with this text.
     pub refusal: Option<String>,

@@ -76,7 +76,7 @@ pub fn system_authorities() -> Vec<u8> {
 /// Decides in handshakes, by the rules of Go.
 #[derive(Debug)]
 struct Verifier {
-    /// `None` trusts anybody who holds the key of the certificate that they show.
+    /// `None` trusts any server that holds the key of its certificate.
     authorities: Option<Authorities>,
     algorithms: WebPkiSupportedAlgorithms,
 }

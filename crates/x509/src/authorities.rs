@@ -21,7 +21,7 @@ impl Authorities {
         Authorities(kept)
     }
 
-    /// Whether nobody is trusted.
+    /// Whether there are no trust anchors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -36,7 +36,7 @@ impl Authorities {
         self.0.iter().any(|it| it.raw == certificate.raw)
     }
 
-    /// Who may have signed `child`, the most likely ones first.
+    /// Certificates that may have signed `child`, the most likely ones first.
     ///
     /// Origin: Go, crypto/x509/cert_pool.go, findPotentialParents.
     pub(crate) fn parents_of(&self, child: &Certificate) -> Vec<&Certificate> {

@@ -115,7 +115,7 @@ impl Extensions {
                 self.is_bound_to_policies |= constraints.next_is(context(0));
             }
             37 => self.extended_key_usages = extended_key_usages(value)?,
-            // Where lists of revoked certificates are, and policies, which nobody asks for.
+            // Distribution points of revocation lists, and policies: not used here.
             31 | 32 | 54 => (),
             _ => return Ok(false),
         }

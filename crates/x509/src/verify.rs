@@ -41,7 +41,7 @@ const ANY_USAGE: &[u8] = &[0x55, 0x1d, 0x25, 0];
 /// What a certificate is judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Verification<'v> {
-    /// Who is trusted.
+    /// Trust anchors.
     pub authorities: &'v Authorities,
     /// What else the other side sent.
     pub intermediates: &'v Authorities,

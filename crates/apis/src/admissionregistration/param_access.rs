@@ -1,4 +1,4 @@
-//! Parameters of admission policies: who writes a policy or a binding needs permission to read what it refers to,
+//! Parameters of admission policies: the author of a policy or a binding needs permission to read what it refers to,
 //! because the policy shows it to others.
 //!
 //! A policy names a kind (`paramKind`): its author needs `get` on all objects of it. A binding names objects
@@ -270,7 +270,7 @@ mod tests {
     async fn the_author_of_a_policy_may_read_all_objects_of_its_param_kind() {
         let all = "get /v1 configmaps in:* name:*";
         assert_eq!(told(Refers::Policy, all, &policy("ConfigMap"), None).await, "");
-        // A kind that nobody knows could be any.
+        // The kind is not served: it could be any resource.
         assert_eq!(told(Refers::Policy, "get /v1 * in:* name:*", &policy("Nope"), None).await, "");
         let refusal = "spec.paramKind: Forbidden: user &{jane  [dev] map[]} must have \"get\" permission on all \
                        objects of the referenced paramKind (kind=Secret, apiVersion=v1)";

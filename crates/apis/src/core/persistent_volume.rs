@@ -14,7 +14,7 @@ use crate::shared::{claim, node_labels, pod_template, resource_list};
 
 /// Persistent volumes, as far as features are on.
 pub(crate) struct PersistentVolume {
-    /// Whether it may be said anew from which nodes a volume can be reached: the gate `MutablePVNodeAffinity`.
+    /// Whether the node affinity may change: the gate `MutablePVNodeAffinity`.
     mutable_affinity: bool,
 }
 

@@ -135,14 +135,14 @@ impl ExternalSigner {
         }
     }
 
-    /// The keys that others are told about.
+    /// The keys that discovery publishes.
     #[must_use]
     pub fn discoverable(&self) -> KeySet {
         let fetched = self.fetched.load();
         KeySet::new(fetched.keys.iter().filter(|it| !it.is_hidden).map(|it| it.key.clone()).collect())
     }
 
-    /// For how many seconds what others are told holds.
+    /// For how many seconds the published keys are valid.
     #[must_use]
     pub fn max_age(&self) -> u64 {
         self.fetched.load().refresh_at.saturating_sub(self.clock.monotonic()).as_secs()

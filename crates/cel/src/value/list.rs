@@ -117,7 +117,7 @@ impl<'a> List<'a> {
         if let List::Concat(sum) = self { sum.depth } else { 0 }
     }
 
-    /// Adds one item at the end of an accumulator, in place if nobody else holds it.
+    /// Adds one item at the end of an accumulator, in place if it is not shared.
     pub(crate) fn push(self, item: Val<'a>) -> Outcome<'a> {
         match self {
             List::Owned(mut items) => {

@@ -39,7 +39,7 @@ pub fn read(data: &[u8]) -> Result<Document, Error> {
 }
 
 /// Reads one document whose maps keep every pair, also where a key stands there more than once: for a strict reader,
-/// which reports duplicates where they stand. Nobody else can use such a tree.
+/// which reports duplicates where they stand. Such a tree is of no other use.
 pub fn read_every_pair(data: &[u8]) -> Result<Value, Error> {
     let reader = Reader { repeats: Repeats::Kept, ..Reader::new(data) };
     reader.read().map(|document| document.value).map_err(|error| *error)

@@ -392,7 +392,7 @@ fn authorization(flags: &Flags, errors: &mut Vec<String>) {
 fn authorization_webhook_version(flags: &Flags) -> Result<(), String> {
     let is_asked = flags.list("authorization-mode").iter().any(|it| it == "Webhook");
     let version = flags.text("authorization-webhook-version");
-    // A kubeconfig that is missing is told first, when the webhook is made.
+    // A missing kubeconfig is reported first, when the webhook is created.
     let has_kubeconfig = Path::new(flags.text("authorization-webhook-config-file")).exists();
     if is_asked && has_kubeconfig && ReviewVersion::parse(version).is_none() {
         let version = quote(version);

@@ -101,7 +101,7 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Whether somebody else has taken the port meanwhile.
+/// Whether another process has taken the port meanwhile.
 pub(crate) fn lost_its_port(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Ends { text, .. } if text.contains("address already in use"))
 }

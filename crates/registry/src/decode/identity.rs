@@ -104,7 +104,7 @@ impl Identity<'_> {
     }
 }
 
-/// Why nobody can tell of which kind a document is: it is no map, or says it with something else than text.
+/// Why the kind of a document is unknown: the document is not a map, or `kind` or `apiVersion` is not a string.
 ///
 /// Upstream: apimachinery/pkg/runtime/serializer/json/meta.go, Interpret (v1.36.4).
 pub fn unread(value: &Value) -> Option<String> {

@@ -99,7 +99,7 @@ impl Watch {
                 }
                 return Some(Ok(Change::Own { kind, object }));
             }
-            // Nothing is lost if nobody waits any longer: this event is not for the client.
+            // Nothing is lost if the client is gone by now: this event is not for it.
             self.breaks.count(COMPARISON * self.matcher.comparisons()).await;
         }
     }

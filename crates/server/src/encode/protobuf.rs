@@ -83,7 +83,7 @@ pub(crate) async fn list(found: &Found, listing: Listing, shape: Shape, gzip: Gz
     Ok(response.map(|_| Body::chunks(pieces.collect())))
 }
 
-/// The messages of all items, because a list begins with its size. Those that nobody has asked for yet are made in
+/// The messages of all items, because a list begins with its size. Those that are not cached yet are made in
 /// steps.
 async fn messages(found: &Found, items: Vec<Arc<Frozen>>, shape: Shape) -> Result<Vec<Bytes>> {
     let message = |item: &Arc<Frozen>| -> Result<Bytes> {

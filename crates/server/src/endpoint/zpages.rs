@@ -108,7 +108,7 @@ impl Zpage {
         }
     }
 
-    /// Text for everybody who does not ask for a document by its name.
+    /// Text, unless the client accepts a document by its group, version and kind.
     fn form(&self, parts: &Parts) -> Result<Form, Error> {
         let accepted = negotiate::text(&parts.headers, header::ACCEPT);
         if accepted.trim().is_empty() {

@@ -1,8 +1,8 @@
 //! TLS: one prepared configuration for all handshakes, replaced when a file changes.
 //!
 //! Client certificates are asked for when there is a client CA, never demanded, and any chain passes the handshake
-//! as long as it can be read and the client holds its key. Whether anybody trusts the chain is decided per request, by
-//! authentication: a certificate that nobody signed leads to 401, not to a broken connection.
+//! as long as it can be read and the client holds its key. Whether the chain is trusted is decided per request, by
+//! authentication: a certificate without a trusted issuer leads to 401, not to a broken connection.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

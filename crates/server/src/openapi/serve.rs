@@ -222,7 +222,7 @@ impl Endpoint for OpenApi {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
         let (query, headers) = (parts.uri.query().unwrap_or_default(), &parts.headers);
         Box::pin(async move {
-            // Documents are megabytes, made when somebody first asks for them.
+            // Documents are megabytes, made for the first request.
             let answer = offload::run(offload::LARGE, || self.answer(Ask { path, query, headers })).await;
             let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new()));
             // Upstream compresses v2 alone.

@@ -6,7 +6,7 @@
 //! | kine | cases |
 //! |---|---|
 //! | does not count the versions of a key | all that look at a version |
-//! | has written something itself before anybody asks | all that know the first revision |
+//! | has written something itself before the first request | all that know the first revision |
 //! | says that a key was deleted that is not there | `an_update_needs_an_unchanged_entry`, `a_failed_write_takes_no_revision` |
 //! | compares keys without case | `keys_are_in_byte_order` |
 //! | lists and watches only prefixes that end with a slash | `a_prefix_is_exact`, `a_watch_sees_only_its_prefix` |

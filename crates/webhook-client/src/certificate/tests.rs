@@ -97,7 +97,7 @@ async fn a_self_signed_authority_may_be_the_server() {
     let trusting = Target { trust: Trust::Bundle(pem.into_bytes()), ..place.target() };
     let answer = ask(&client(trusting), "/echo").await;
     assert!(answer.starts_with("200"), "{answer}");
-    // Whoever does not know it does not trust it.
+    // Without it in the bundle, the certificate is not trusted.
     let answer = ask(&client(place.target()), "/echo").await;
     assert_eq!(answer, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
 }

@@ -61,7 +61,7 @@ pub(super) fn fill_on_read(spec: &mut Map, primary: Family) {
         return;
     }
     let families: Vec<Family> = match (is_headless(spec), has_unknown_pods(spec)) {
-        // Nobody knows which addresses its endpoints have.
+        // The address families of its endpoints are not known.
         (true, true) => vec![primary, primary.other()],
         (true, false) => vec![primary],
         (false, _) => texts(spec, "clusterIPs").map(family_of).collect(),
