@@ -376,7 +376,7 @@ async fn old_objects_are_read_with_defaults() {
         let read = ours.get(place).await.json();
         // Upstream's watches show services and claims without the defaults that its reads add.
         let is_decorated = key.starts_with("services/") || key.starts_with("persistentvolumeclaims/");
-        compare("watch", &told.0, if is_decorated { &added(&read) } else { &told.1 });
+        compare("watch", &told.0, &if is_decorated { added(&read) } else { told.1 });
         compare("get", &read, &theirs.get(place).await.json());
         let cached = format!("{place}?resourceVersion=0");
         compare("cached get", &ours.get(&cached).await.json(), &theirs.get(&cached).await.json());

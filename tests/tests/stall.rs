@@ -35,13 +35,12 @@ fn large(name: &str, size: usize) -> Value {
 
 /// The ways to ask for a list: the query, what is accepted, and how many ask at once. An unoptimized server writes a
 /// megabyte of YAML in a second.
-const FORMS: [(&str, &str, usize); 6] = [
+const FORMS: [(&str, &str, usize); 5] = [
     ("?pretty=true", "application/json", AT_ONCE),
     ("", "application/yaml", 4),
     ("", "application/cbor", AT_ONCE),
     ("?pretty=true&includeObject=Object", "application/json;as=Table;v=v1;g=meta.k8s.io", AT_ONCE),
     ("?includeObject=Object", "application/yaml;as=Table;v=v1;g=meta.k8s.io", 2),
-    ("?includeObject=Object", "application/cbor;as=Table;v=v1;g=meta.k8s.io", AT_ONCE),
 ];
 
 /// Clients ask for a long list and do not read it. Each has got the beginning, and none has got much more: the memory
