@@ -1,6 +1,7 @@
 //! The `keelson` binary.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use keelson::assemble::Assembly;
 use keelson::banner::{banner, report};
@@ -14,6 +15,10 @@ use keelson_stdx::clock::Clock;
 
 /// Trees may be nested as deeply as upstream allows; walking one takes stack, but only when it is walked.
 const WORKER_STACK: usize = 16 << 20;
+
+/// How long a thread waits for more work that blocks. A thread keeps memory for its next allocations, so threads that
+/// have nothing to do end soon.
+const IDLE_THREAD: Duration = Duration::from_millis(100);
 
 /// From which level of the log on all flags are logged at the start, as upstream does.
 const FLAGS_LEVEL: u32 = 1;
@@ -67,7 +72,8 @@ fn run() -> Result<(), Error> {
 
 fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().thread_stack_size(WORKER_STACK).build().map_err(Error::Runtime)
+    builder.enable_all().thread_stack_size(WORKER_STACK).thread_keep_alive(IDLE_THREAD);
+    builder.build().map_err(Error::Runtime)
 }
 
 async fn serve(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<(), Error> {
