@@ -29,9 +29,9 @@ pub mod signers;
 pub mod strategy;
 pub mod subresource;
 
-mod commit;
 pub mod form;
 mod offers;
+mod optimistic_write;
 mod reader;
 
 pub use answer::Answer;

@@ -14,6 +14,7 @@ mod scaled;
 mod select;
 mod update;
 mod watch;
+mod write;
 
 pub use act::act;
 pub use answer::answer;

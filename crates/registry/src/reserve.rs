@@ -11,10 +11,10 @@
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
 
-use crate::commit::Outcome;
 use crate::context::{Context, DryRun};
 use crate::error::Result;
 use crate::live::Live;
+use crate::optimistic_write::Outcome;
 
 /// The stock of a kind.
 pub trait Reserve: Send + Sync + 'static {
@@ -63,7 +63,7 @@ pub(crate) async fn settle(held: Option<Held>, written: bool) {
 }
 
 /// Gives back what an object had, if it is gone.
-pub(crate) async fn let_go(live: &Live, context: &Context, outcome: &Outcome) {
+pub(crate) async fn release_removed(live: &Live, context: &Context, outcome: &Outcome) {
     let Some(reserve) = live.resource.reserve.as_ref().filter(|_| outcome.removed) else { return };
     if context.dry_run == DryRun::All {
         return;

@@ -1,6 +1,5 @@
-//! Removes an object, at once, after a while, or when its finalizers agree.
+//! Delete: an object is removed at once, after its grace period, or with its last finalizer.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use keelson_authz::Verdict;
@@ -8,20 +7,20 @@ use keelson_object::scalar::Time;
 use keelson_object::{FieldErrors, Frozen, GroupKind, GroupResource, Object, Path};
 use keelson_store::{Expect, Write};
 
+use super::write::{self, Proposal, Propose, WriteRequest};
 use crate::admission::{self, Operation, Request};
-use crate::commit::{Current, Outcome, Race, Step};
 use crate::context::{Context, DryRun};
 use crate::error::{Error, Result};
 use crate::lifecycle::finalizers;
 use crate::live::{Live, Place};
-use crate::options::DeleteOptions;
-use crate::reserve;
+use crate::optimistic_write::{Current, Step};
+use crate::options::{DeleteOptions, Part};
 
-/// What a delete gave.
+/// The result of a delete.
 pub struct Deleted {
-    /// The object as it was last, or as it is while it waits.
+    /// The object as it was last, or as it is while it is terminating.
     pub object: Arc<Frozen>,
-    /// Whether it is gone.
+    /// Whether it is removed.
     pub gone: bool,
 }
 
@@ -39,53 +38,39 @@ pub async fn delete(
     remove(live, context, place, place, options).await
 }
 
-/// Removes the object at `place`; plugins are told that it is the one at `told`.
+/// Removes the object at `place`. Admission sees the address `shown`.
 pub(super) async fn remove(
     live: &Live,
     context: &Context,
     place: &Place,
-    told: &Place,
+    shown: &Place,
     options: &DeleteOptions,
 ) -> Result<Deleted> {
     if let Some(warning) = live.resource.strategy.delete_warning(options) {
         context.warn(warning);
     }
-    let mut race = Race::begin(live, place).await?;
-    loop {
-        match delete_once(context, &mut race, (place, told), options).await {
-            Ok(Some(outcome)) => {
-                reserve::let_go(live, context, &outcome).await;
-                return Ok(Deleted { object: outcome.object, gone: outcome.removed });
-            }
-            Ok(None) => {}
-            Err(error) => race.excuse(error).await?,
-        }
-    }
+    let request = WriteRequest { live, context, address: place, part: Part::Main };
+    let written = write::write(request, Removal { shown, options }).await?;
+    Ok(Deleted { object: written.object, gone: written.removed })
 }
 
-async fn delete_once(
-    context: &Context,
-    race: &mut Race<'_>,
-    (place, told): (&Place, &Place),
-    options: &DeleteOptions,
-) -> Result<Option<Outcome>> {
-    let live = race.live();
-    let Some(current) = race.current() else { return Err(live.missing(place).await) };
-    check_preconditions(live, place, current, options)?;
-    let plan = decide(live, context, &current.object, options);
-    for old in plan.judged(&current.object, context.dry_run) {
-        let request = Request::new(Operation::Delete, live, context, told);
-        let request = Request { old: Some(old), grace_seconds: plan.grace_seconds, ..request };
-        admission::mutate(&request, None).await?;
-        admission::validate(&request, None).await?;
+struct Removal<'r> {
+    shown: &'r Place,
+    options: &'r DeleteOptions,
+}
+
+impl Propose for Removal<'_> {
+    fn propose(&mut self, request: &WriteRequest<'_>, current: Option<&Current>) -> Result<Proposal> {
+        let Some(current) = current else { return Ok(Proposal::NotFound) };
+        check_preconditions(request.live, request.address, current, self.options)?;
+        Ok(Proposal::Delete(decide(request, &current.object, self)))
     }
-    race.write(context, plan.step).await
 }
 
 /// The option that asks for [`delete_unreadable`].
 pub const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
-/// The verb that [`delete_unreadable`] needs beside `delete`: what depends on the object cannot be known.
+/// The verb that [`delete_unreadable`] needs in addition to `delete`.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
 /// Removes what is stored at `place` and cannot be read: no hooks, no finalizers, no admission.
@@ -160,45 +145,59 @@ fn conflict(live: &Live, place: &Place, reason: String) -> Error {
     Error::Conflict { resource, name: place.name.to_string(), reason }
 }
 
-/// How an object goes.
-struct Plan {
-    step: Step<'static>,
-    way: Way,
-    /// How long it may take, as far as anybody says.
+/// How an object is deleted.
+pub(super) struct Deletion {
+    pub(super) step: Step,
+    /// The writes with which upstream does the same.
+    writes: Writes,
     grace_seconds: Option<i64>,
+    /// The address that admission sees.
+    shown: Place,
 }
 
-/// The way to the last step. Upstream writes twice on all but the first, and has both writes judged; we write once.
-enum Way {
-    /// It is removed as it is.
-    Straight,
-    /// It is told to go before.
-    Marked,
-    /// It is relieved of finalizers before.
-    Emptied,
+/// The writes with which upstream deletes an object. We write once, but admission runs for each of them.
+enum Writes {
+    /// The removal.
+    Remove,
+    /// The deletionTimestamp, then the removal.
+    MarkThenRemove,
+    /// The finalizers, then the removal.
+    FinalizeThenRemove,
 }
 
-impl Plan {
-    /// What is shown to those who judge, in order. Who asks again for what is under way changes nothing.
+impl Deletion {
+    /// Runs admission for each of upstream's writes. A repeated delete changes nothing, and is not admitted again.
     ///
     /// Upstream: apiserver/pkg/registry/generic/registry/store.go, Delete (v1.36.4), where its cache is up to date.
-    fn judged<'p>(&'p self, old: &'p Object, dry_run: DryRun) -> impl Iterator<Item = &'p Object> {
-        let (first, second) = match (&self.step, &self.way) {
+    pub(super) async fn admit(&self, request: &WriteRequest<'_>, current: Option<&Current>) -> Result<()> {
+        let WriteRequest { live, context, .. } = *request;
+        let Some(Current { object: old, .. }) = current else { return Ok(()) };
+        let (first, second) = match (&self.step, &self.writes) {
             (Step::Keep, _) => (None, None),
-            (Step::Remove(marked), Way::Marked) => (Some(old), Some(marked.as_ref())),
-            (Step::Remove(_), Way::Emptied) => (Some(old), Some(old)),
+            (Step::Remove(marked), Writes::MarkThenRemove) => (Some(old), Some(marked)),
+            (Step::Remove(_), Writes::FinalizeThenRemove) => (Some(old), Some(old)),
             _ => (Some(old), None),
         };
-        first.into_iter().chain(second.filter(|_| dry_run == DryRun::Off))
+        for old in first.into_iter().chain(second.filter(|_| context.dry_run == DryRun::Off)) {
+            let request = Request::new(Operation::Delete, live, context, &self.shown);
+            let request = Request { old: Some(old), grace_seconds: self.grace_seconds, ..request };
+            admission::mutate(&request, None).await?;
+            admission::validate(&request, None).await?;
+        }
+        Ok(())
     }
 }
 
 /// Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete, and generic/registry/store.go, Delete (v1.36.4).
-fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions) -> Plan {
+fn decide(request: &WriteRequest<'_>, old: &Object, removal: &Removal<'_>) -> Deletion {
+    let WriteRequest { live, context, .. } = *request;
+    let (options, shown) = (removal.options, removal.shown.clone());
     let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let mut object = old.clone();
     let graceful = match grace(live, context, &mut object, asked) {
-        Grace::Pending => return Plan { step: Step::Keep, way: Way::Straight, grace_seconds: asked },
+        Grace::Pending => {
+            return Deletion { step: Step::Keep, writes: Writes::Remove, grace_seconds: asked, shown };
+        }
         Grace::Waits => true,
         Grace::None => false,
     };
@@ -215,22 +214,21 @@ fn decide(live: &Live, context: &Context, old: &Object, options: &DeleteOptions)
         live.resource.canonicalize(&mut object);
     }
     let waits = graceful && object.meta.deletion_grace_period_seconds.unwrap_or_default() > 0;
-    let way = match (graceful, old.meta.finalizers.is_empty()) {
-        (true, _) => Way::Marked,
-        (false, true) => Way::Straight,
-        (false, false) => Way::Emptied,
+    let writes = match (graceful, old.meta.finalizers.is_empty()) {
+        (true, _) => Writes::MarkThenRemove,
+        (false, true) => Writes::Remove,
+        (false, false) => Writes::FinalizeThenRemove,
     };
-    let step =
-        if pending || waits { Step::Put(Cow::Owned(object)) } else { Step::Remove(Cow::Owned(object)) };
-    Plan { step, way, grace_seconds }
+    let step = if pending || waits { Step::Put(object) } else { Step::Remove(object) };
+    Deletion { step, writes, grace_seconds, shown }
 }
 
 enum Grace {
-    /// The kind goes at once, or is due.
+    /// The kind has no grace period, or it is over.
     None,
-    /// The object was told to go and gets some time.
+    /// The grace period begins, or becomes shorter.
     Waits,
-    /// It was told before, and has that time still.
+    /// The grace period began with an earlier delete, and goes on.
     Pending,
 }
 
@@ -253,7 +251,7 @@ fn grace(live: &Live, context: &Context, object: &mut Object, asked: Option<i64>
     if asked >= had {
         return Grace::Pending;
     }
-    // Only shorter: back by what it had, forward by what it gets, never into the past.
+    // A grace period only becomes shorter, and does not end in the past.
     let now = context.now();
     let shortened = Time::from_unix(deadline.unix() - had + asked);
     meta.deletion_timestamp = Some(shortened.max(now));
@@ -261,7 +259,7 @@ fn grace(live: &Live, context: &Context, object: &mut Object, asked: Option<i64>
     Grace::Waits
 }
 
-/// An object that waits for its finalizers only.
+/// Marks an object that waits for its finalizers as terminating.
 fn mark(object: &mut Object, now: Time) {
     let meta = &mut object.meta;
     if meta.deletion_timestamp.is_none() && meta.generation > 0 {

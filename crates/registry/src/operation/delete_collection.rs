@@ -1,4 +1,4 @@
-//! Removes every object that a list would show.
+//! Delete collection: removes every object that a list would show.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -18,12 +18,12 @@ pub async fn delete_collection(
     how: &DeleteOptions,
 ) -> Result<Listing> {
     let listing = list(live, namespace, options).await?;
-    // Plugins see each object, and a request that names none.
-    let told = Place::new(namespace, "");
+    // Admission sees each object, and a request without a name.
+    let shown = Place::new(namespace, "");
     for item in &listing.items {
         let index = item.index();
         let place = Place::new(index.namespace.clone(), index.name.clone());
-        match remove(live, context, &place, &told, how).await {
+        match remove(live, context, &place, &shown, how).await {
             Ok(_) | Err(Error::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }

@@ -1,6 +1,5 @@
-//! The optimistic loop, written once: read, change, commit if unchanged, retry.
+//! Optimistic concurrency: read an object, change it, commit if it is unchanged, otherwise try again.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,115 +15,97 @@ use crate::live::{Live, Place};
 /// A writer that loses this many races in a row gives up; its deadline normally ends it long before.
 const ATTEMPTS: usize = 1000;
 
-/// Nobody waits longer than this for the cache to see a write.
+/// The longest wait for the cache to see a write.
 const SEEN_WITHIN: Duration = Duration::from_secs(3);
 
-/// What to do with the object at a place, decided on its current state. Objects are in canonical form.
-pub(crate) enum Step<'s> {
+/// What to do with an object, decided on its current state. Objects are in canonical form.
+pub(crate) enum Step {
     /// Write this.
-    Put(Cow<'s, Object>),
-    /// Remove the object. What it looked like in the end is the answer.
-    Remove(Cow<'s, Object>),
+    Put(Object),
+    /// Remove the object. The answer shows what it looked like in the end.
+    Remove(Object),
     /// Leave it as it is.
     Keep,
 }
 
-/// What became of it.
+/// The result of a write.
 pub(crate) struct Outcome {
     /// The object as it is now, or as it was last.
     pub(crate) object: Arc<Frozen>,
-    /// Whether it is gone.
+    /// Whether it was removed.
     pub(crate) removed: bool,
-    /// Whether it was not there before.
+    /// Whether it was created.
     pub(crate) created: bool,
 }
 
-/// The current state of an object, both ways.
+/// The current state of an object, as bytes and as a tree.
 pub(crate) struct Current {
     pub(crate) frozen: Arc<Frozen>,
     pub(crate) object: Object,
 }
 
-/// The race for one place: look at what is there, try to write, and look again if somebody was faster.
+/// A write to one object. It knows the current object, tries to commit, and reads again if another writer was faster.
 ///
-/// Where the store is far away, the first look is at the cache, and mostly that is what is there. An old state does no
-/// harm: a write on top of it fails, and whoever would act on it otherwise looks again before.
+/// Where the store is far away, the first state comes from the cache, and mostly that is up to date. An old state does
+/// no harm: a commit on top of it fails, and a request that would be refused because of it reads the store before.
 ///
 /// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, with its cached existing object (v1.36.4).
-pub(crate) struct Race<'l> {
+pub(crate) struct OptimisticWrite<'l> {
     live: &'l Live,
     place: &'l Place,
     key: Key,
     current: Option<Current>,
-    sight: Sight,
-    /// Whether the store has it in another way than it would be written now.
+    freshness: Freshness,
+    /// Whether the object is stored in another form than it would be written now.
     is_outdated: bool,
-    /// Whether managedFields are given up when the object is too large with them.
-    managers_may_go: bool,
+    /// Whether managedFields are dropped when the object is too large with them.
+    drops_managed_fields: bool,
     attempts: usize,
 }
 
-/// How what is known of a place is known.
+/// How current the known state is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
-    /// The store said so after we began.
-    Certain,
-    /// The cache has it, or it is what we hope for.
-    Assumed,
+enum Freshness {
+    /// The store confirmed it after the request began.
+    Confirmed,
+    /// It comes from the cache, or is an assumption.
+    Cached,
 }
 
-impl<'l> Race<'l> {
-    /// Looks at `place` for the first time.
-    pub(crate) async fn begin(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
+impl<'l> OptimisticWrite<'l> {
+    /// Reads the object at `place`.
+    pub(crate) async fn begin(live: &'l Live, place: &'l Place) -> Result<OptimisticWrite<'l>> {
         let objects = live.objects()?;
-        let (snapshot, sight) = match objects.store.is_near() {
-            true => (objects.cache.fresh().await?, Sight::Certain),
-            false => (objects.cache.snapshot(), Sight::Assumed),
+        let (snapshot, freshness) = match objects.store.is_near() {
+            true => (objects.cache.fresh().await?, Freshness::Confirmed),
+            false => (objects.cache.snapshot(), Freshness::Cached),
         };
-        let found = snapshot.get(&place.namespace, &place.name);
-        let current = match found {
+        let current = match snapshot.get(&place.namespace, &place.name) {
             Some(frozen) => Some(thawed(live, frozen.clone()).await?),
             None => None,
         };
-        Ok(Race {
+        Ok(OptimisticWrite { current, freshness, ..OptimisticWrite::for_new(live, place)? })
+    }
+
+    /// Assumes that there is no object at `place`: a create does not read.
+    pub(crate) fn for_new(live: &'l Live, place: &'l Place) -> Result<OptimisticWrite<'l>> {
+        Ok(OptimisticWrite {
             live,
             place,
             key: live.key(place)?,
-            current,
-            sight,
-            is_outdated: false,
-            managers_may_go: false,
-            attempts: 0,
-        })
-    }
-
-    /// Hopes that there is nothing: who makes something new need not look.
-    pub(crate) fn for_new(live: &'l Live, place: &'l Place) -> Result<Race<'l>> {
-        let key = live.key(place)?;
-        let sight = Sight::Assumed;
-        Ok(Race {
-            live,
-            place,
-            key,
             current: None,
-            sight,
+            freshness: Freshness::Cached,
             is_outdated: false,
-            managers_may_go: false,
+            drops_managed_fields: false,
             attempts: 0,
         })
     }
 
-    /// Gives up managedFields rather than to refuse an object that is too large with them.
+    /// Whether managedFields are dropped when the object is too large with them, instead of refusing it.
     ///
     /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, isTooLargeError, and its callers (v1.36.4).
-    pub(crate) fn managers_may_go(mut self) -> Race<'l> {
-        self.managers_may_go = true;
-        self
-    }
-
-    /// The resource.
-    pub(crate) fn live(&self) -> &'l Live {
-        self.live
+    pub(crate) fn drop_large_managed_fields(&mut self, drops: bool) {
+        self.drops_managed_fields = drops;
     }
 
     /// Where the object is, or would be.
@@ -132,34 +113,33 @@ impl<'l> Race<'l> {
         self.place
     }
 
-    /// What is there, as far as we know.
+    /// The object, as far as we know.
     pub(crate) fn current(&self) -> Option<&Current> {
         self.current.as_ref()
     }
 
-    /// Takes the step if nobody was faster; `None` says that somebody was, and that it is worth another try.
-    pub(crate) async fn write(&mut self, context: &Context, step: Step<'_>) -> Result<Option<Outcome>> {
+    /// Takes the step if the object is unchanged. `None`: it has changed, and it is worth another attempt.
+    pub(crate) async fn commit(&mut self, context: &Context, step: Step) -> Result<Option<Outcome>> {
         let live = self.live;
         let keeps = match (&step, &self.current) {
             (Step::Keep, _) => true,
             (Step::Put(object), Some(current)) => {
-                **object == current.object && !live.is_stale(&self.key).await?
+                *object == current.object && !live.is_stale(&self.key).await?
             }
             _ => false,
         };
-        if (keeps || context.dry_run == DryRun::All) && self.look_again().await? {
+        if (keeps || context.dry_run == DryRun::All) && self.read_again().await? {
             return self.again();
         }
-        // What does not change is written nevertheless if it is stored in a form of the past.
+        // An unchanged object is written nevertheless if it is stored in an old form.
         let step = if keeps && !self.is_outdated { Step::Keep } else { step };
         let mut written = write(live, context, &self.key, self.current.as_ref(), &step).await;
-        if let (Step::Put(object), true) = (&step, self.managers_may_go)
+        if self.drops_managed_fields
             && let Err(Error::Store(StoreError::TooLarge { .. } | StoreError::Refused(_))) = written
+            && let Step::Put(mut object) = step
         {
-            let mut smaller = object.as_ref().clone();
-            smaller.meta.managed_fields.clear();
-            let step = Step::Put(Cow::Owned(smaller));
-            written = write(live, context, &self.key, self.current.as_ref(), &step).await;
+            object.meta.managed_fields.clear();
+            written = write(live, context, &self.key, self.current.as_ref(), &Step::Put(object)).await;
         }
         match written {
             Err(Error::Store(StoreError::Changed { current: entry, .. })) => {
@@ -178,26 +158,26 @@ impl<'l> Race<'l> {
             Err(Error::Store(StoreError::Exists(_))) => self.current = read_store(live, &self.key).await?,
             done => return done.map(Some),
         }
-        self.sight = Sight::Certain;
+        self.freshness = Freshness::Confirmed;
         self.again()
     }
 
-    /// Whether `error` may come of an old state: then it is forgotten, and the present one is worth another try.
-    pub(crate) async fn excuse(&mut self, error: Error) -> Result<()> {
-        // What these say has nothing to do with what is there, or comes too late.
+    /// Drops `error` if it may come from an old state: then the current state is worth another attempt.
+    pub(crate) async fn retry_if_stale(&mut self, error: Error) -> Result<()> {
+        // These do not depend on the state, or come too late.
         let is_final = matches!(error, Error::Store(_) | Error::Timeout | Error::Bug(_));
-        if is_final || !self.look_again().await? {
+        if is_final || !self.read_again().await? {
             return Err(error);
         }
         self.again().map(|_: Option<()>| ())
     }
 
-    /// Looks at the store where that has not happened; says whether there is something else than we knew.
-    async fn look_again(&mut self) -> Result<bool> {
-        if self.sight == Sight::Certain {
+    /// Reads the store if the state is not confirmed. Returns whether the object has changed.
+    async fn read_again(&mut self) -> Result<bool> {
+        if self.freshness == Freshness::Confirmed {
             return Ok(false);
         }
-        self.sight = Sight::Certain;
+        self.freshness = Freshness::Confirmed;
         let live = self.live;
         let entry = match live.objects()?.store.get(&self.key).await {
             Err(StoreError::Unreadable { .. }) => None,
@@ -211,7 +191,7 @@ impl<'l> Race<'l> {
         if entry.as_ref().map(|it| it.modified.get()) == known {
             return Ok(false);
         }
-        // What cannot be read is not there for anybody.
+        // An unreadable object does not exist for clients.
         let frozen = entry.and_then(|it| live.freeze_stored(&it).ok());
         self.current = match frozen {
             Some(frozen) => Some(thawed(live, frozen).await?),
@@ -231,7 +211,7 @@ async fn write(
     context: &Context,
     key: &Key,
     current: Option<&Current>,
-    step: &Step<'_>,
+    step: &Step,
 ) -> Result<Outcome> {
     let (object, removed) = match (step, current) {
         (Step::Keep, Some(current)) => return Ok(unchanged(current)),
@@ -242,7 +222,7 @@ async fn write(
     let json = stored::encode(object);
     let frozen = match (context.dry_run, removed) {
         (DryRun::All, _) => {
-            // What would be new keeps the version that the client sent.
+            // A new object keeps the version that the client sent.
             let sent = || object.meta.resource_version.parse().unwrap_or(0);
             live.freeze(&json, current.map_or_else(sent, |it| it.frozen.revision()))?
         }
@@ -263,7 +243,7 @@ async fn write(
 async fn commit(live: &Live, key: &Key, current: Option<&Current>, write: Write) -> Result<u64> {
     let revision = live.objects()?.store.commit(key, expectation(current)?, write).await?;
     if live.resource.seen_at_once {
-        // It is written, whether the cache has seen it or not.
+        // The write is done, even if the cache is late.
         let _ = live.cache()?.at_least(revision, SEEN_WITHIN).await;
     }
     Ok(revision.get())
