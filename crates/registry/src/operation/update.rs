@@ -45,7 +45,7 @@ pub async fn patch(
     context: &Context,
     place: &Place,
     part: Part,
-    edit: impl FnMut(&Object) -> Result<Object> + Send,
+    edit: impl FnMut(&Object) -> Result<Object>,
 ) -> Result<Updated> {
     let request = WriteRequest { live, context, address: place, part };
     let written = write::write(request, Edit { edit }).await?;
@@ -79,7 +79,7 @@ struct Edit<F> {
     edit: F,
 }
 
-impl<F: FnMut(&Object) -> Result<Object> + Send> Propose for Edit<F> {
+impl<F: FnMut(&Object) -> Result<Object>> Propose for Edit<F> {
     fn propose(&mut self, request: &WriteRequest<'_>, current: Option<&Current>) -> Result<Proposal> {
         let WriteRequest { live, address, part, .. } = *request;
         let Some(current) = current else { return Ok(Proposal::NotFound) };

@@ -42,7 +42,7 @@ pub(super) struct WriteRequest<'w> {
 }
 
 /// What a request wants to write.
-pub(super) trait Propose: Send {
+pub(super) trait Propose {
     /// The change of `current`. It is called again when another writer was faster.
     fn propose(&mut self, request: &WriteRequest<'_>, current: Option<&Current>) -> Result<Proposal>;
 }
