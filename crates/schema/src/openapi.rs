@@ -6,6 +6,7 @@
 mod components;
 mod descriptions;
 mod fixed;
+mod list_text;
 mod name;
 mod parameters;
 mod property;

@@ -7,10 +7,12 @@
 mod document;
 mod media;
 mod operation_id;
+mod parameter_text;
 mod protobuf;
 mod resource;
 mod route;
 mod serve;
+mod shared_parameters;
 mod v2;
 mod v3;
 mod write;

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use super::descriptions::Descriptions;
 use super::fixed::Fixed;
 use super::property::{self, Owner, Style, Target};
-use super::{Enums, Form, Home, group_version_kind, name, tables};
+use super::{Enums, Form, Home, group_version_kind, list_text, name, tables};
 use crate::builtin;
 use crate::schema::Schema;
 use crate::types::{Shape, Struct};
@@ -173,7 +173,10 @@ impl<'h> Components<'h> {
                 let said = said.or_else(|| self.descriptions.of_any_kind());
                 let owner = Owner { table: path, said };
                 let one = builtin::find(path, name);
-                let map = one.map(|it| self.style.structure(owner, &it)).unwrap_or_default();
+                let mut map = one.map(|it| self.style.structure(owner, &it)).unwrap_or_default();
+                if let Some(kind) = kind_of_list(path, name) {
+                    list_text::describe(&mut map, kind, self.form());
+                }
                 (map, self.kinds_of(path, name))
             }
             Part::Custom { kind: [group, version, kind], schema } => {
@@ -183,8 +186,11 @@ impl<'h> Components<'h> {
                 };
                 (map, vec![group_version_kind(group, version, kind)])
             }
-            Part::CustomList { kind: [group, version, kind], item } => {
-                (self.custom_list(item), vec![group_version_kind(group, version, kind)])
+            Part::CustomList { kind: [group, version, list], item } => {
+                let mut map = self.custom_list(item);
+                let kind = item.rsplit('.').next().unwrap_or_default();
+                list_text::describe(&mut map, kind, self.form());
+                (map, vec![group_version_kind(group, version, list)])
             }
         };
         if !kinds.is_empty() {
@@ -245,13 +251,27 @@ impl<'h> Components<'h> {
 
     /// The properties that every object has.
     fn object(&self, metadata: &str) -> Map {
-        let text = || Map::from_iter([("type".into(), Value::from("string"))]);
+        let said = self.descriptions.of_any_kind();
+        let text = |field: &str| {
+            let mut text = Map::from_iter([("type".into(), Value::from("string"))]);
+            if let Some(sentence) = said.and_then(|it| it.field(field)) {
+                text.push_new("description", sentence);
+            }
+            text
+        };
         let mut map = Map::new();
-        map.push_new("apiVersion", text());
-        map.push_new("kind", text());
+        map.push_new("apiVersion", text("apiVersion"));
+        map.push_new("kind", text("kind"));
         map.push_new("metadata", self.form().reference(&name::of_struct("meta/v1", metadata)));
         map
     }
+}
+
+/// The kind of the objects in the list `name` of a table; `None` if it is no list.
+fn kind_of_list(path: &str, name: &str) -> Option<&'static str> {
+    let (group, version) = tables::group_version(path)?;
+    let known = builtin::kinds(group, version).iter().find(|it| it.list.as_deref() == Some(name))?;
+    Some(&known.name)
 }
 
 #[cfg(test)]
@@ -283,6 +303,25 @@ mod tests {
         };
         check("", 1);
         check("apps", 2);
+    }
+
+    #[test]
+    fn lists_are_described() {
+        let check = |group: &str, version: &str, kind: &str| {
+            let mut components = Components::new(Form::V3, Enums::Hidden, None);
+            let name = components.list(group, version, kind, None);
+            let (_, list) = components.schemas().find(|it| it.0 == name).expect("it was added");
+            let said = |map: Option<&keelson_object::Map>| {
+                map.and_then(|it| it.str("description")).map(str::to_owned)
+            };
+            let expected = format!("A list of {kind} objects, complete or one part of it.");
+            assert_eq!(said(Some(&list)), Some(expected));
+            let items = list.map("properties").and_then(|it| it.map("items"));
+            assert_eq!(said(items), Some(format!("The {kind} objects.")));
+        };
+        check("", "v1", "Pod");
+        check("apps", "v1", "Deployment");
+        check("stable.example.com", "v1", "CronTab");
     }
 
     #[test]

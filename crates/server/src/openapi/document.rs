@@ -189,7 +189,7 @@ fn logs(base: &str) -> Vec<Route> {
         Route { verb, answers: Vec::new(), ..route }
     };
     let mut file = bare(format!("{base}{{logpath}}"), "logFileHandler");
-    file.parameters.push(Parameter::path("logpath"));
+    file.parameters.push(Parameter::path("logpath", ""));
     vec![bare(base.to_owned(), "logFileListHandler"), file]
 }
 

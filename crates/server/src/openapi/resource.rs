@@ -233,7 +233,7 @@ impl<'i> Installer<'i, '_> {
             if path == Path::Further {
                 route.path.push_str("/{path}");
                 route.rest.push_str("WithPath");
-                route.parameters.push(Parameter::path("path"));
+                route.parameters.push(Parameter::path("path", &self.resource.kind));
             }
             route.answers = vec![(200, Model::Text)];
             route.produces = vec![media::ANY];
@@ -283,7 +283,7 @@ impl<'i> Installer<'i, '_> {
         if self.resource.supports(Verb::Get) {
             let path = format!("{}/{{name}}", self.collection_path("/watch", Extent::Own));
             let mut route = self.list_route(path, "watch", Extent::Own);
-            route.parameters.push(Parameter::path("name"));
+            route.parameters.push(Parameter::path("name", kind));
             route.description = format!(
                 "watch changes to an object of kind {kind}. deprecated: use the 'watch' parameter with a list \
                  operation instead, filtered to a single item with the 'fieldSelector' parameter."
@@ -340,10 +340,10 @@ impl<'i> Installer<'i, '_> {
     fn route(&self, path: String, method: Method, action: &'static str, verb: &'static str) -> Route {
         let mut parameters = vec![Parameter::query("pretty")];
         if self.resource.scope == Scope::Namespaced {
-            parameters.push(Parameter::path("namespace"));
+            parameters.push(Parameter::path("namespace", &self.resource.kind));
         }
         if path == self.item_path() {
-            parameters.push(Parameter::path("name"));
+            parameters.push(Parameter::path("name", &self.resource.kind));
         }
         let namespaced = if self.resource.scope == Scope::Namespaced { "Namespaced" } else { "" };
         Route {

@@ -3,6 +3,8 @@
 use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::openapi;
 
+use super::parameter_text;
+
 /// One operation.
 pub(super) struct Route {
     /// `/api/v1/namespaces/{namespace}/things`.
@@ -107,15 +109,20 @@ pub(super) struct Parameter {
     pub(super) name: SmolStr,
     pub(super) place: Place,
     pub(super) ty: &'static str,
+    /// May be empty.
+    pub(super) description: SmolStr,
 }
 
 impl Parameter {
-    pub(super) fn path(name: &'static str) -> Parameter {
-        Parameter { name: SmolStr::new_static(name), place: Place::Path, ty: "string" }
+    /// The part `name` of the path to an object of `kind`.
+    pub(super) fn path(name: &'static str, kind: &str) -> Parameter {
+        let description = parameter_text::path(kind, name).into();
+        Parameter { name: SmolStr::new_static(name), place: Place::Path, ty: "string", description }
     }
 
     pub(super) fn query(name: &'static str) -> Parameter {
-        Parameter { name: SmolStr::new_static(name), place: Place::Query, ty: "string" }
+        let description = SmolStr::new_static(parameter_text::query("", name));
+        Parameter { name: SmolStr::new_static(name), place: Place::Query, ty: "string", description }
     }
 }
 
@@ -126,7 +133,10 @@ pub(super) fn options(kind: &str) -> Vec<Parameter> {
 
 /// The parameters that some options allow.
 pub(super) fn options_of(group: &str, version: &str, kind: &str) -> Vec<Parameter> {
-    let query = |it: openapi::Parameter| Parameter { name: it.name, place: Place::Query, ty: it.ty };
+    let query = |it: openapi::Parameter| {
+        let description = SmolStr::new_static(parameter_text::query(kind, &it.name));
+        Parameter { name: it.name, place: Place::Query, ty: it.ty, description }
+    };
     openapi::options(group, version, kind).into_iter().map(query).collect()
 }
 

@@ -56,6 +56,37 @@ fn check(folder: &Path, groups: &[Group], extent: Extent) {
     assert_eq!(report.equal, report.total, "{report}");
 }
 
+/// As many shared parameters of each name as upstream has, and every parameter is described.
+#[test]
+fn parameters_are_shared_as_upstream_shares_them() {
+    let Some(folder) = yardstick::folder("server openapi") else { return };
+    let groups = published_groups(&folder);
+    let ours: Value =
+        serde_json::from_slice(&document::v2(&Served::groups(&groups), &settings())).expect("JSON");
+    let theirs = json(&folder.join("openapi/swagger.json"));
+    let names = |document: &Value| {
+        let shared = document["parameters"].as_object().expect("shared parameters");
+        let mut names: Vec<String> = shared.values().map(|it| text(it, "name").to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&ours), names(&theirs));
+    let shared = &ours["parameters"];
+    let mut places: Vec<&Value> = shared.as_object().expect("shared parameters").values().collect();
+    for item in ours["paths"].as_object().expect("paths").values() {
+        let operations = item.as_object().expect("an item").values();
+        let lists = operations.map(|it| &it["parameters"]).chain([&item["parameters"]]);
+        places.extend(lists.filter_map(Value::as_array).flatten());
+    }
+    for place in places {
+        match place["$ref"].as_str().and_then(|it| it.strip_prefix("#/parameters/")) {
+            Some(name) => assert!(shared.get(name).is_some(), "{name} leads nowhere"),
+            None if place["in"] == "body" => {}
+            None => assert!(place["description"].is_string(), "{place} is not described"),
+        }
+    }
+}
+
 /// What the published discovery documents list.
 fn published_groups(folder: &Path) -> Vec<Group> {
     let swagger = json(&folder.join("openapi/swagger.json"));

@@ -1,13 +1,13 @@
 //! Swagger 2.0: one document for everything.
 //!
-//! Upstream: kube-openapi/pkg/builder/openapi.go (v1.36.4). Parameters that many paths share are written in place:
-//! upstream refers to them by a hash of their description.
+//! Upstream: kube-openapi/pkg/builder/openapi.go (v1.36.4).
 
 use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_schema::openapi::{Components, Form};
 
 use super::route::{Parameter, PathRoutes, Place, Route, reason};
+use super::shared_parameters::SharedParameters;
 use super::write::{Members, about, bearer_token, describe, map, schemas, texts};
 use super::{Settings, protobuf};
 
@@ -17,12 +17,19 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
     let mut document = Members::open(&mut out);
     document.set("swagger", "2.0");
     document.set("info", about(&settings.version));
+    let grouped = PathRoutes::group(routes);
+    let shared = shared_parameters(&grouped);
     let mut paths = Members::open(document.key("paths"));
-    for path in PathRoutes::group(routes) {
-        json::write_map(&path_item(&path), paths.key(path.path));
+    for path in &grouped {
+        json::write_map(&path_item(path, &shared), paths.key(path.path));
     }
     paths.close();
     schemas(components, document.key("definitions"));
+    let mut parameters = Members::open(document.key("parameters"));
+    for (name, parameter) in shared.named() {
+        json::write_map(parameter, parameters.key(name));
+    }
+    parameters.close();
     document.set("securityDefinitions", bearer_token());
     document.set("security", vec![Value::from(map([("BearerToken", Value::List(Vec::new()))]))]);
     document.close();
@@ -32,16 +39,28 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
 /// The same in protobuf.
 pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
     let mut document = protobuf::v2::Document::default();
-    for path in PathRoutes::group(routes) {
-        document.path(path.path, &path_item(&path));
+    let grouped = PathRoutes::group(routes);
+    let shared = shared_parameters(&grouped);
+    for path in &grouped {
+        document.path(path.path, &path_item(path, &shared));
     }
     for (name, schema) in components.schemas() {
         document.definition(name, &schema);
     }
+    for (name, parameter) in shared.named() {
+        document.parameter(name, parameter);
+    }
     document.finish(&about(&settings.version), &bearer_token())
 }
 
-fn path_item(path: &PathRoutes<'_>) -> Map {
+/// What the operations of all paths refer to.
+fn shared_parameters(paths: &[PathRoutes<'_>]) -> SharedParameters {
+    let of_route =
+        |route: &&Route| route.parameters.iter().map(parameter).chain(body(route)).collect::<Vec<_>>();
+    SharedParameters::collect(paths.iter().flat_map(|path| path.routes.iter().flat_map(of_route)))
+}
+
+fn path_item(path: &PathRoutes<'_>, shared: &SharedParameters) -> Map {
     let mut item = Map::new();
     for route in &path.routes {
         let mut operation = Map::new();
@@ -50,13 +69,13 @@ fn path_item(path: &PathRoutes<'_>) -> Map {
         let mut parameters: Vec<Map> = path.own(route).iter().map(|it| parameter(it)).collect();
         parameters.extend(body(route));
         parameters.sort_by(|a, b| a.str("name").cmp(&b.str("name")));
-        set_parameters(&mut operation, parameters);
+        set_parameters(&mut operation, parameters, shared);
         set_types(&mut operation, "produces", &route.produces);
         operation.push_new("responses", responses(route));
         operation.push_new("schemes", texts(&["https"]));
         item.push_new(route.method.as_str(), operation);
     }
-    set_parameters(&mut item, path.common().iter().map(|it| parameter(it)).collect());
+    set_parameters(&mut item, path.common().iter().map(|it| parameter(it)).collect(), shared);
     item
 }
 
@@ -66,27 +85,31 @@ fn set_types(operation: &mut Map, key: &'static str, types: &[&'static str]) {
     }
 }
 
-fn set_parameters(map: &mut Map, parameters: Vec<Map>) {
+fn set_parameters(map: &mut Map, parameters: Vec<Map>, shared: &SharedParameters) {
     if !parameters.is_empty() {
-        map.push_new("parameters", parameters.into_iter().map(Value::from).collect::<Vec<_>>());
+        let parameters = parameters.into_iter().map(|it| Value::from(shared.refer(it)));
+        map.push_new("parameters", parameters.collect::<Vec<_>>());
     }
 }
 
+/// The order of the members is upstream's, because the names of shared parameters depend on it.
 fn parameter(parameter: &Parameter) -> Map {
-    let mut out =
-        map([("in", Value::from(parameter.place.as_str())), ("name", Value::from(parameter.name.clone()))]);
+    let mut out = map([("uniqueItems", Value::Bool(true)), ("type", Value::from(parameter.ty))]);
+    if !parameter.description.is_empty() {
+        out.push_new("description", parameter.description.clone());
+    }
+    out.push_new("name", parameter.name.clone());
+    out.push_new("in", parameter.place.as_str());
     if parameter.place == Place::Path {
         out.push_new("required", true);
     }
-    out.push_new("type", parameter.ty);
-    out.push_new("uniqueItems", true);
     out
 }
 
 /// The body is one more parameter.
 fn body(route: &Route) -> Option<Map> {
     let body = route.body.as_ref()?;
-    let mut out = map([("in", Value::from("body")), ("name", Value::from("body"))]);
+    let mut out = map([("name", Value::from("body")), ("in", Value::from("body"))]);
     if body.is_required {
         out.push_new("required", true);
     }

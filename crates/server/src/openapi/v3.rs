@@ -74,6 +74,9 @@ fn parameter(parameter: &Parameter) -> Map {
     let schema = map([("type", Value::from(parameter.ty)), ("uniqueItems", Value::Bool(true))]);
     let mut out =
         map([("in", Value::from(parameter.place.as_str())), ("name", Value::from(parameter.name.clone()))]);
+    if !parameter.description.is_empty() {
+        out.push_new("description", parameter.description.clone());
+    }
     if parameter.place == Place::Path {
         out.push_new("required", true);
     }

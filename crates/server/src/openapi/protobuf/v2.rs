@@ -11,6 +11,7 @@ use super::Message;
 pub(in super::super) struct Document {
     paths: Message,
     definitions: Message,
+    parameters: Message,
 }
 
 impl Document {
@@ -20,6 +21,10 @@ impl Document {
 
     pub(in super::super) fn definition(&mut self, name: &str, definition: &Map) {
         self.definitions.pair(1, name, schema(definition));
+    }
+
+    pub(in super::super) fn parameter(&mut self, name: &str, shared: &Map) {
+        self.parameters.pair(1, name, parameter(shared));
     }
 
     /// `about` is the info, `security` the security definitions.
@@ -32,6 +37,9 @@ impl Document {
         document.message(2, info);
         document.message(8, self.paths);
         document.message(9, self.definitions);
+        if !self.parameters.is_empty() {
+            document.message(10, self.parameters);
+        }
         let (mut requirement, mut definitions) = (Message::default(), Message::default());
         for (name, definition) in security.iter() {
             requirement.pair(1, name, Message::default());
@@ -57,7 +65,7 @@ fn path_item(item: &Map) -> Message {
             out.message(field, operation(one));
         }
     }
-    item.maps("parameters").for_each(|it| out.message(9, parameter(it)));
+    item.maps("parameters").for_each(|it| out.message(9, parameter_item(it)));
     out
 }
 
@@ -68,7 +76,7 @@ fn operation(operation: &Map) -> Message {
     out.text_at(5, operation, "operationId");
     out.texts_at(6, operation, "produces");
     out.texts_at(7, operation, "consumes");
-    operation.maps("parameters").for_each(|it| out.message(8, parameter(it)));
+    operation.maps("parameters").for_each(|it| out.message(8, parameter_item(it)));
     let mut responses = Message::default();
     for (code, answer) in operation.map("responses").iter().flat_map(|it| it.iter()) {
         responses.pair(1, code, Message::wrapping(1, response(answer.as_map().unwrap_or(&Map::new()))));
@@ -79,7 +87,19 @@ fn operation(operation: &Map) -> Message {
     out
 }
 
-/// A parameter is one of a body, a query and a path, three alternatives deep.
+/// A parameter, or a reference to a shared one.
+fn parameter_item(item: &Map) -> Message {
+    match item.str("$ref") {
+        Some(reference) => {
+            let mut out = Message::default();
+            out.text(1, reference);
+            Message::wrapping(2, out)
+        }
+        None => Message::wrapping(1, parameter(item)),
+    }
+}
+
+/// A parameter is one of a body, a query and a path, two alternatives deep.
 fn parameter(parameter: &Map) -> Message {
     let mut out = Message::default();
     if parameter.str("in") == Some("body") {
@@ -90,7 +110,7 @@ fn parameter(parameter: &Map) -> Message {
         if let Some(one) = parameter.map("schema") {
             out.message(5, schema(one));
         }
-        return Message::wrapping(1, Message::wrapping(1, out));
+        return Message::wrapping(1, out);
     }
     let is_query = parameter.str("in") == Some("query");
     // A query has one field more, `allow_empty_value = 5`, which moves what follows it.
@@ -101,7 +121,7 @@ fn parameter(parameter: &Map) -> Message {
     out.text_at(4, parameter, "name");
     out.text_at(5 + moved, parameter, "type");
     out.truth_at(19 + moved, parameter, "uniqueItems");
-    Message::wrapping(1, Message::wrapping(2, Message::wrapping(alternative, out)))
+    Message::wrapping(2, Message::wrapping(alternative, out))
 }
 
 fn response(response: &Map) -> Message {
@@ -156,7 +176,7 @@ fn schema(definition: &Map) -> Message {
 mod tests {
     use keelson_codec::json;
 
-    use super::{parameter, schema};
+    use super::{parameter_item, schema};
 
     fn map(text: &str) -> keelson_object::Map {
         let value = json::read(text.replace('\'', "\"").as_bytes()).expect("JSON").value;
@@ -172,7 +192,7 @@ mod tests {
     #[test]
     fn a_parameter_is_wrapped_in_its_alternatives() {
         let check =
-            |text: &str, expected: &[u8]| assert_eq!(parameter(&map(text)).finish(), expected, "{text}");
+            |text: &str, expected: &[u8]| assert_eq!(parameter_item(&map(text)).finish(), expected, "{text}");
         check(
             "{'in':'path','name':'n','required':true,'type':'string'}",
             b"\x0a\x17\x12\x15\x22\x13\x08\x01\x12\x04path\x22\x01n\x2a\x06string",
@@ -182,5 +202,6 @@ mod tests {
             b"\x0a\x16\x12\x14\x1a\x12\x12\x05query\x22\x01n\x32\x06string",
         );
         check("{'in':'body','name':'n'}", b"\x0a\x0b\x0a\x09\x12\x01n\x1a\x04body");
+        check("{'$ref':'#/parameters/n'}", b"\x12\x10\x0a\x0e#/parameters/n");
     }
 }
