@@ -38,9 +38,11 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Keeps the lease, and removes those of others that are over, for as long as it is polled.
-    pub async fn run(&self, catalog: &CatalogHandle, clock: &Clock) {
+    /// Keeps the lease, and removes those of others that are over, for as long as it is polled. `started` is called
+    /// when what a server before this one has left is gone.
+    pub async fn run(&self, catalog: &CatalogHandle, clock: &Clock, started: impl Fn()) {
         self.report(self.leave(catalog, clock).await);
+        started();
         let mut tidied = clock.monotonic();
         loop {
             self.report(self.renew(catalog, clock).await);

@@ -7,6 +7,7 @@
 
 mod certificate_numbers;
 mod egress_numbers;
+mod informers;
 mod loops;
 mod plugin_numbers;
 mod security;
@@ -36,10 +37,12 @@ use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::identity::identity;
+use crate::logging;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage};
 use crate::store_command::{self, socket::Socket};
 use crate::webhook_metrics::WebhookMetrics;
+use informers::Informers;
 use loops::{Booted, Loops};
 use security::{Deciders, Security};
 
@@ -83,7 +86,14 @@ impl Assembly {
         let groups = settings::groups(config, security.access(config), &ground, &service_counts)?;
         catalog.swap(catalog::load(groups, &ground).await?);
         let tasks = Tasks::new();
-        let loops = Loops { config, catalog: &catalog, clock, tasks, booted: Booted::default() };
+        let loops = Loops {
+            config,
+            catalog: &catalog,
+            clock,
+            tasks,
+            booted: Booted::default(),
+            informers: Informers::default(),
+        };
         storage.start_loops(config, &measures, &loops.tasks);
         loops.start_housekeeping();
         let leave_services = loops.start_services(&ground, address.port(), &service_counts);
@@ -95,6 +105,7 @@ impl Assembly {
         let pages = settings::zpages(config, clock);
         let endpoints = openapi.mounted().into_iter().chain(openid).chain(pages);
         let builder = endpoints.fold(Server::builder(), Builder::endpoint);
+        let builder = builder.check(logging::check(clock, &loops.tasks));
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));
         let builder = audit.iter().cloned().fold(builder, Builder::audit);
         let (plugins, webhook_metrics) = start_plugins(&loops)?;
@@ -107,8 +118,8 @@ impl Assembly {
             .admission(config.admission.chain(&plugins))
             .settings(settings::server_settings(config, address)?)
             .tls(settings::tls(config, &prepared.certificate, &security));
-        let builder = storage.checks(&config.etcd, clock, builder);
-        let server = loops.booted.checks(builder).build()?;
+        let builder = storage.checks(&config.etcd, clock, builder).readyz_check(loops.informers.check());
+        let server = loops.booted.checks(builder, &absent_hooks(config, identity.as_ref())).build()?;
         server.metrics().restrict(config.metrics.clone());
         server.metrics().add(Arc::new(settings::features(config)));
         egress_numbers::add(server.metrics());
@@ -201,8 +212,21 @@ fn start_identity(storage: &Storage, loops: &Loops<'_>) -> Option<(Identity, Cat
     }
     let (who, catalog, clock) = (identity(), loops.catalog.clone(), loops.clock.clone());
     let told = (who.clone(), catalog.clone());
-    loops.tasks.spawn("identity lease", async move { who.run(&catalog, &clock).await });
+    let started = loops.done(|it| &it.identity_lease);
+    loops.tasks.spawn("identity lease", async move { who.run(&catalog, &clock, started).await });
     Some(told)
+}
+
+/// The hooks after the start that this server does not run.
+fn absent_hooks(config: &Config, identity: Option<&(Identity, CatalogHandle)>) -> Vec<&'static str> {
+    let mut absent = Vec::new();
+    if !config.feature_gates.is_on("WatchCacheInitializationPostStartHook") {
+        absent.push(loops::STORAGE_READINESS);
+    }
+    if identity.is_none() {
+        absent.extend([loops::IDENTITY_LEASE, loops::IDENTITY_LEASE_COLLECTOR]);
+    }
+    absent
 }
 
 /// Hands out snapshots of the store; a server does not need it to work.

@@ -1,5 +1,7 @@
 //! The log: `tracing` events as lines on the standard error.
 
+mod health;
+
 use std::io::{self, IsTerminal as _};
 
 use tracing::level_filters::LevelFilter;
@@ -9,6 +11,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{LogFormat, Logging};
+
+pub use health::check;
 
 /// From now on events are logged. Later calls change nothing.
 pub fn start(logging: Logging) {

@@ -121,8 +121,8 @@ impl Storage {
             };
             let check = |timeout| StoreCheck { store: store.clone(), timeout, clock: clock.clone() };
             builder
-                .check(NamedCheck::new(health, check(config.health_timeout)))
-                .readyz_check(NamedCheck::new(ready, check(config.ready_timeout)))
+                .check(NamedCheck::new(health, check(config.health_timeout)).in_group("etcd"))
+                .readyz_check(NamedCheck::new(ready, check(config.ready_timeout)).in_group("etcd-readiness"))
         })
     }
 

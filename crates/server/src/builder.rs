@@ -243,15 +243,14 @@ impl Builder {
         metrics::audit::add_to(&metrics.registry, self.audit.as_ref());
         let mut checks = vec![NamedCheck::ping()];
         checks.extend(self.checks);
-        let mut readyz_only = self.readyz_checks;
         let shutdown = self.moments.shutdown_initiated.clone();
-        readyz_only.push(NamedCheck::before("shutdown", shutdown, "process is shutting down"));
         let health = Health::new(HealthSettings {
             clock: clock.clone(),
             checks,
             boot_checks: self.boot_checks,
             livez_grace: self.settings.livez_grace,
-            readyz_only,
+            readyz_only: self.readyz_checks,
+            shutdown: NamedCheck::before("shutdown", shutdown, "process is shutting down"),
             ready: self.moments.has_been_ready.clone(),
             counts: metrics.health_checks.clone(),
         });

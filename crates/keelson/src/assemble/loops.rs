@@ -21,6 +21,7 @@ use keelson_server::{Builder, Hook, NamedCheck};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
 
+use super::informers::Informers;
 use crate::config::Config;
 
 /// The loops of a server, and what they share.
@@ -30,6 +31,7 @@ pub(super) struct Loops<'a> {
     pub(super) clock: &'a Clock,
     pub(super) tasks: Tasks,
     pub(super) booted: Booted,
+    pub(super) informers: Informers,
 }
 
 impl Loops<'_> {
@@ -86,6 +88,7 @@ impl Loops<'_> {
     /// Tells an index of what becomes of objects.
     pub(super) fn feed(&self, group: &'static str, plural: &'static str, index: Arc<dyn Follower>) {
         let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+        let index = self.informers.add(plural, index);
         self.tasks.spawn(plural, follow::run(catalog, group, plural, index, clock));
     }
 
@@ -155,31 +158,59 @@ pub(super) struct Done {
     services_repaired: AtomicBool,
     kubernetes_service: AtomicBool,
     pub(super) cluster_authentication: AtomicBool,
+    pub(super) identity_lease: AtomicBool,
     priority_classes: AtomicBool,
     roles: AtomicBool,
     legacy_tokens: AtomicBool,
 }
 
+/// When a hook that runs after the start is done.
+#[derive(Clone, Copy)]
+enum HookDone {
+    /// Before the first request is answered.
+    BeforeRequests,
+    /// When this is true.
+    When(fn(&Done) -> &AtomicBool),
+}
+
+pub(super) const STORAGE_READINESS: &str = "storage-readiness";
+pub(super) const IDENTITY_LEASE: &str = "start-kube-apiserver-identity-lease-controller";
+pub(super) const IDENTITY_LEASE_COLLECTOR: &str = "start-kube-apiserver-identity-lease-garbage-collector";
+
+/// The hooks of upstream whose components are here, in the order in which upstream registers them.
+///
+/// Upstream: apiserver/pkg/server/config.go, New; pkg/controlplane/apiserver/server.go and pkg/controlplane/instance.go
+/// (v1.36.4).
+const HOOKS: [(&str, HookDone); 14] = [
+    ("start-apiserver-admission-initializer", HookDone::BeforeRequests),
+    ("generic-apiserver-start-informers", HookDone::BeforeRequests),
+    ("max-in-flight-filter", HookDone::BeforeRequests),
+    ("start-system-namespaces-controller", HookDone::When(|it| &it.namespaces)),
+    ("start-cluster-authentication-info-controller", HookDone::When(|it| &it.cluster_authentication)),
+    (IDENTITY_LEASE, HookDone::When(|it| &it.identity_lease)),
+    (IDENTITY_LEASE_COLLECTOR, HookDone::When(|it| &it.identity_lease)),
+    // Every cache is loaded before the server listens.
+    (STORAGE_READINESS, HookDone::BeforeRequests),
+    ("start-legacy-token-tracking-controller", HookDone::When(|it| &it.legacy_tokens)),
+    ("start-service-ip-repair-controllers", HookDone::When(|it| &it.services_repaired)),
+    ("rbac/bootstrap-roles", HookDone::When(|it| &it.roles)),
+    ("scheduling/bootstrap-system-priority-classes", HookDone::When(|it| &it.priority_classes)),
+    ("bootstrap-controller", HookDone::When(|it| &it.kubernetes_service)),
+    ("start-kubernetes-service-cidr-controller", HookDone::When(|it| &it.service_range)),
+];
+
 impl Booted {
-    /// The server is not ready before all of it is done. The names are upstream's.
-    pub(super) fn checks(&self, builder: Builder) -> Builder {
-        builder
-            .boot_check(self.check("start-kubernetes-service-cidr-controller", |it| &it.service_range))
-            .boot_check(self.check("start-service-ip-repair-controllers", |it| &it.services_repaired))
-            .boot_check(self.check("start-system-namespaces-controller", |it| &it.namespaces))
-            .boot_check(
-                self.check("start-cluster-authentication-info-controller", |it| &it.cluster_authentication),
-            )
-            .boot_check(self.check("bootstrap-controller", |it| &it.kubernetes_service))
-            .boot_check(self.check("rbac/bootstrap-roles", |it| &it.roles))
-            .boot_check(self.check("start-legacy-token-tracking-controller", |it| &it.legacy_tokens))
-            .boot_check(self.check("scheduling/bootstrap-system-priority-classes", |it| &it.priority_classes))
+    /// The server is not ready before all of it is done, but for what this server does not have.
+    pub(super) fn checks(&self, builder: Builder, absent: &[&str]) -> Builder {
+        let hooks = HOOKS.into_iter().filter(|(name, _)| !absent.contains(name));
+        hooks.fold(builder, |builder, (name, done)| builder.boot_check(self.check(name, done)))
     }
 
-    fn check(&self, name: &str, done: fn(&Done) -> &AtomicBool) -> NamedCheck {
+    fn check(&self, name: &str, done: HookDone) -> NamedCheck {
         let booted = self.0.clone();
-        NamedCheck::new(format!("poststarthook/{name}"), move || {
-            if done(&booted).load(Ordering::Acquire) { Ok(()) } else { Err("not finished".to_owned()) }
+        NamedCheck::new(format!("poststarthook/{name}"), move || match done {
+            HookDone::When(done) if !done(&booted).load(Ordering::Acquire) => Err("not finished".to_owned()),
+            HookDone::When(_) | HookDone::BeforeRequests => Ok(()),
         })
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 17] = [
+const SERVER_FEATURES: [&str; 18] = [
     "APIServerIdentity",
     "AllowParsingUserUIDFromCertAuth",
     "AllowUnsafeMalformedObjectDeletion",
@@ -59,6 +59,7 @@ const SERVER_FEATURES: [&str; 17] = [
     "OpenAPIEnums",
     "RemoteRequestHeaderUID",
     "ShardedListAndWatch",
+    "WatchCacheInitializationPostStartHook",
     "WatchList",
 ];
 

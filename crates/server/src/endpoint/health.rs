@@ -38,18 +38,36 @@ pub struct NamedCheck {
     /// `/livez` does not look before this time of the server's clock.
     livez_from: Duration,
     in_livez: bool,
+    /// `exclude=` of this name leaves the check out as well.
+    group: &'static str,
 }
 
 impl NamedCheck {
     /// A check under a name.
     pub fn new(name: impl Into<String>, check: impl Check + 'static) -> NamedCheck {
-        NamedCheck { name: name.into(), check: Arc::new(check), livez_from: Duration::ZERO, in_livez: true }
+        NamedCheck {
+            name: name.into(),
+            check: Arc::new(check),
+            livez_from: Duration::ZERO,
+            in_livez: true,
+            group: "",
+        }
+    }
+
+    /// The same check, which is left out with all others of a group: `etcd-override-0` with `etcd`.
+    #[must_use]
+    pub fn in_group(self, group: &'static str) -> NamedCheck {
+        NamedCheck { group, ..self }
     }
 
     /// The same check, but `/livez` does not have it: a restart would not help.
     #[must_use]
     pub fn without_livez(self) -> NamedCheck {
         NamedCheck { in_livez: false, ..self }
+    }
+
+    fn is_in(&self, group: &str) -> bool {
+        !self.group.is_empty() && self.group == group
     }
 
     /// Always fine.
@@ -99,6 +117,8 @@ pub struct Health {
     clock: Clock,
     checks: Vec<NamedCheck>,
     readyz_only: Vec<NamedCheck>,
+    boot_checks: Vec<NamedCheck>,
+    shutdown: NamedCheck,
     ready: Moment,
     counts: HealthMetrics,
 }
@@ -115,6 +135,8 @@ pub struct HealthSettings {
     pub livez_grace: Duration,
     /// Checks of `/readyz` alone.
     pub readyz_only: Vec<NamedCheck>,
+    /// The last check of `/readyz`.
+    pub shutdown: NamedCheck,
     /// Happens when `/readyz` is green for the first time.
     pub ready: Moment,
     /// Counts checks by name, endpoint and result.
@@ -122,13 +144,13 @@ pub struct HealthSettings {
 }
 
 impl Health {
-    /// Puts the checks in order.
+    /// Tells the checks of the start how long `/livez` ignores them.
     pub fn new(settings: HealthSettings) -> Health {
-        let HealthSettings { clock, mut checks, boot_checks, livez_grace, readyz_only, ready, counts } =
+        let HealthSettings { clock, checks, boot_checks, livez_grace, readyz_only, shutdown, ready, counts } =
             settings;
         let livez_from = if livez_grace.is_zero() { Duration::ZERO } else { clock.monotonic() + livez_grace };
-        checks.extend(boot_checks.into_iter().map(|check| NamedCheck { livez_from, ..check }));
-        Health { clock, checks, readyz_only, ready, counts }
+        let boot_checks = boot_checks.into_iter().map(|check| NamedCheck { livez_from, ..check }).collect();
+        Health { clock, checks, readyz_only, boot_checks, shutdown, ready, counts }
     }
 
     /// The answer to a path, if it is one of ours.
@@ -154,9 +176,13 @@ impl Health {
         })
     }
 
+    /// In the order in which upstream lists them.
     fn checks(&self, probe: Probe) -> impl Iterator<Item = &NamedCheck> {
-        let only = if probe == Probe::Readyz { &self.readyz_only[..] } else { &[] };
-        self.checks.iter().chain(only).filter(move |check| check.in_livez || probe != Probe::Livez)
+        let is_readyz = probe == Probe::Readyz;
+        let only = if is_readyz { &self.readyz_only[..] } else { &[] };
+        let shutdown = is_readyz.then_some(&self.shutdown);
+        let all = self.checks.iter().chain(only).chain(&self.boot_checks).chain(shutdown);
+        all.filter(move |check| check.in_livez || probe != Probe::Livez)
     }
 
     async fn run(&self, probe: Probe, check: &NamedCheck) -> Result<(), String> {
@@ -184,6 +210,10 @@ impl Health {
             let name = &check.name;
             if excluded.contains(&name.as_str()) {
                 let _ = writeln!(lines, "[+]{name} excluded: ok");
+                continue;
+            }
+            if excluded.iter().any(|it| check.is_in(it)) {
+                let _ = writeln!(lines, "[+]{name} excluded with {}: ok", check.group);
                 continue;
             }
             let result = self.run(probe, check).await;
@@ -216,7 +246,7 @@ impl Health {
     }
 
     fn warn_of_unknown(&self, probe: Probe, excluded: &[&str], lines: &mut String) {
-        let is_known = |name: &str| self.checks(probe).any(|check| check.name == name);
+        let is_known = |name: &str| self.checks(probe).any(|check| check.name == name || check.is_in(name));
         let mut unknown: Vec<&str> = excluded.iter().copied().filter(|name| !is_known(name)).collect();
         unknown.sort_unstable();
         unknown.dedup();
@@ -250,11 +280,12 @@ mod tests {
             checks: vec![NamedCheck::ping()],
             boot_checks: vec![NamedCheck::after("boot", moments.mux_and_discovery_complete.clone())],
             livez_grace: Duration::from_secs(10),
-            readyz_only: vec![NamedCheck::before(
+            readyz_only: vec![NamedCheck::new("events-ready", || Ok(())).in_group("store-ready")],
+            shutdown: NamedCheck::before(
                 "shutdown",
                 moments.shutdown_initiated.clone(),
                 "process is shutting down",
-            )],
+            ),
             ready: moments.has_been_ready.clone(),
             counts: HealthMetrics::new(),
         });
@@ -287,12 +318,14 @@ mod tests {
         check(
             &health,
             "/readyz",
-            "500 [+]ping ok\n[-]boot failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n",
+            "500 [+]ping ok\n[+]events-ready ok\n[-]boot failed: reason withheld\n[+]shutdown ok\n\
+             readyz check failed\n",
         );
         check(
             &health,
-            "/readyz?verbose&exclude=boot&exclude=nothing",
-            "200 [+]ping ok\n[+]boot excluded: ok\n[+]shutdown ok\n\
+            "/readyz?verbose&exclude=boot&exclude=nothing&exclude=store-ready",
+            "200 [+]ping ok\n[+]events-ready excluded with store-ready: ok\n[+]boot excluded: ok\n\
+             [+]shutdown ok\n\
              warn: some health checks cannot be excluded: no matches for \"nothing\"\nreadyz check passed\n",
         );
         hand.advance(Duration::from_secs(10));
@@ -326,6 +359,7 @@ mod tests {
                 "/livez/boot",
                 "/readyz",
                 "/readyz/ping",
+                "/readyz/events-ready",
                 "/readyz/boot",
                 "/readyz/shutdown"
             ]
