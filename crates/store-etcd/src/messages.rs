@@ -195,8 +195,6 @@ pub(crate) struct WatchCreateRequest {
     pub(crate) start_revision: i64,
     #[prost(bool, tag = "4")]
     pub(crate) progress_notify: bool,
-    #[prost(bool, tag = "6")]
-    pub(crate) prev_kv: bool,
     /// Whether large answers come in pieces.
     #[prost(bool, tag = "8")]
     pub(crate) fragment: bool,
@@ -231,8 +229,6 @@ pub(crate) struct WatchEvent {
     pub(crate) kind: i32,
     #[prost(message, optional, tag = "2")]
     pub(crate) kv: Option<KeyValue>,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) prev_kv: Option<KeyValue>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]

@@ -230,7 +230,7 @@ impl Watching {
             return Ok(());
         }
         for event in std::mem::take(&mut session.pieces) {
-            if let Some(event) = event_of(event, self.position)? {
+            if let Some(event) = event_of(event)? {
                 self.ready.push_back(event);
             }
         }
@@ -252,7 +252,6 @@ impl Watching {
             range_end: end_of(self.prefix.as_str()),
             start_revision: number(self.position.next()),
             progress_notify: true,
-            prev_kv: true,
             fragment: true,
         };
         match self.shared.start(create).await {
@@ -335,22 +334,15 @@ impl Shared {
 }
 
 /// `None` for keys that cannot be ours.
-fn event_of(event: WatchEvent, position: Revision) -> Result<Option<Event>> {
+fn event_of(event: WatchEvent) -> Result<Option<Event>> {
     let deleted = event.kind() == EventType::Delete;
     let kv = event.kv.ok_or(Error::Incomplete("the entry of an event"))?;
     let Some(modified) = revision_of(kv.mod_revision) else {
         return Err(Error::Incomplete("the revision of an event").into());
     };
-    let previous = event.prev_kv.and_then(entry);
-    // What was there before is forgotten: who wants to know it must list.
-    let forgotten = StoreError::Compacted { asked: position, oldest: modified };
     if deleted {
-        let Ok(key) = std::str::from_utf8(&kv.key) else { return Ok(None) };
-        let previous = previous.ok_or(forgotten)?;
-        return Ok(Some(Event::Delete { key: Key::from(key), revision: modified, previous }));
+        let key = std::str::from_utf8(&kv.key).ok();
+        return Ok(key.map(|key| Event::Delete { key: Key::from(key), revision: modified }));
     }
-    if kv.version > 1 && previous.is_none() {
-        return Err(forgotten);
-    }
-    Ok(entry(kv).map(|entry| Event::Put { entry, previous }))
+    Ok(entry(kv).map(|entry| Event::Put { entry }))
 }

@@ -142,34 +142,24 @@ impl History {
 
     fn event(&self, record: Record<'_>) -> Result<Event> {
         let key = Key::from(record.key);
-        let previous = match Revision::new(record.previous) {
-            Some(revision) => Some(self.entry(key.clone(), revision)?),
-            None => None,
-        };
         let revision = Revision::new(record.revision).expect("a revision is not zero");
-        match (record.kind, previous) {
-            (Kind::Put, previous) => Ok(Event::Put { entry: record.to_entry(key)?, previous }),
-            (Kind::Delete, Some(previous)) => Ok(Event::Delete { key, revision, previous }),
-            (Kind::Delete, None) => Err(StoreError::Corrupt { revision }),
+        match record.kind {
+            Kind::Put => Ok(Event::Put { entry: record.to_entry(key)? }),
+            Kind::Delete => Ok(Event::Delete { key, revision }),
         }
     }
 }
 
 /// The event of a write that was just committed. The value is the one that the writer gave.
-pub(crate) fn event_of(change: &crate::index::Change, history: &History) -> Result<Event> {
+pub(crate) fn event_of(change: &crate::index::Change) -> Event {
     let key = change.key.clone();
-    let previous = match change.previous {
-        Some(revision) => Some(history.entry(key.clone(), revision)?),
-        None => None,
-    };
-    match (&change.put, previous) {
-        (Some((live, value)), previous) => {
+    match &change.put {
+        Some((live, value)) => {
             let value: Bytes = value.clone();
             let entry =
                 Entry { key, value, created: live.created, modified: live.modified, version: live.version };
-            Ok(Event::Put { entry, previous })
+            Event::Put { entry }
         }
-        (None, Some(previous)) => Ok(Event::Delete { key, revision: change.revision, previous }),
-        (None, None) => Err(StoreError::Corrupt { revision: change.revision }),
+        None => Event::Delete { key, revision: change.revision },
     }
 }

@@ -147,12 +147,6 @@ impl Queue {
         self.news.notify_one();
     }
 
-    /// The reader has to look for this one in the history.
-    pub(crate) fn lose(&self, revision: Revision) {
-        self.waiting.lock().lose(revision);
-        self.news.notify_one();
-    }
-
     /// What has come since the last time.
     pub(crate) fn take(&self) -> (VecDeque<Event>, Rest) {
         let mut waiting = self.waiting.lock();
@@ -258,11 +252,11 @@ mod tests {
         queue.skip(revision(3));
         assert_eq!(queue.take(), (vec![].into(), Rest::Nothing));
         queue.push(event(3));
-        queue.lose(revision(3));
         queue.push(event(4));
         assert_eq!(queue.take(), (vec![event(4)].into(), Rest::Nothing));
-        queue.lose(revision(5));
-        queue.skip(revision(4));
+        queue.push(event(5));
+        queue.push(event(6));
+        queue.skip(revision(5));
         assert_eq!(queue.take(), (vec![].into(), Rest::InHistory));
     }
 }

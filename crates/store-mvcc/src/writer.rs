@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::compaction::{Compaction, Sweep};
 use crate::index::{Change, Live};
-use crate::read::{History, event_of};
+use crate::read::event_of;
 use crate::shared::{Failure, Shared};
 use crate::tables::{HISTORY, Kind, LIVE, Record};
 use crate::watchers::Queue;
@@ -199,19 +199,9 @@ impl Writer {
 
     fn publish(&self, changes: &[Change], audience: Vec<Vec<Arc<Queue>>>) {
         let Some(last) = changes.last() else { return };
-        if audience.iter().any(|queues| !queues.is_empty()) {
-            let history = self.shared.with_database(History::open);
-            for (change, queues) in changes.iter().zip(audience) {
-                if queues.is_empty() {
-                    continue;
-                }
-                let event = history.as_ref().map(|history| event_of(change, history));
-                if let Ok(Ok(event)) = event {
-                    tell(&queues, &event);
-                } else {
-                    // The reader will meet the same error, in his own time.
-                    queues.iter().for_each(|queue| queue.lose(change.revision));
-                }
+        for (change, queues) in changes.iter().zip(audience) {
+            if !queues.is_empty() {
+                tell(&queues, &event_of(change));
             }
         }
         self.shared.publish(last.revision);

@@ -4,6 +4,7 @@
 
 pub mod conformance;
 mod error;
+mod history;
 mod key;
 mod memory;
 mod revision;
@@ -12,6 +13,7 @@ mod store;
 mod transform;
 
 pub use error::{Result, StoreError};
+pub use history::History;
 pub use key::{Form, Key, Layout, ResourceKeys};
 pub use memory::MemoryStore;
 pub use revision::Revision;

@@ -284,12 +284,9 @@ impl Model {
                     modified: revision,
                     version: current.as_ref().map_or(1, |current| current.version + 1),
                 };
-                Event::Put { entry, previous: current }
+                Event::Put { entry }
             }
-            Write::Delete => {
-                let previous = current.expect("a delete is of something that is there");
-                Event::Delete { key: key.clone(), revision, previous }
-            }
+            Write::Delete => Event::Delete { key: key.clone(), revision },
         };
         replay(&mut self.live, &event);
         self.log.push(event);
@@ -333,7 +330,7 @@ impl Model {
 
 fn replay(state: &mut BTreeMap<Key, Entry>, event: &Event) {
     match event {
-        Event::Put { entry, .. } => {
+        Event::Put { entry } => {
             state.insert(entry.key.clone(), entry.clone());
         }
         Event::Delete { key, .. } => {

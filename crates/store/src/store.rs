@@ -160,15 +160,13 @@ pub struct Tip {
     pub changed: Revision,
 }
 
-/// What happened to one key, or that nothing did.
+/// A change of one key, or progress. [`History`](crate::History) tells what was there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The key was written.
     Put {
-        /// What is there now.
+        /// The new entry.
         entry: Entry,
-        /// What was there before, if anything.
-        previous: Option<Entry>,
     },
     /// The key was deleted.
     Delete {
@@ -176,8 +174,6 @@ pub enum Event {
         key: Key,
         /// When it was deleted.
         revision: Revision,
-        /// What was there before.
-        previous: Entry,
     },
     /// Everything up to here has been delivered.
     Progress(Revision),
@@ -188,7 +184,7 @@ impl Event {
     #[must_use]
     pub fn revision(&self) -> Revision {
         match self {
-            Event::Put { entry, .. } => entry.modified,
+            Event::Put { entry } => entry.modified,
             Event::Delete { revision, .. } | Event::Progress(revision) => *revision,
         }
     }
@@ -197,7 +193,7 @@ impl Event {
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
-            Event::Put { entry, .. } => Some(&entry.key),
+            Event::Put { entry } => Some(&entry.key),
             Event::Delete { key, .. } => Some(key),
             Event::Progress(_) => None,
         }

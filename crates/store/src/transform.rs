@@ -251,15 +251,8 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     async fn event(&self, mut event: Event) -> Result<Event> {
-        match &mut event {
-            Event::Put { entry, previous } => {
-                self.shown(entry).await?;
-                if let Some(previous) = previous {
-                    self.shown(previous).await?;
-                }
-            }
-            Event::Delete { previous, .. } => self.shown(previous).await?,
-            Event::Progress(_) => (),
+        if let Event::Put { entry } = &mut event {
+            self.shown(entry).await?;
         }
         Ok(event)
     }

@@ -1,13 +1,11 @@
-//! What the history has forgotten and the store has not.
+//! Backfill: a watch resumes after a restart of the server.
 //!
-//! A history begins with its process. A client that was connected before a restart says how far it had got; what
-//! happened since is read from the store once and put in front of the history, so that the client resumes as if
-//! nothing had been.
+//! The history in memory begins with the process. A client that was connected before names its last resourceVersion.
+//! The events since then are read from the store once and put in front of the history.
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use keelson_store::{Event as StoreEvent, Revision, StoreError};
+use keelson_store::{Entry, Event as StoreEvent, History, Revision, StoreError};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -49,15 +47,15 @@ impl Cache {
     async fn read_past(&self, after: Revision, floor: Revision, mut room: Room) -> Result<Vec<Event>> {
         let too_old = || Error::Compacted { asked: after, oldest: floor };
         let mut events = Vec::new();
-        let mut stream = self.source.store.watch(&self.source.prefix, after);
-        while let Some(event) = stream.next().await {
-            let event = event.map_err(|error| match error {
+        let mut history = History::new(self.source.store.clone(), &self.source.prefix, after);
+        while let Some(next) = history.next().await {
+            let (event, previous) = next.map_err(|error| match error {
                 StoreError::Compacted { asked, oldest } => Error::Compacted { asked, oldest },
                 other => Error::Store(other),
             })?;
             let revision = event.revision();
             if revision <= floor
-                && let Some(past) = self.past(event)
+                && let Some(past) = self.past(event, previous)
             {
                 room = room.without(&past).ok_or_else(too_old)?;
                 events.push(past);
@@ -69,12 +67,12 @@ impl Cache {
         Err(too_old())
     }
 
-    fn past(&self, event: StoreEvent) -> Option<Event> {
+    fn past(&self, event: StoreEvent, previous: Option<Entry>) -> Option<Event> {
         let place =
             Place { revision: event.revision(), sequence: 0, recorded: self.shared.clock.monotonic() };
-        let (previous, object) = match event {
-            StoreEvent::Put { entry, previous } => (previous, self.source.decode(&entry)),
-            StoreEvent::Delete { previous, .. } => (Some(previous), None),
+        let object = match event {
+            StoreEvent::Put { entry } => self.source.decode(&entry),
+            StoreEvent::Delete { .. } => None,
             StoreEvent::Progress(_) => return None,
         };
         Event::between(previous.and_then(|entry| self.source.decode(&entry)), object, place)

@@ -175,7 +175,7 @@ mod an_encrypted_store_is_a_store {
             increments_are_not_lost, the_tip_of_a_prefix_is_not_moved_by_others;
         list: keys_are_in_byte_order, a_prefix_is_exact, pages_cover_everything, a_page_begins_behind_any_key,
             a_list_shows_the_past, pages_of_the_past_agree, the_future_is_refused, large_lists_are_complete;
-        watch: events_tell_what_was_before, a_watch_starts_in_the_past, a_watch_sees_only_its_prefix,
+        watch: events_tell_what_is_there, a_history_tells_what_was_before, a_watch_starts_in_the_past, a_watch_sees_only_its_prefix,
             a_watch_says_when_it_has_caught_up, a_silent_watch_tells_progress, a_watch_of_the_future_is_refused,
             a_slow_watch_misses_nothing, many_watches_see_the_same, the_six_guarantees_hold;
         compact: the_past_before_a_compaction_is_gone, the_state_at_a_compaction_stays,

@@ -7,11 +7,11 @@ use keelson_stdx::task;
 
 use super::guarantees::{self, Observation};
 use super::random::Random;
-use super::{Events, Subject, changes, next, next_change, refusal, until_progress};
-use crate::{Event, Expect, Key, Revision, Store, StoreError, Write};
+use super::{Events, Subject, changes, next, next_change, refusal, text_of_event, until_progress};
+use crate::{Event, Expect, History, Key, Revision, Store, StoreError, Write};
 
-/// An event carries what is there now and what was there before.
-pub async fn events_tell_what_was_before(subject: &Subject) {
+/// An event carries the entry as it is now.
+pub async fn events_tell_what_is_there(subject: &Subject) {
     let mut watch = subject.watch("/x/", Revision::FIRST);
     let a1 = subject.create("/x/a", "1").await;
     let a2 = subject.update("/x/a", a1, "2").await;
@@ -19,17 +19,40 @@ pub async fn events_tell_what_was_before(subject: &Subject) {
     subject.create("/x/a", "3").await;
 
     next_change(&mut watch).await;
-    let Event::Put { entry, previous: Some(previous) } = next_change(&mut watch).await else {
+    let Event::Put { entry } = next_change(&mut watch).await else {
         panic!("the second event is an update");
     };
     assert_eq!((entry.created, entry.modified, entry.version), (a1, a2, 2));
-    assert_eq!((previous.created, previous.modified, previous.version), (a1, a1, 1));
-    let Event::Delete { key, revision, previous } = next_change(&mut watch).await else {
+    let Event::Delete { key, revision } = next_change(&mut watch).await else {
         panic!("the third event is a deletion");
     };
-    assert_eq!((key.as_str(), revision, &*previous.value), ("/x/a", gone, b"2".as_slice()));
-    assert_eq!((previous.created, previous.modified, previous.version), (a1, a2, 2));
+    assert_eq!((key.as_str(), revision), ("/x/a", gone));
     assert_eq!(changes(&mut watch, 1).await, "+/x/a=3");
+}
+
+/// A history tells the entry before each event, also before the first one that is read.
+pub async fn a_history_tells_what_was_before(subject: &Subject) {
+    let a1 = subject.create("/x/a", "1").await;
+    subject.create("/x/ab", "longer").await;
+    let b1 = subject.create("/x/b", "1").await;
+    let a2 = subject.update("/x/a", a1, "2").await;
+    let a3 = subject.update("/x/a", a2, "3").await;
+    subject.delete("/x/b", b1).await;
+    subject.delete("/x/a", a3).await;
+    subject.create("/x/a", "4").await;
+    let mut history = History::new(subject.store.clone(), &Key::from("/x/"), b1);
+    for (expected, before) in [
+        ("~/x/a=2", Some((a1, "1"))),
+        ("~/x/a=3", Some((a2, "2"))),
+        ("-/x/b", Some((b1, "1"))),
+        ("-/x/a", Some((a3, "3"))),
+        ("+/x/a=4", None),
+    ] {
+        let (event, previous) = history.next().await.expect("there is more").expect("it can be read");
+        assert_eq!(text_of_event(&event), expected);
+        let previous = previous.map(|it| (it.modified, String::from_utf8_lossy(&it.value).into_owned()));
+        assert_eq!(previous, before.map(|(modified, value)| (modified, value.to_owned())), "{expected}");
+    }
 }
 
 /// A watch may start after any revision that is still known, and begins with the one behind it.
@@ -38,10 +61,10 @@ pub async fn a_watch_starts_in_the_past(subject: &Subject) {
     let b1 = subject.create("/x/b", "1").await;
     let a2 = subject.update("/x/a", a1, "2").await;
     let cases = [
-        (Revision::FIRST, "+/x/a=1 +/x/b=1 ~/x/a=1>2 -/x/a=2"),
-        (a1, "+/x/b=1 ~/x/a=1>2 -/x/a=2"),
-        (b1, "~/x/a=1>2 -/x/a=2"),
-        (a2, "-/x/a=2"),
+        (Revision::FIRST, "+/x/a=1 +/x/b=1 ~/x/a=2 -/x/a"),
+        (a1, "+/x/b=1 ~/x/a=2 -/x/a"),
+        (b1, "~/x/a=2 -/x/a"),
+        (a2, "-/x/a"),
     ];
     let watches: Vec<(Events, &str)> =
         cases.map(|(after, expected)| (subject.watch("/x/", after), expected)).into();
