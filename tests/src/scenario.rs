@@ -13,8 +13,13 @@
 //! ask. `body` is JSON, `text` any text; `headers` are added. `status` is what both must answer. The whole bodies are
 //! compared, without what differs from server to server, unless `compare` names the parts (JSON pointers); an empty
 //! list needs a `because`. A body that is not JSON is compared as text. With `watch` the body is the list of the first
-//! events, so many; `the end` comes last if there are no more. Warnings are compared in any order. `ours` is the status that we answer where we differ,
-//! and needs a `because` as well; then bodies are not compared.
+//! events, so many; `the end` comes last if there are no more. Warnings are compared in any order. `ours` is the status
+//! that we answer where we differ, and needs a `because` as well; then bodies are not compared.
+//!
+//! Both servers learn of roles, classes, limits and what else they decide by from watches, a moment after they are
+//! written. In scenarios about such decisions each step is first sent as a dry run, until it has the status that the
+//! file says and the parts that `until` names have their values: `until: {/spec/priority: 7}`. Then it is sent once, and
+//! that answer is compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,8 +35,11 @@ use keelson_stdx::clock::Clock;
 use keelson_testkit::{Answer, Call, Client, fixture};
 use serde_json::Value;
 
-/// Longer than upstream's plugins take to learn of what was just written.
-const SETTLES: Duration = Duration::from_millis(250);
+/// How long a server may take to learn of what was just written, on a busy machine.
+const LEARNS_WITHIN: Duration = Duration::from_secs(20);
+
+/// The scenarios about decisions that depend on what servers learn of a moment later.
+const FOLLOWING: [&str; 4] = ["admission", "nodes/", "permissions/", "rbac/escalation"];
 
 /// A dialogue.
 pub struct Scenario {
@@ -55,6 +63,8 @@ pub struct Step {
     body: Option<String>,
     /// How many events are waited for.
     watch: Option<usize>,
+    /// The parts of a dry run's answer that show that the server knows what this step depends on.
+    until: BTreeMap<String, Value>,
     /// What later steps call a part of the answer, and where it is.
     save: BTreeMap<String, String>,
 }
@@ -95,18 +105,12 @@ impl Scenario {
         client.post("/api/v1/namespaces", &fixture::namespace(&namespace)).await.expect(201);
         let mut names = Names::from([("NS".to_owned(), namespace)]);
         let mut seen = Vec::new();
+        let follows = FOLLOWING.iter().any(|it| self.name.starts_with(it));
         for step in &self.steps {
-            seen.push(step.run(client, &mut names).await.with_context(|| step.ask.clone())?);
-            // Upstream learns of classes, limits and roles from a watch, a moment later.
-            let follows =
-                ["admission", "nodes/", "rbac/escalation"].iter().any(|it| self.name.starts_with(it));
-            // Where permissions are tried, only roles and bindings are waited for.
-            let follows = follows || self.name.starts_with("permissions/") && step.ask.contains("/rbac.");
-            // Reviews change nothing.
-            let writes = !step.ask.starts_with("GET") && !step.ask.ends_with("reviews");
-            if follows && writes {
-                Clock::real().sleep(SETTLES).await;
+            if follows || !step.until.is_empty() {
+                step.wait(client, &names).await.with_context(|| step.ask.clone())?;
             }
+            seen.push(step.run(client, &mut names).await.with_context(|| step.ask.clone())?);
         }
         Ok(seen)
     }
@@ -116,15 +120,47 @@ impl Scenario {
 const NEXT_EVENT: Duration = Duration::from_secs(10);
 
 impl Step {
-    async fn run(&self, client: &Client, names: &mut Names) -> Result<Seen> {
+    /// The request, with `more` in its query.
+    fn call(&self, client: &Client, names: &Names, more: &str) -> Result<Call> {
         let (method, path) = self.ask.split_once(' ').context("METHOD PATH")?;
-        let mut call = client.call(method, &filled(path, names));
+        let path = match (more, path.contains('?')) {
+            ("", _) => path.to_owned(),
+            (_, true) => format!("{path}&{more}"),
+            (_, false) => format!("{path}?{more}"),
+        };
+        let mut call = client.call(method, &filled(&path, names));
         if let Some(body) = &self.body {
             call = call.header("content-type", "application/json").body(filled(body, names));
         }
         for (name, value) in &self.headers {
             call = call.header(name, &filled(value, names));
         }
+        Ok(call)
+    }
+
+    /// Sends dry runs until the server shows that it knows what the step depends on.
+    async fn wait(&self, client: &Client, names: &Names) -> Result<()> {
+        // Connections to nodes and watches have no dry runs.
+        let connects = ["/exec", "/attach", "/portforward", "/proxy"].iter().any(|it| self.ask.contains(it));
+        if connects || self.watch.is_some() {
+            return Ok(());
+        }
+        let more = if self.ask.contains("dryRun=") { "" } else { "dryRun=All" };
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + LEARNS_WITHIN;
+        loop {
+            let seen = whole(&self.call(client, names, more)?.try_send().await?);
+            let is_status = seen.status == self.status || Some(seen.status) == self.ours;
+            if is_status && self.until.iter().all(|(part, value)| seen.body.pointer(part) == Some(value)) {
+                return Ok(());
+            }
+            ensure!(clock.monotonic() < deadline, "the dry run is still {} {}", seen.status, seen.body);
+            clock.sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn run(&self, client: &Client, names: &mut Names) -> Result<Seen> {
+        let call = self.call(client, names, "")?;
         let mut seen = match self.watch {
             Some(count) => follow(call, count).await?,
             None => whole(&call.try_send().await?),
@@ -309,8 +345,10 @@ fn load(root: &Path, path: &PathBuf) -> Result<Scenario> {
 }
 
 fn step(step: &Value) -> Result<Step> {
-    let known =
-        ["ask", "status", "ours", "compare", "because", "headers", "body", "text", "watch", "save", "note"];
+    let known = [
+        "ask", "status", "ours", "compare", "because", "headers", "body", "text", "watch", "save", "note",
+        "until",
+    ];
     let fields = step.as_object().context("a step is an object")?;
     if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
         bail!("{name} means nothing");
@@ -334,6 +372,10 @@ fn step(step: &Value) -> Result<Step> {
         compare,
         headers: texts(&step["headers"]).context("headers are texts")?,
         body,
+        until: match &step["until"] {
+            Value::Null => BTreeMap::new(),
+            parts => serde_json::from_value(parts.clone()).context("until has pointers and values")?,
+        },
         watch: step["watch"].as_u64().and_then(|count| usize::try_from(count).ok()),
         save: texts(&step["save"]).context("save has pointers")?,
     })

@@ -1,5 +1,8 @@
 //! Webhooks of tests: what they answer, how they are configured, and what of a dialogue can be compared.
 
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -15,8 +18,12 @@ pub const MAPS: &str = "/api/v1/namespaces/hooked/configmaps";
 /// Where webhooks are configured.
 pub const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// Longer than upstream takes to learn of a configuration.
-pub const SETTLES: Duration = Duration::from_millis(1500);
+/// The namespace of the probes that show which configurations are in effect.
+const PROBED: &str = "probed";
+/// What the names of the probes' webhooks end with.
+const PROBE: &str = ".probe.example.com";
+/// How long a server may take to learn of a configuration on a busy machine.
+const LEARNS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A webhook whose answer depends on the path it is asked at.
 pub fn webhook(asked: &Asked) -> (u16, String) {
@@ -90,7 +97,9 @@ pub struct Side {
     pub client: Client,
     /// The webhook.
     pub callee: Callee,
-    settles: Duration,
+    /// Whether the server learns of configurations some time after they are written.
+    is_late: bool,
+    probes: AtomicUsize,
 }
 
 impl Side {
@@ -102,7 +111,7 @@ impl Side {
     /// The same server, if it takes a while to learn of configurations.
     #[must_use]
     pub fn patient(mut self) -> Side {
-        self.settles = SETTLES;
+        self.is_late = true;
         self
     }
 
@@ -116,12 +125,48 @@ impl Side {
     /// The same with another webhook.
     pub async fn with(client: Client, callee: Callee) -> Side {
         client.post("/api/v1/namespaces", &fixture::namespace(NAMESPACE)).await.expect(201);
-        Side { client, callee, settles: Duration::ZERO }
+        client.post("/api/v1/namespaces", &fixture::namespace(PROBED)).await.expect(201);
+        Side { client, callee, is_late: false, probes: AtomicUsize::new(0) }
     }
 
-    /// Waits until what was configured counts.
+    /// Waits until all configurations that were written before are in effect.
+    ///
+    /// A server learns of them from one watch per kind, in the order of the writes. So one more is written for each kind,
+    /// which refuses one object only; when that object is refused, all earlier ones are known. The webhook of that
+    /// configuration is a service that does not exist: nobody is called.
     pub async fn settle(&self) {
-        Clock::real().sleep(self.settles).await;
+        if !self.is_late {
+            return;
+        }
+        for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
+            self.probe(kind).await;
+        }
+    }
+
+    async fn probe(&self, kind: &str) {
+        let name = format!("probe-{}", self.probes.fetch_add(1, Ordering::Relaxed));
+        let hook = json!({
+            "name": format!("{name}{PROBE}"),
+            "clientConfig": {"service": {"namespace": PROBED, "name": "nobody"}},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": PROBED}},
+            "objectSelector": {"matchLabels": {"probe": name}},
+        });
+        let body = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+            "webhooks": [self.hook("/probe", &hook)],
+        });
+        let configurations = format!("{CONFIGURATIONS}/{}s", kind.to_lowercase());
+        self.client.post(&configurations, &body).await.expect(201);
+        let mut object = fixture::config_map(&name);
+        object["metadata"]["labels"] = json!({"probe": name});
+        let path = format!("/api/v1/namespaces/{PROBED}/configmaps?dryRun=All");
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + LEARNS_WITHIN;
+        while !self.client.post(&path, &object).await.text().contains(PROBE) {
+            assert!(clock.monotonic() < deadline, "{kind} {name} is never in effect");
+            clock.sleep(Duration::from_millis(10)).await;
+        }
+        self.client.delete(&format!("{configurations}/{name}")).await.expect(200);
     }
 
     /// One webhook for config maps, at `path`, changed by `more`.
@@ -216,11 +261,23 @@ impl Side {
     pub async fn numbers(&self) -> Vec<String> {
         let text = self.client.get("/metrics").await.text();
         let counted = text.lines().filter(|it| {
-            it.starts_with("apiserver_admission_webhook_") && !it.contains("_bucket") && !it.contains("_sum")
+            it.starts_with("apiserver_admission_webhook_")
+                && !["_bucket", "_sum", PROBE].iter().any(|part| it.contains(part))
         });
         let mut counted: Vec<String> = counted.map(sorted_labels).collect();
         counted.sort_unstable();
         counted
+    }
+}
+
+/// Waits until the audit log at `file` has an event of `request`. Events are written in the order in which requests end,
+/// so those of all earlier requests of the same client are there as well.
+pub async fn audited(file: &Path, request: &str) {
+    let clock = Clock::real();
+    let deadline = clock.monotonic() + LEARNS_WITHIN;
+    while !fs::read_to_string(file).unwrap_or_default().contains(request) {
+        assert!(clock.monotonic() < deadline, "{request} is not in {}", file.display());
+        clock.sleep(Duration::from_millis(10)).await;
     }
 }
 

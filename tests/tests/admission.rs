@@ -12,7 +12,7 @@ use keelson_stdx::clock::Clock;
 use keelson_stdx::task::{self, Tasks};
 use keelson_testkit::{Asked, Callee, Client, Options, RunningServer, fixture};
 use keelson_tests::upstream::{EVERYTHING, Upstream};
-use keelson_tests::webhooks::{MAPS, SETTLES, Side, differences, normalized, sorted_labels};
+use keelson_tests::webhooks::{MAPS, Side, differences, normalized, sorted_labels};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixListener};
@@ -71,7 +71,7 @@ fn webhook(asked: &Asked) -> (u16, String) {
 /// One of the two servers, with webhooks that it asks about everything.
 async fn side(client: &Client) -> Side {
     let callee = Callee::open(webhook).await.expect("a webhook");
-    let side = Side::with(client.clone(), callee).await;
+    let side = Side::with(client.clone(), callee).await.patient();
     let everything = json!({
         "name": "everything.example.com",
         "rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}],
@@ -79,7 +79,7 @@ async fn side(client: &Client) -> Side {
     });
     side.post("MutatingWebhookConfiguration", "/change", &everything).await.expect(201);
     side.post("ValidatingWebhookConfiguration", "/judge", &everything).await.expect(201);
-    Clock::real().sleep(SETTLES).await;
+    side.settle().await;
     side
 }
 

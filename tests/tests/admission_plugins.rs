@@ -13,8 +13,8 @@ use keelson_testkit::{Answer, Asked, Callee, Client, Etcd, Options, RunningServe
 use keelson_tests::upstream::{EVERYTHING, Upstream};
 use serde_json::{Value, json};
 
-/// Longer than upstream takes to learn of a namespace or a node.
-const SETTLES: Duration = Duration::from_millis(1500);
+/// How long a server may take to learn of a role, a node or a group of pods on a busy machine.
+const LEARNS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Policies wait for the language in which they are written.
 const NOT_EVALUATED: [&str; 2] = ["MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"];
@@ -146,7 +146,7 @@ impl Side {
         text.replace(self.callee.url("").trim_start_matches("https://"), "POLICY")
     }
 
-    async fn ask(&self, step: &Step) -> String {
+    async fn ask(&self, step: &Step) -> Answer {
         let (method, media_type) = match step.method {
             "PATCH" => ("PATCH", "application/merge-patch+json"),
             "STRATEGIC" => ("PATCH", "application/strategic-merge-patch+json"),
@@ -161,15 +161,29 @@ impl Side {
         if !step.body.is_null() {
             call = call.body(step.body.to_string()).header("content-type", media_type);
         }
-        self.shown(step, &call.send().await)
+        call.send().await
+    }
+
+    /// Asks until the answer has this status.
+    async fn wait(&self, step: &Step, status: u16) {
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + LEARNS_WITHIN;
+        loop {
+            let answer = self.ask(step).await;
+            if answer.status == status {
+                return;
+            }
+            assert!(clock.monotonic() < deadline, "{} is never {status}: {}", step.path, answer.text());
+            clock.sleep(Duration::from_millis(10)).await;
+        }
     }
 
     async fn dialogue(&self, steps: &[Step]) -> Vec<String> {
         let mut answers = Vec::new();
         for step in steps {
-            match step.method {
-                "WAIT" => Clock::real().sleep(SETTLES).await,
-                _ => answers.push(self.ask(step).await),
+            match step.until {
+                Some(status) => self.wait(step, status).await,
+                None => answers.push(self.shown(step, &self.ask(step).await)),
             }
         }
         answers
@@ -207,10 +221,12 @@ struct Step {
     method: &'static str,
     path: String,
     body: Value,
+    /// It is asked until the answer has this status, and no answer is compared.
+    until: Option<u16>,
 }
 
 fn step(method: &'static str, path: impl Into<String>, body: Value) -> Step {
-    Step { user: "", method, path: path.into(), body }
+    Step { user: "", method, path: path.into(), body, until: None }
 }
 
 fn post(path: impl Into<String>, body: Value) -> Step {
@@ -225,10 +241,11 @@ impl Step {
     fn by(self, user: &'static str) -> Step {
         Step { user, ..self }
     }
-}
 
-fn wait() -> Step {
-    step("WAIT", "", Value::Null)
+    /// Waits until servers know of something that makes this answer different. It must change nothing.
+    fn until(self, status: u16) -> Step {
+        Step { until: Some(status), ..self }
+    }
 }
 
 fn pods(namespace: &str) -> String {
@@ -283,7 +300,9 @@ fn ground() -> Vec<Step> {
         namespace("odd-7", &tolerations(r#"[{"key":3}]"#, "")),
         post(format!("{rbac}/clusterroles"), role),
         post(format!("{rbac}/clusterrolebindings"), binding),
-        wait(),
+        post("/api/v1/namespaces/plain/configmaps?dryRun=All", json!({"metadata": {"name": "dry"}}))
+            .by("jane")
+            .until(201),
     ]
 }
 
@@ -507,7 +526,6 @@ fn nodes() -> Vec<Step> {
             "/api/v1/nodes/n1/status",
             json!({"status": {"allocatable": {"cpu": "2", "memory": "1Gi"}, "capacity": {"cpu": "2", "memory": "1Gi"}}}),
         ),
-        wait(),
     ]
 }
 
@@ -519,15 +537,20 @@ fn resizes() -> Vec<Step> {
         pod(name, &json!({"nodeName": node, "containers": [one], "initContainers": [init]}))
     };
     let whole = json!({"nodeName": "n1", "resources": {"requests": {"cpu": "1", "memory": "1Mi"}}});
-    let resize = |name: &str, list: &str, container: &str, amounts: Value| {
+    let resize_at = |query: &str, name: &str, list: &str, container: &str, amounts: Value| {
         let body = json!({"spec": {list: [{"name": container, "resources": {"requests": amounts}}]}});
-        step("STRATEGIC", format!("{}/{name}/resize", pods("plain")), body)
+        step("STRATEGIC", format!("{}/{name}/resize{query}", pods("plain")), body)
+    };
+    let resize = |name: &str, list: &str, container: &str, amounts: Value| {
+        resize_at("", name, list, container, amounts)
     };
     vec![
         post(pods("plain"), on("fits", "n1")),
         post(pods("plain"), on("windows", "n2")),
         post(pods("plain"), on("lost", "n3")),
         post(pods("plain"), pod("whole-on-node", &whole)),
+        // What the node can hold is known.
+        resize_at("?dryRun=All", "fits", "containers", "c", json!({"cpu": "1500m"})).until(200),
         resize("fits", "containers", "c", json!({"cpu": "1500m"})),
         resize("fits", "containers", "c", json!({"cpu": "3", "memory": "2Gi"})),
         resize("fits", "containers", "c", json!({"memory": "2Gi"})),
@@ -565,7 +588,7 @@ fn gangs() -> Vec<Step> {
         post(format!("{root}/podgroups"), group("free", Value::Null)),
         post(jobs, job("together", json!({"podGroupName": "g"}))),
         post(jobs, job("alone", Value::Null)),
-        wait(),
+        patch(format!("{jobs}/together?dryRun=All"), json!({"spec": {"parallelism": 3}})).until(403),
         patch(format!("{jobs}/together"), json!({"spec": {"parallelism": 3}})),
         patch(format!("{jobs}/together"), json!({"metadata": {"labels": {"a": "b"}}})),
         patch(format!("{jobs}/alone"), json!({"spec": {"parallelism": 3}})),

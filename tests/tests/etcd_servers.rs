@@ -179,7 +179,7 @@ async fn a_server_without_an_etcd_gives_up() {
     };
     let ((status, took, log), theirs) = tokio::join!(ours, Upstream::without_etcd(&nobody, TEST));
     assert_eq!(status.code(), Some(1), "{log}");
-    assert!(took >= Duration::from_secs(20) && took < Duration::from_secs(30), "{took:?}");
+    assert!(took >= Duration::from_secs(20), "{took:?}");
     let lines = log.lines().filter(|it| it.contains("etcd does not answer") && it.contains(&nobody)).count();
     assert!(lines >= 3, "{log}");
     let Some(theirs) = theirs else { return };
@@ -191,9 +191,21 @@ async fn a_server_without_an_etcd_gives_up() {
 async fn a_server_waits_for_its_etcd() {
     let Some(mut etcd) = Etcd::with_arguments("a_server_waits_for_its_etcd", NO_FSYNC).await else { return };
     etcd.kill();
-    let options = Options::default().argument(format!("--etcd-servers={}", etcd.endpoint()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = Options::default().folder(folder.path());
+    let options = options.argument(format!("--etcd-servers={}", etcd.endpoint()));
     let server = keelson_stdx::task::spawn("server", RunningServer::start(options));
-    Clock::real().sleep(Duration::from_secs(2)).await;
+    let says_so = || {
+        let own = std::fs::read_dir(folder.path()).expect("a folder").filter_map(Result::ok);
+        let logs = own.filter_map(|it| std::fs::read_to_string(it.path().join("log")).ok());
+        logs.into_iter().any(|log| log.contains("etcd does not answer"))
+    };
+    let clock = Clock::real();
+    let deadline = clock.monotonic() + PATIENCE;
+    while !says_so() {
+        assert!(clock.monotonic() < deadline, "the server does not miss its store");
+        clock.sleep(Duration::from_millis(20)).await;
+    }
     assert!(!server.is_finished(), "nobody can serve without a store");
     etcd.start().await.expect("etcd starts again");
     let server = server.await.expect("a server");

@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use keelson_stdx::clock::Clock;
 use keelson_testkit::{Asked, Callee, Options, RunningServer, fixture};
 use keelson_tests::upstream::{Accounts, Upstream};
-use keelson_tests::webhooks::{SETTLES, Side, differences};
+use keelson_tests::webhooks::{Side, audited, differences};
 use serde_json::{Value, json};
 
 const PODS: &str = "/api/v1/namespaces/hooked/pods";
@@ -157,7 +156,11 @@ async fn compare(test: &str, is_open: bool) {
     };
     let (expected, found): (Vec<String>, Vec<String>) = (questions(&of_theirs), questions(&of_ours));
     different.extend(differences(&expected, &found));
-    Clock::real().sleep(SETTLES).await;
+    let last = format!("{PODS}/the-last");
+    for (side, folder) in [(&theirs, &at_theirs), (&ours, &at_ours)] {
+        side.client.get(&last).await.expect(404);
+        audited(&folder.join("audit.log"), &last).await;
+    }
     different.extend(differences(&noted(&at_theirs), &noted(&at_ours)));
     assert!(different.is_empty(), "{} differences:\n{}", different.len(), different.join("\n"));
     let failed_open = "imagepolicywebhook.image-policy.k8s.io/failed-open: \"true\"";

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 use std::process::Output;
-use std::time::Duration;
 
-use keelson_stdx::clock::Clock;
 use keelson_stdx::task;
 use keelson_testkit::{Binary, Etcd, Options, RunningServer, fixture};
 use keelson_tests::place::{names, revision};
@@ -60,7 +58,9 @@ async fn a_snapshot_of_a_busy_server_is_consistent_and_clients_list_again_after_
     let file_text = file.display().to_string();
     let said = ok(&store(&["snapshot", &file_text], &server.data_dir()).await);
     assert!(said.contains("entries of revision"), "{said}");
-    Clock::real().sleep(Duration::from_millis(50)).await;
+    // Something is written that the snapshot does not have.
+    let now = revision(&client.get(&format!("{PATH}?limit=1")).await.expect(200));
+    client.watch(&format!("{PATH}?watch=1&resourceVersion={now}")).await.event().await;
     writer.abort();
     let _ = writer.await;
     refused(&store(&["snapshot", &file_text], &server.data_dir()).await, "cannot write");

@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use keelson_stdx::clock::Clock;
 use keelson_testkit::{Answer, Options, RunningServer, fixture};
 use keelson_tests::upstream::{Accounts, Upstream};
-use keelson_tests::webhooks::{CONFIGURATIONS, MAPS, Side, differences};
+use keelson_tests::webhooks::{CONFIGURATIONS, MAPS, Side, audited, differences};
 use serde_json::{Value, json};
 
 const MERGE: &str = "application/merge-patch+json";
@@ -259,7 +258,11 @@ async fn webhooks_see_parts_versions_and_options_as_upstream_shows_them() {
     let mut different = differences(&expected, &found);
     different.extend(differences(&theirs.questions(), &ours.questions()));
     different.extend(differences(&theirs.numbers().await, &ours.numbers().await));
-    Clock::real().sleep(keelson_tests::webhooks::SETTLES).await;
+    let last = format!("{MAPS}/the-last");
+    for (side, log) in [(&theirs, "theirs.log"), (&ours, "ours.log")] {
+        side.client.get(&last).await.expect(404);
+        audited(&folder.path().join(log), &last).await;
+    }
     let notes = |log: &str| annotations(&fs::read_to_string(folder.path().join(log)).unwrap_or_default());
     different.extend(differences(&notes("theirs.log"), &notes("ours.log")));
     assert!(different.is_empty(), "{} differences:\n{}", different.len(), different.join("\n"));
