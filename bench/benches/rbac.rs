@@ -93,7 +93,7 @@ fn decisions(criterion: &mut Criterion) {
             criterion::BatchSize::SmallInput,
         );
     });
-    criterion.bench_function("rbac, all bindings anew", |bencher| {
+    criterion.bench_function("rbac, rebuild all bindings", |bencher| {
         let all: Vec<Object> = (0..BINDINGS).map(binding).collect();
         bencher.iter_batched(
             || all.clone(),

@@ -12,7 +12,7 @@ use keelson_testkit::{fixture, memory};
 /// So many that what the process takes besides does not count.
 const OBJECTS: usize = 4_000;
 
-/// [`OBJECTS`] values and how many bytes each of them takes. Whoever measures again holds these meanwhile, so that
+/// [`OBJECTS`] values and how many bytes each of them takes. They are kept until the next measurement, so that
 /// their memory is not taken for free.
 fn held<T>(make: impl Fn() -> T) -> (Vec<T>, u64) {
     let mut held = Vec::with_capacity(OBJECTS);

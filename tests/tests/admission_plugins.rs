@@ -266,7 +266,7 @@ fn namespace(name: &str, annotations: &Value) -> Step {
     post("/api/v1/namespaces", json!({"metadata": {"name": name, "annotations": annotations}}))
 }
 
-/// The namespaces, and whoever else must be there before.
+/// The namespaces, and the other objects that must exist before.
 fn ground() -> Vec<Step> {
     let selector = |text: &str| json!({"scheduler.alpha.kubernetes.io/node-selector": text});
     let tolerations = |default: &str, allowed: &str| {

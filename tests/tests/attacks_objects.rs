@@ -99,7 +99,7 @@ async fn external_addresses_can_be_forbidden() {
     admin.patch(&format!("{path}/good"), MERGE, &late).await.refused(403, "Forbidden");
 }
 
-/// CVE-2025-4563, CVE-2025-5187: a node gains nothing by pods that it makes up, and does not change whose it is.
+/// CVE-2025-4563, CVE-2025-5187: a node gains nothing by pods that it makes up, and does not change its owner.
 #[tokio::test]
 async fn nodes_gain_nothing_by_what_they_write() {
     let server = RunningServer::start(Options::default()).await;

@@ -48,7 +48,7 @@ async fn a_full_disk_loses_nothing_and_is_told() {
     assert!(status["message"].as_str().is_some_and(|it| it.contains("File too large")), "{status}");
     assert!(server.log().contains("the store cannot write any more"), "{}", server.log());
 
-    // What is there is read and watched, what is new is refused, and whoever asks is told.
+    // Reads and watches work, writes are refused, and health checks report it.
     let there = names(&client.get(CONFIG_MAPS).await.expect(200));
     assert!(confirmed.iter().all(|it| there.contains(it)));
     let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=1&resourceVersion={from}")).await;

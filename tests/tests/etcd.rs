@@ -328,7 +328,7 @@ async fn a_server_has_a_lease_while_it_runs() {
     assert!(holder.starts_with(&format!("{}_", name(&lease))), "{lease}");
     assert!(name(&lease).starts_with("apiserver-"), "{lease}");
     if let Some(upstream) = Upstream::on(&etcd, &[], TEST).await {
-        // The same machine has the same name, whoever computes it.
+        // Both servers compute the same name for the same machine.
         let list = upstream.client().get(&query).await.expect(200);
         assert_eq!(names(&list), [name(&lease)]);
     }

@@ -65,7 +65,7 @@ async fn the_metrics_tell_which_features_are_on() {
 }
 
 #[tokio::test]
-async fn whoever_uses_an_old_version_is_told_and_counted() {
+async fn requests_for_old_versions_are_warned_and_counted() {
     let server = everything().await;
     let client = server.client();
     let deprecated = "apiserver_requested_deprecated_apis";

@@ -1,4 +1,4 @@
-//! Quotas hold, whoever comes at the same time, and give back what was used.
+//! Quotas hold under concurrent requests, and deletions give back what was used.
 
 use std::time::Duration;
 

@@ -147,7 +147,7 @@ fn headers() -> Vec<Case> {
 /// First lines.
 fn lines() -> Vec<Case> {
     vec![
-        // The host of a URL is nobody's business but a proxy's.
+        // Only a proxy uses the host of a URL.
         line(&format!("GET https://evil.example{MAPS} HTTP/1.1"), "200 200", ""),
         line("GET http://evil.example/version HTTP/1.1", "200 200", ""),
         line("GET evil.example:443 HTTP/1.1", "404 200", "400"),

@@ -103,7 +103,7 @@ async fn a_webhook_behind_a_service_is_found_at_its_endpoints() {
             "endpoints": [{"addresses": [address], "conditions": {"ready": ready}}],
         })
     };
-    // An address on loopback is for nobody's endpoint, unless nobody looks.
+    // Loopback addresses are not valid in a slice, so it begins with another one that is not ready.
     let slices = "/apis/discovery.k8s.io/v1/namespaces/hooked/endpointslices";
     side.client.post(slices, &slice("192.0.2.1", false)).await.expect(201);
     let to_service = json!({"clientConfig": {

@@ -176,7 +176,7 @@ pub fn bench(repo: &Repo, args: &[String]) -> Result<()> {
     steps.finish()
 }
 
-/// Both together, because apart they have other features and every change from one to the other builds anew.
+/// Both together, because apart they have other features and every change from one to the other builds again.
 fn build_for_bench(repo: &Repo) -> Result<()> {
     succeed(&mut repo.cargo(["build", "--release", "--package", "keelson", "--package", "keelson-bench"]))
 }

@@ -7,6 +7,7 @@ mod kinds;
 mod layers;
 mod links;
 mod lock;
+mod phrases;
 mod words;
 
 use anyhow::{Result, bail};
@@ -33,6 +34,7 @@ fn violations(repo: &Repo) -> Result<Vec<String>> {
         found.extend(files::violations(file));
         found.extend(fields::violations(file, &field_names));
         found.extend(words::violations(file));
+        found.extend(phrases::violations(file));
         found.extend(kinds::violations(file));
         found.extend(changes::violations(file));
         found.extend(lock::violations(file));

@@ -88,7 +88,7 @@ impl Audit {
         Arc::new(Record::new(Arc::clone(self), judgement, event))
     }
 
-    /// Tells everybody what they have not heard yet, but not longer than `patience`. Whoever comes later is not heard.
+    /// Flushes all backends, for `patience` at most. Later events are dropped.
     pub async fn close(&self, patience: Duration) {
         self.ground.tasks.end(&self.ground.clock, patience).await;
     }

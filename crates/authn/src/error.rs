@@ -70,7 +70,7 @@ pub enum AuthError {
     /// A certificate of the front proxy's authority that is not the front proxy's.
     #[error("x509: subject with cn={name} is not in the allowed list")]
     ProxyNotAllowed {
-        /// Whose it is.
+        /// The owner of the token.
         name: String,
     },
     /// A webhook refused a token, or could not be asked.

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{Authenticated, Authenticator, Credentials, Outcome, User};
 
-/// Adds `system:authenticated` to the groups of whoever the inner authenticator knows.
+/// Adds `system:authenticated` to the groups of every user that the inner authenticator knows.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go (v1.36.4).
 pub struct AuthenticatedGroup(Arc<dyn Authenticator>);

@@ -1,6 +1,6 @@
 //! Users that a front proxy names in headers.
 //!
-//! Whoever can set these headers can be anybody. They count only on connections whose certificate one of the proxy's
+//! A client that may set these headers can be any user. They count only on connections whose certificate one of the proxy's
 //! own authorities stands for, and whose common name is one of those allowed. For everybody else they are nothing, and
 //! the server removes them before the request goes any further.
 

@@ -3,7 +3,7 @@
 //! Verifying a signature and looking up objects costs far more than a hash, and a client sends the same token with
 //! each request. Good answers are kept for ten seconds, bad ones only where asking is dear. Tokens are not kept: the key of an entry is
 //! a keyed hash of token and audiences. Requests that come with the same unknown token at the same time wait for one
-//! answer; whoever of them is polled drives the work on, so that nobody's leaving stops it.
+//! answer; each of them drives the work when it is polled, so that a client that leaves does not stop it.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -23,7 +23,7 @@ use crate::{AuthError, Outcome, TokenAuthenticator};
 pub struct Kept {
     /// Whose token it is.
     pub good: Duration,
-    /// That it is nobody's.
+    /// The token is not valid.
     pub bad: Duration,
     /// That something went wrong.
     pub errors: Duration,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_cleared_is_asked_anew() {
+    async fn what_was_cleared_is_asked_again() {
         let (cache, inner, _hand) = cache(1);
         cache.authenticate_token("jane", &[]).await.expect("known");
         cache.clear();

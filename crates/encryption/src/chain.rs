@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::kms::{OldService, Service};
 use crate::meter::{Meter, Transformation};
 
-/// What encrypted data begins with, whoever encrypted it.
+/// The prefix of all encrypted data.
 const ENCRYPTED: &[u8] = b"k8s:enc:";
 
 /// In the order of the configuration; never empty.

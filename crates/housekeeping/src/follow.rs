@@ -11,7 +11,7 @@ use keelson_stdx::clock::Clock;
 use keelson_stdx::offload::Breaks;
 use keelson_watch_cache::EventKind;
 
-/// After how long a watch that ended begins anew.
+/// The delay before a watch that ended starts again.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// Runs for as long as it is polled. A resource that is not served has no objects.

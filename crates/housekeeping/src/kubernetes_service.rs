@@ -149,7 +149,7 @@ impl KubernetesService {
         }
     }
 
-    /// The addresses of all servers, in order; none if they are nobody's business.
+    /// The addresses of all servers, in order; none if they are not published.
     async fn addresses(&self, context: &Context) -> Result<Option<Vec<String>>> {
         let own = self.advertised.to_string();
         match self.reconciler {

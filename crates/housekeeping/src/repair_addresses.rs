@@ -3,7 +3,7 @@
 //! ```text
 //! service a has 10.0.0.7    10.0.0.7 is of service a    as it should be
 //! service a has 10.0.0.7    nothing                     made
-//! service a has 10.0.0.7    10.0.0.7 is of nobody       made anew
+//! service a has 10.0.0.7    10.0.0.7 is of nobody       created again
 //! nobody has 10.0.0.7       10.0.0.7 is of service a    deleted, unless it is so young that a may be on its way
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Compares the node ports that are taken with those that services have.
 //!
 //! A port that a service has is taken. One that nobody has may belong to a service that is just being written: only
-//! what is still nobody's after several looks goes back.
+//! a port that no service has after several checks is released.
 //!
 //! Upstream: pkg/registry/core/service/portallocator/controller/repair.go (v1.36.4).
 
@@ -85,7 +85,7 @@ impl NodePortRepair {
     }
 }
 
-/// Ports that are taken but nobody's stay taken for some more looks. How many go back.
+/// Ports that are allocated but not used stay allocated for some more checks. Returns how many are released.
 fn keep_lost(rebuilt: &mut PortSet, stored: Option<&Stored>, lost: &mut HashMap<i64, u32>) -> usize {
     let mut leaked = 0;
     for port in stored.into_iter().flat_map(|it| it.ports.iter()) {

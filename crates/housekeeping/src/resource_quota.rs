@@ -18,7 +18,7 @@ use keelson_registry::{CatalogHandle, Error, Live, Place, Result, operation};
 use keelson_stdx::clock::Clock;
 use keelson_watch_cache::{Event, EventKind};
 
-/// After how long a watch that ended begins anew.
+/// The delay before a watch that ended starts again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// How often it is looked for promises that were not kept, and for other resources.

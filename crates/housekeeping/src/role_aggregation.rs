@@ -19,7 +19,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// The owner of the rules, as upstream's controller calls itself.
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// After how long a watch that ended begins anew.
+/// The delay before a watch that ended starts again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Runs for as long as it is polled.

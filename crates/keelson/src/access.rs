@@ -115,7 +115,7 @@ fn token_authenticators(
     Ok(known)
 }
 
-/// Reads all authorities of client certificates anew, on start and when a file changed.
+/// Reads all authorities of client certificates, at the start and when a file has changed.
 pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
     let mut certificates: Vec<CertificateDer<'static>> = Vec::new();
     for path in files {

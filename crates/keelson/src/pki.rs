@@ -8,7 +8,7 @@
 //! admin.kubeconfig                  all that kubectl needs
 //! ```
 //!
-//! What exists is used. What is missing, about to expire or lacks a name is made anew. What cannot be read is never
+//! What exists is used. What is missing, about to expire or lacks a name is made again. What cannot be read is never
 //! overwritten.
 
 mod files;

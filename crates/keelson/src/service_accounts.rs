@@ -87,7 +87,7 @@ impl ServiceAccounts {
             api_audiences: config.api_audiences.clone(),
             lookup: accounts.lookup,
             objects: Arc::new(LiveObjects(catalog.clone())),
-            // Whoever finds the queue full is noted at the next use.
+            // If the queue is full, the next use of the token is recorded.
             on_legacy_use: Some(Arc::new(move |it| drop(sender.try_send(it)))),
             clock: clock.clone(),
         };

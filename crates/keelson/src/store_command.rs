@@ -234,7 +234,7 @@ async fn import(config: &Config, path: &Path, clock: &Clock) -> Result<String, E
     drop(writes);
     let count = progress.end();
     let reached = store.tip(&Key::from(root(config))).await.map_err(Error::Entries)?.latest;
-    // Whoever watched the old store has missed what is not here: it must list again.
+    // Clients that watched the old store have missed what is not here: they must list again.
     store.compact(reached).await.map_err(Error::Entries)?;
     opened.close().await;
     Ok(format!("{count} entries at revision {reached} in the store\n"))

@@ -1,4 +1,4 @@
-//! AlwaysPullImages: whoever wants to run an image shows that they may pull it.
+//! AlwaysPullImages: every pod pulls its images, so that it needs permission to do so.
 
 use std::collections::HashSet;
 use std::future::ready;

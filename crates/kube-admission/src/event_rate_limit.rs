@@ -80,7 +80,7 @@ fn source_and_object(event: &Object) -> String {
     texts.iter().filter_map(|path| event.text_at(path)).collect()
 }
 
-/// One limit, and what is left of it for whom. Who was forgotten because there are too many begins anew.
+/// One limit, and what is left of it per bucket. An evicted bucket starts full again.
 struct Enforcer {
     limit: Limit,
     buckets: Mutex<Lru<Arc<str>, Bucket>>,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_forgotten_begins_anew() {
+    fn who_is_forgotten_begins_again() {
         let limit = enforcer(1);
         let ask = |key| limit.refusal(key, Duration::ZERO).is_none();
         assert_eq!([ask("a"), ask("a"), ask("a"), ask("b"), ask("a")], [true, true, false, true, true]);

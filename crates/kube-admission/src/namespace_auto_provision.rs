@@ -1,4 +1,4 @@
-//! NamespaceAutoProvision: whoever makes something in a namespace that is not there makes the namespace, too.
+//! NamespaceAutoProvision: creates the namespace of a new object if it does not exist.
 
 use keelson_authn::User;
 use keelson_object::{Object, ObjectMeta};
@@ -51,7 +51,7 @@ impl Plugin for NamespaceAutoProvision {
     }
 }
 
-/// The namespace is made by the server, not by whoever needs it.
+/// The server creates the namespace, not the client.
 fn as_server(context: &Context) -> Context {
     let user = User::new("system:apiserver", &["system:masters"]);
     let mut own = Context::new(user, context.clock.clone());

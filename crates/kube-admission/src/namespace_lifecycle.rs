@@ -18,7 +18,7 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
-    /// Whoever asks what may be done in a namespace is not told whether there is one.
+    /// An access review does not tell whether a namespace exists.
     fn handles(&self, request: &Request<'_>) -> bool {
         let is_review = request.is_of("authorization.k8s.io", "localsubjectaccessreviews");
         match request.operation {

@@ -4,7 +4,7 @@
 //! merge patch of what is there. Name and kind of the object are added. Each step happens one second after the one
 //! before. Of the last state the object is printed with sorted keys, then its managers as they are on the wire.
 //!
-//! `UPDATE_EXPECT=1` writes the expectations anew.
+//! `UPDATE_EXPECT=1` rewrites the expectations.
 
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 

@@ -5,7 +5,7 @@
 //! are there, `grow` how long the text `GROW` of the object is. What comes out is printed with sorted keys; a refusal
 //! is printed with its class: `malformed` is 400 on the wire, `does not apply` 422, `too large` 413, `failed` 500.
 //!
-//! `UPDATE_EXPECT=1` writes the expectations anew.
+//! `UPDATE_EXPECT=1` rewrites the expectations.
 
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
 

@@ -293,7 +293,7 @@ impl FieldErrors {
         messages.into_iter().for_each(|message| self.invalid(at, value, message));
     }
 
-    /// A number that must be above nought.
+    /// A number that must be above zero.
     pub fn positive(&mut self, at: &Path<'_>, number: i64) {
         if number <= 0 {
             self.invalid(at, number, "must be greater than 0");

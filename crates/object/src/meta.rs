@@ -29,7 +29,7 @@ pub struct ObjectMeta {
     pub generation: i64,
     /// When the object was made.
     pub creation_timestamp: Option<Time>,
-    /// When the object is to go; set by the server.
+    /// When the object will be deleted; set by the server.
     pub deletion_timestamp: Option<Time>,
     /// How long the object may take to go.
     pub deletion_grace_period_seconds: Option<i64>,

@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 use crate::meta::ObjectMeta;
 use crate::value::{Map, Value};
 
-/// An object while it is being changed. Never shared: whoever edits it owns it.
+/// An object while it is being changed. Never shared: its editor owns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     /// `group/version`.

@@ -1,6 +1,6 @@
 //! Where in an object something is: `spec.containers[0].image`.
 //!
-//! A path is a chain of steps that live on the stack of whoever walks down the object; text is only made of it when
+//! A path is a chain of steps on the stack of the function that walks down the object; text is only made of it when
 //! there is a mistake to report. Validation of a good object allocates nothing for paths.
 
 use std::fmt;

@@ -307,7 +307,7 @@ impl Map {
         }
     }
 
-    /// The pairs, for whoever orders them. Keys stay distinct.
+    /// The pairs, for sorting. Keys stay distinct.
     pub fn pairs_mut(&mut self) -> &mut Vec<(SmolStr, Value)> {
         &mut self.0
     }

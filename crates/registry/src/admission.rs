@@ -1,4 +1,4 @@
-//! Admission: policy at the gate. Whoever may do something in principle is asked again, with the object at hand.
+//! Admission: plugins check and change objects after authorization and before the object is stored.
 //!
 //! ```text
 //! decoded ──> owners of fields ──> mutate ──> prepare, validate ──> validate ──> commit
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! All plugins mutate in the order of the chain, then the kind has its say, then all plugins validate. A write that
-//! loses a race is judged anew, because what it changes is no longer what was judged.
+//! loses a race runs admission again, because the object it changes is another one.
 
 mod chain;
 mod measure;
@@ -126,7 +126,7 @@ impl<'r> Request<'r> {
     /// Puts `new` in the place of `object`: for plugins that let others write whole objects. Whether these know who
     /// manages which fields is seen to when all plugins are done.
     pub fn replace(&self, object: &mut Object, mut new: Object) {
-        // Whoever decodes an object keeps the wish that managers be forgotten; here it is granted.
+        // The decoder keeps a request to reset managedFields; here it is executed.
         if field_managers::is_reset(&new.meta.managed_fields) {
             new.meta.managed_fields.clear();
         }

@@ -179,7 +179,7 @@ impl Context {
         Subject { name: &user.name, uid: &user.uid, groups: &user.groups, extra: &user.extra }
     }
 
-    /// Whether who acts may do this as well. What the server does by itself needs nobody's permission.
+    /// Whether the user may also do this. The server itself needs no permission.
     pub async fn authorize(&self, verb: &str, target: Target<'_>) -> Verdict {
         match &self.authorizer {
             Some(authorizer) => {

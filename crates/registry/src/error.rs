@@ -9,7 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why an operation failed.
 ///
-/// Deliberately exhaustive: whoever answers clients must decide about every case.
+/// Deliberately exhaustive: code that answers clients must handle every case.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no such object.
@@ -61,7 +61,7 @@ pub enum Error {
     /// The request makes no sense.
     #[error("{0}")]
     BadRequest(String),
-    /// The client may not, whoever it is.
+    /// No client may do this.
     #[error("{resource} {name:?} is forbidden: {reason}")]
     Forbidden {
         /// Of what.

@@ -1,4 +1,4 @@
-//! How objects lie in the store: written in one form, read in all of them, whoever wrote them.
+//! Stored forms of objects: one is written, all are read.
 //!
 //! ```text
 //! {"kind":"Pod","apiVersion":"v1",…}                 our own JSON: becomes a frozen object by a scan

@@ -5,7 +5,7 @@
 //! cache    key, message, revision        the same message? then its JSON is known, and perhaps it is frozen already
 //! ```
 //!
-//! Whoever comes first freezes the JSON and leaves the result for the other. An offer that nobody takes, because the
+//! The first of the two freezes the JSON and leaves the result for the other. An offer that nobody takes, because the
 //! write failed or another one came before it, gives way to later ones.
 
 use std::collections::HashMap;

@@ -243,7 +243,7 @@ pub struct Resource {
     pub create_on_status_apply: bool,
     /// Whether a DELETE answers with the object instead of a Status.
     pub returns_deleted: bool,
-    /// Whether a write is done only when the cache has seen it, so that whoever looks there finds it.
+    /// Whether a write is done only when the cache has seen it, so that the next read of the cache finds it.
     pub seen_at_once: bool,
     /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
@@ -386,7 +386,7 @@ impl Resource {
         self
     }
 
-    /// Nothing is stored: whoever posts something gets an answer.
+    /// Nothing is stored: a POST only gets an answer.
     #[must_use]
     pub fn answered(mut self, answer: impl Answer) -> Resource {
         self.answers = Some(Arc::new(answer));
@@ -405,7 +405,7 @@ impl Resource {
         self.answers.is_none() && self.reports.is_none()
     }
 
-    /// Whoever writes such an object is warned that nothing acts on it yet.
+    /// A write of such an object returns a warning that it has no effect yet.
     #[must_use]
     pub fn without_effect(mut self, warning: &'static str) -> Resource {
         self.without_effect = Some(warning);

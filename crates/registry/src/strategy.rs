@@ -153,12 +153,12 @@ pub trait Strategy: Send + Sync + 'static {
         None
     }
 
-    /// What whoever deletes an object like this should know.
+    /// The warning for a client that deletes such an object.
     fn delete_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
         None
     }
 
-    /// Runs when an object that cannot go at once is told to go.
+    /// Runs when an object becomes terminating.
     fn begin_delete(&self, _object: &mut Object) {}
 
     /// Whether an object that is being deleted may go, as far as the kind is concerned.

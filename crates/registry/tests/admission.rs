@@ -39,7 +39,7 @@ impl Recorder {
             request.place.name,
             shown(object),
             shown(request.old),
-            if is_told { " told to go" } else { "" },
+            if is_told { " terminating" } else { "" },
             request.grace_seconds.map(|it| format!(" in {it}s")).unwrap_or_default(),
             if request.context.dry_run == DryRun::All { " dry" } else { "" },
         ));
@@ -287,18 +287,18 @@ async fn what_goes_in_two_steps_is_judged_twice() {
     stage.context.dry_run = DryRun::All;
     check(&stage, within(0), &["old=Flower in 0s dry"]).await;
     stage.context.dry_run = DryRun::Off;
-    check(&stage, DeleteOptions::default(), &["old=Flower in 0s", "old=Flower told to go in 0s"]).await;
+    check(&stage, DeleteOptions::default(), &["old=Flower in 0s", "old=Flower terminating in 0s"]).await;
 
     stage.create("a").await.expect("nobody is against it");
     check(&stage, within(-7), &["old=Flower in 1s"]).await;
     check(&stage, DeleteOptions::default(), &[]).await;
-    check(&stage, within(0), &["old=Flower told to go in 0s"; 2]).await;
+    check(&stage, within(0), &["old=Flower terminating in 0s"; 2]).await;
 
     let stage = Stage::new().await;
     stage.create("a").await.expect("nobody is against it");
     let leaving = |propagation| DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
     check(&stage, leaving(Propagation::Orphan), &["old=Flower"]).await;
-    check(&stage, leaving(Propagation::Background), &["old=Flower told to go"; 2]).await;
+    check(&stage, leaving(Propagation::Background), &["old=Flower terminating"; 2]).await;
 }
 
 #[tokio::test]

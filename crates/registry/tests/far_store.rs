@@ -184,7 +184,7 @@ async fn an_update_goes_on_from_what_others_wrote() {
     let mut other = rose(6);
     other.meta.labels.set("by", "near");
     let newest = pair.near.update(other).await.unwrap();
-    // Whoever names the version that is there is right, although the cache has another one.
+    // An update with the stored version succeeds, although the cache has another one.
     let mut named = rose(7);
     named.meta.resource_version = newest.meta.resource_version.clone();
     let updated = pair.deaf.update(named.clone()).await.unwrap();
@@ -192,7 +192,7 @@ async fn an_update_goes_on_from_what_others_wrote() {
     assert_eq!(updated.meta.uid, newest.meta.uid);
     let error = pair.deaf.update(named).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
-    // And whoever names none overwrites.
+    // An update without a version overwrites.
     assert_eq!(petals(&pair.deaf.update(rose(8)).await.unwrap()), Some(8));
 }
 

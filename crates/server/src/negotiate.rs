@@ -128,7 +128,7 @@ fn streamed(offer: Offer) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Refuses clients that take none of what an address has. Words are compared: `application/*` is nobody's type.
+/// Refuses clients that take none of what an address has. Words are compared: `application/*` matches no type.
 ///
 /// Upstream: github.com/emicklei/go-restful/v3, Route.matchesAccept (v1.36.4).
 pub(crate) fn has_representation(headers: &HeaderMap, offer: Offer, address: Address) -> Result<()> {

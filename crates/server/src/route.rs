@@ -255,7 +255,7 @@ fn operation(
     if info.verb == "proxy" {
         return Err(Error::NoSuchResource);
     }
-    // Whoever may watch was granted a watch: the old address of one must not do anything else.
+    // The request was authorized as a watch: the deprecated watch path must not do anything else.
     if info.verb == "watch" {
         return match (place, method) {
             (Address::Collection | Address::Item, &Method::GET) => Ok(Operation::Watch),

@@ -27,7 +27,7 @@ pub struct Hook {
 const SHORT_SHUTDOWN: Duration = Duration::from_secs(2);
 
 impl Server {
-    /// Answers whoever connects to `listener` until `stop` is done, then ends in order.
+    /// Serves the connections of `listener` until `stop` is done, then shuts down in order.
     pub async fn serve(
         self: Arc<Server>,
         listener: TcpListener,

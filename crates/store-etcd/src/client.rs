@@ -185,7 +185,7 @@ impl Client {
         self.members.len() > 1
     }
 
-    /// Asks one member, whoever it is that is asked now.
+    /// Asks the member that is in use.
     pub(crate) async fn ask_member<Q, A>(
         &self,
         position: usize,

@@ -1,6 +1,6 @@
 //! A new store that begins with entries and a revision from elsewhere.
 //!
-//! Everything before the revision counts as compacted: whoever asks for the past, or watches from it, is told to list
+//! Everything before the revision counts as compacted: a client that reads the past, or watches from it, is told to list
 //! again.
 
 use std::fs::{self, File, OpenOptions};

@@ -126,7 +126,7 @@ impl State {
     }
 
     /// When a prefix that nobody watches changed. A deletion before `oldest` may be forgotten, but
-    /// whoever goes on from before it is refused anyway.
+    /// a watch from before it is refused anyway.
     pub(crate) fn changed(&self, prefix: &Key) -> Revision {
         self.index.last_change(prefix).map_or(self.oldest, |changed| changed.max(self.oldest))
     }

@@ -98,7 +98,7 @@ impl Writer {
     fn collect(&mut self) -> Option<Round> {
         let mut round = Round::default();
         if self.shared.closing.load(Ordering::Acquire) {
-            // Whoever is in the queue is still served.
+            // Requests in the queue are still served.
             self.requests.close();
         }
         if !self.sweep.is_pending() {

@@ -7,7 +7,7 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// Says what went wrong with the data, never what to answer a client.
 ///
-/// Deliberately exhaustive: whoever answers clients must decide about every case.
+/// Deliberately exhaustive: code that answers clients must handle every case.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The write expected the key to be absent.

@@ -180,7 +180,7 @@ impl Watcher {
                 self.stage = Stage::Live;
                 return Ok(Event::Progress(latest));
             }
-            // Whoever sleeps over an expiry wakes up to make it happen.
+            // A watcher wakes up at the next expiry, and executes it.
             let wake = expiry.map_or(deadline, |expiry| expiry.min(deadline));
             tokio::select! {
                 changed = self.news.changed() => changed.map_err(|_| StoreError::Closed)?,

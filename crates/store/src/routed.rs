@@ -59,7 +59,7 @@ impl Store for RoutedStore {
         self.of(prefix).watch(prefix, after)
     }
 
-    /// Revisions are those of the main store; the others are compacted by whoever knows theirs.
+    /// Revisions are those of the main store; the others are compacted with their own revisions.
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>> {
         self.main.compact(before)
     }

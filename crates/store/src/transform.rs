@@ -47,7 +47,7 @@ pub trait Transforms: Send + Sync + 'static {
     /// The transform of a resource, in its present and future form; the group is empty for the core.
     fn of(&self, group: &str, resource: &str) -> Arc<dyn Transform>;
 
-    /// Whether whoever may not read a value may ask to have it removed: then errors name its key.
+    /// Whether a client may delete a value that cannot be read: then errors name its key.
     fn names_unreadable(&self) -> bool {
         false
     }
@@ -221,7 +221,7 @@ impl Reading {
                     if !reading.blind.swap(false, Ordering::AcqRel) {
                         continue;
                     }
-                    // What was passed over does not come again by itself: whoever follows must list again.
+                    // Skipped values do not come again: the reader must list again.
                     let (asked, oldest) = (reading.last, reading.last.next());
                     return Some((Err(StoreError::Compacted { asked, oldest }), None));
                 }

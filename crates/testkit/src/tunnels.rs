@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! server ── TLS, client certificate ──▶ Tunnels    CONNECT hook.example:443 HTTP/1.1
-//!                                       Tunnels ──▶ whoever the test says it is, or nobody
+//!                                       Tunnels ──▶ the address that the test sets, or none
 //! ```
 
 use std::net::SocketAddr;

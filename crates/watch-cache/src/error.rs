@@ -10,7 +10,7 @@ pub type DecodeError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Says what the cache cannot do, never what to answer a client.
 ///
-/// Deliberately exhaustive: whoever answers clients must decide about every case.
+/// Deliberately exhaustive: code that answers clients must handle every case.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The history before `oldest` is gone: the reader has to list again.

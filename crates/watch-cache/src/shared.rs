@@ -1,6 +1,6 @@
 //! What the feed, the readers and the watchers of a cache share.
 //!
-//! Two locks, always taken in this order: `fan_out` (held by the feed while it publishes, so that whoever holds it
+//! Two locks, always taken in this order: `fan_out` (held by the feed while it publishes, so that its holder
 //! knows that all events of the history were handed out), then `state` (held for a few steps only; this is all that
 //! readers take).
 

@@ -274,7 +274,7 @@ impl Watcher {
             return None;
         }
         self.schedule.take(self.shared.clock.monotonic());
-        // Whoever has more to read is told only what it has read.
+        // A watcher that has more to read reports progress only up to what it has read.
         let has_all = self.buffer.is_empty() && matches!(self.phase, Phase::Live);
         if has_all && let Some(revision) = self.shared.settled(&self.mailbox) {
             self.seen = self.seen.max(revision);

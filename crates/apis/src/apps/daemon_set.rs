@@ -57,7 +57,7 @@ impl Strategy for DaemonSet {
         pod_template::default(spec.map_mut("template"));
     }
 
-    /// Whoever writes a set owns the count, too: it is there as soon as a set is spoken of in this version.
+    /// A client that writes a set owns the annotation too: this version always has it.
     fn fills_owned(&self) -> bool {
         true
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_writes_a_set_owns_the_annotation() {
+    fn a_client_that_writes_a_set_owns_the_annotation() {
         let mut object = daemon_set("{}");
         DaemonSet(Gates::default()).fill_owned(&mut object);
         assert_eq!(object.meta.annotations.get(TEMPLATE_GENERATION), Some("0"));

@@ -57,7 +57,7 @@ impl TokenReviews {
 
     /// Asks the server's own authenticator, as if the token came with a request.
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Outcome {
-        // A token that fits into no header can be nobody's.
+        // A token that does not fit into a header cannot be valid.
         let header = HeaderValue::try_from(format!("Bearer {token}"));
         let header = header.map_err(|_| AuthError::InvalidBearerToken)?;
         let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);

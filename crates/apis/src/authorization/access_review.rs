@@ -20,11 +20,11 @@ pub(crate) struct AccessReviews {
 /// Whose access is reviewed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Whoever the review names.
+    /// The user that the review names.
     Named,
-    /// Whoever the review names, in the namespace of the review.
+    /// The user that the review names, in the namespace of the review.
     NamedInNamespace,
-    /// Whoever asks.
+    /// The user of the request.
     Asks,
 }
 
@@ -122,7 +122,7 @@ mod tests {
     const REFUSED: &str = r#"{"allowed":false,"reason":"Everything is forbidden."}"#;
 
     #[test]
-    fn whoever_is_named_is_asked_about() {
+    fn the_named_user_is_reviewed() {
         let named = |who: &str| format!(r#"{{"spec": {{{who}, "resourceAttributes": {{"verb": "get"}}}}}}"#);
         check(Who::Named, &named(r#""user": "a", "groups": ["system:masters"]"#), r#"{"allowed":true}"#);
         check(Who::Named, &named(r#""groups": ["x", "system:masters"]"#), r#"{"allowed":true}"#);

@@ -118,7 +118,7 @@ impl Strategy for Namespace {
         object.fields.map("spec").is_none_or(|spec| spec.list("finalizers").is_empty())
     }
 
-    /// A namespace that was told to go says so, and has no grace period.
+    /// A terminating namespace has the phase Terminating and no grace period.
     ///
     /// Upstream: pkg/registry/core/namespace/storage/storage.go, Delete (v1.36.4).
     fn begin_delete(&self, object: &mut Object) {

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_can_be_said_anew_while_the_feature_is_on() {
+    fn nodes_can_be_said_again_while_the_feature_is_on() {
         let reached_from = |zone: &str| {
             let expression = format!(r#"{{"key": "zone", "operator": "In", "values": ["{zone}"]}}"#);
             let terms = format!(r#"[{{"matchExpressions": [{expression}]}}]"#);

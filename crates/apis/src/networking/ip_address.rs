@@ -1,4 +1,4 @@
-//! IPAddress: one address of a service, and whose it is. The address is the name.
+//! IPAddress: one address of a service, and its owner. The address is the name.
 
 use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;

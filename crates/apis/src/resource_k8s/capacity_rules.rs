@@ -124,7 +124,7 @@ fn check_range(range: &Map, wanted: &Wanted, at: &Path<'_>, errors: &mut FieldEr
     }
 }
 
-/// Nothing is on steps of nought; upstream fails there.
+/// No value is on a step of zero; upstream fails there.
 fn is_on_step(value: &Quantity, min: &Quantity, step: &Quantity) -> bool {
     let added = value.value().wrapping_sub(min.value());
     step.value() != 0 && added.wrapping_rem(step.value()) == 0

@@ -1,5 +1,5 @@
-//! Who may write which part of a claim's status: whoever gives devices away needs the right to bind claims, whoever
-//! reports on devices that of their driver.
+//! ResourceClaim status permissions: a client that allocates devices must be allowed to bind claims, a client that
+//! reports on devices must be allowed to act for their driver.
 
 use std::collections::BTreeSet;
 

@@ -95,7 +95,7 @@ impl Strategy for PodGroup {
         status::clear(object);
         let spec = object.fields.map_mut("spec");
         self.off.drop_new(spec, None);
-        // What is dropped from what is stored is filled in again for whoever reads it.
+        // Fields that are not stored are filled in again on read.
         spec.default_to("disruptionMode", DISRUPTION_MODE);
     }
 

@@ -16,7 +16,7 @@ pub(crate) fn non_negative(amount: &Quantity, at: &Path<'_>, errors: &mut FieldE
     }
 }
 
-/// An amount that must be above nought; says whether it is.
+/// An amount that must be above zero; returns whether it is.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePositiveQuantityValue (v1.36.4).
 pub(crate) fn positive(amount: &Quantity, at: &Path<'_>, errors: &mut FieldErrors) -> bool {

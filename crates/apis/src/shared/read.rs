@@ -49,7 +49,7 @@ pub(crate) fn text<'m>(map: &'m Map, key: &str) -> &'m str {
     map.str(key).unwrap_or_default()
 }
 
-/// The number at `key`; nought if there is none.
+/// The number at `key`; zero if there is none.
 pub(crate) fn number(map: &Map, key: &str) -> i64 {
     map.int(key).unwrap_or_default()
 }

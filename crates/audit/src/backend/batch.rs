@@ -125,7 +125,7 @@ impl Gatherer {
     }
 }
 
-/// Tokens that come at a rate; whoever takes one may go on.
+/// A token bucket.
 struct Bucket {
     throttle: Throttle,
     clock: Clock,

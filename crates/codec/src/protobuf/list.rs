@@ -1,4 +1,4 @@
-//! Lists of messages that are there already: nothing of an item is read or written anew.
+//! Lists of messages that are already encoded: items are copied, not decoded or encoded again.
 //!
 //! The length of the list stands before it, so that the sizes of all items must be known when it begins; the items
 //! themselves are asked for one by one.

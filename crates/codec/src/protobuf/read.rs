@@ -10,8 +10,8 @@
 //! ranks   0             2
 //! ```
 //!
-//! Nobody sends structs in parts, but whoever does is understood: when the second part of one comes, reading begins
-//! anew, and from then on structs wait until all of their parts are there.
+//! Clients do not send structs in parts, but it is allowed: when the second part of one comes, reading begins
+//! again, and from then on structs wait until all of their parts are there.
 
 mod scalar;
 
@@ -205,7 +205,7 @@ impl<'d> Reader<'d> {
                 Some((_, parts)) => parts.push(part),
                 None => {
                     self.met_parts = true;
-                    // Nobody sees this error: reading begins anew.
+                    // No client sees this error: reading begins again.
                     return Err(Box::new(Error::TooDeep));
                 }
             },

@@ -131,7 +131,7 @@ fn of_a_scalar_the_last_counts_even_if_it_is_zero() {
 #[test]
 fn parts_within_parts_are_read_in_reasonable_time() {
     let kind = schema("apiextensions.k8s.io/v1 CustomResourceDefinition");
-    // Whoever reads a part twice on every level never ends.
+    // Reading a part twice on every level would never end.
     let both = |inner: &[u8]| [large_field(28, inner), large_field(28, b"\x12\x01y")].concat();
     let nest = nest(200, b"\x2a\x01x", both);
     let message = field(2, &[&field(7, &[&field(4, &[&field(1, &[&nest])])])]);

@@ -163,7 +163,7 @@ fn critical(number: u32, content: &[u8]) -> Vec<u8> {
     sequence(&[&oid(&[2, 5, 29, number]), TRUE, &octets(content)])
 }
 
-/// The subject anew: of other attributes than these, a uid for instance, none gets through.
+/// The subject, built again from these attributes only: others, a uid for instance, are dropped.
 ///
 /// Upstream: crypto/x509/pkix, Name.ToRDNSequence.
 fn name(wanted: &Wanted) -> Vec<u8> {

@@ -35,7 +35,7 @@ pub(super) const SECTION: Section = Section {
             "empty-namespaces",
             Kind::Bool,
             "true",
-            "delete what is in a namespace that is to go; turn it off beside a controller manager",
+            "delete the contents of terminating namespaces; turn it off if kube-controller-manager does it",
         ),
         Flag::acts("secure-port", Kind::Int, "6443", "port to listen on; 0 for any that is free"),
         Flag::acts(
@@ -92,7 +92,7 @@ pub(super) const HIDDEN: Section = Section {
             "make what every namespace needs for its pods",
         )
         .hidden(),
-        Flag::acts("empty-namespaces", Kind::Bool, "", "delete what is in a namespace that is to go")
+        Flag::acts("empty-namespaces", Kind::Bool, "", "delete the contents of terminating namespaces")
             .hidden(),
         Flag::acts("sign-certificates", Kind::Bool, "", "sign what is approved").hidden(),
         Flag::acts("store", Kind::Text, "", "where objects are kept").hidden(),

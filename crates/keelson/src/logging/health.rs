@@ -23,7 +23,7 @@ pub fn check(clock: &Clock, tasks: &Tasks) -> NamedCheck {
     let (kept, clock) = (flushed.clone(), clock.clone());
     tasks.spawn("log", async move {
         loop {
-            // Whoever reads the standard error may have stopped doing so: that must not stop a worker.
+            // The reader of standard error may have stopped: that must not block a worker thread.
             let _ = tokio::task::spawn_blocking(|| io::stderr().lock().flush()).await;
             kept.now();
             clock.sleep(FLUSHED_EVERY).await;

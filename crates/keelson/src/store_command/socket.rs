@@ -1,6 +1,6 @@
 //! How a running server hands out a dump of its store: over a unix socket in the data folder.
 //!
-//! Whoever may use the socket may read the data file beside it, so nothing else has to be asked. There is no request:
+//! A user who may open the socket may read the data file next to it, so no other permission is needed. There is no request:
 //! who connects gets a dump of the present state.
 
 use std::fs::{self, File, Permissions};

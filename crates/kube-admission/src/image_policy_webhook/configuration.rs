@@ -79,7 +79,7 @@ impl Configuration {
 }
 
 impl Range {
-    /// Nought is the default, minus one is never.
+    /// Zero is the default, minus one is never.
     fn read(&self, number: i64) -> Result<Duration, String> {
         let nanos = match number {
             -1 => 0,

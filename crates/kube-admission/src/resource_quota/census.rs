@@ -1,4 +1,4 @@
-//! Census: counts what the objects of a namespace use, for whoever keeps the status of quotas.
+//! Census: counts what the objects of a namespace use, for the status of quotas.
 
 use std::collections::BTreeSet;
 

@@ -183,7 +183,7 @@ impl Clerk {
 }
 
 impl Caller {
-    /// Whoever has gone need not be told.
+    /// A client that has left gets no answer.
     fn tell(self, answer: Result<(), Refusal>) {
         let _ = self.answer.send(answer);
     }
@@ -256,7 +256,7 @@ impl Desk {
     }
 }
 
-/// Whoever waits at a desk that breaks is told so, and the next one opens another.
+/// If a clerk panics, its waiting requests get an error, and the next request starts another clerk.
 impl Drop for Desk {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -1,13 +1,13 @@
 //! Ledger: what has been charged and is not stored yet.
 //!
-//! Whoever counts what is used must not forget what has been promised in the meantime:
+//! A count of what is used must include what has been promised in the meantime:
 //!
 //! ```text
 //! request  charges the quota: used 4 -> 5 ........................ stores the pod
 //! counter              counts 4 pods, and 1 that is on its way: used stays 5
 //! ```
 //!
-//! A namespace is charged or read by one at a time ([`Ledger::turn`]), so that whoever reads a quota and the ledger in
+//! A namespace is charged or read by one at a time ([`Ledger::turn`]), so that a reader of a quota and the ledger in
 //! one turn knows that all that is promised has been charged, and nothing else. Objects are looked at afterwards: what
 //! has come meanwhile is there by its uid.
 
@@ -22,7 +22,7 @@ use tokio::sync::MutexGuard;
 
 use super::evaluator::Measured;
 
-/// Whoever has not stored an object after this long will not do so any more.
+/// A request that has not stored its object after this long will not do so any more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is on its way, by namespace and uid. Clones are the same ledger.

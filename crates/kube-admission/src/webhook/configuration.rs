@@ -59,7 +59,7 @@ impl Configuration {
     }
 }
 
-/// The webhooks of files; whoever reads the files sets them.
+/// The webhooks from files, set by the reader of the files.
 #[derive(Clone, Default)]
 pub struct Manifests(Arc<ArcSwap<Vec<Arc<Hook>>>>);
 

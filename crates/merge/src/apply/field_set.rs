@@ -232,7 +232,7 @@ impl FieldSet {
         Ok(read(value)?.0)
     }
 
-    /// Whether this is the other set and was not made anew.
+    /// Whether this is the other set itself, not a copy.
     pub(super) fn is_shared_with(&self, other: &FieldSet) -> bool {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),

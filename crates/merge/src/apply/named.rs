@@ -4,7 +4,7 @@ use super::element::Element;
 use super::field_set::{FieldSet, Node};
 use super::place::{Face, Place};
 
-/// `set` and the fields of structs on the way to its paths: whoever owns `.spec.replicas` has `.spec` in use.
+/// `set` and the fields of structs on the way to its paths: an owner of `.spec.replicas` uses `.spec`.
 ///
 /// Upstream: structured-merge-diff/fieldpath/set.go, EnsureNamedFieldsAreMembers (v6).
 pub(super) fn with_named(place: Place<'_>, set: &FieldSet) -> FieldSet {

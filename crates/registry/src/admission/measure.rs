@@ -1,4 +1,4 @@
-//! Measure: how long plugins take, told to whoever counts it.
+//! Measure: reports how long plugins take.
 
 use std::time::Duration;
 

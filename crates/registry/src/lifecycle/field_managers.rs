@@ -134,7 +134,7 @@ fn refused(refusal: Refusal) -> Error {
     }
 }
 
-/// Puts the old times back where nothing but them is new: whoever applies the same again has written nothing.
+/// Restores the old times if nothing else has changed: applying the same again writes nothing.
 ///
 /// Only now can that be said, because defaults and normal forms hide what a client wrote otherwise.
 pub(crate) fn keep_times(object: &mut Object, old: &Object) {

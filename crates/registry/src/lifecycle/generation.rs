@@ -7,7 +7,7 @@ pub fn begin(object: &mut Object) {
     object.meta.generation = 1;
 }
 
-/// The next generation, if any of `fields` differs or the object has just been told to go.
+/// The next generation, if any of `fields` differs.
 pub fn advance(object: &mut Object, old: &Object, fields: &[&str]) {
     let changed = fields.iter().any(|field| object.fields.get(field) != old.fields.get(field));
     if changed {

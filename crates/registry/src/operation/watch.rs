@@ -77,7 +77,7 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
 }
 
 impl Watch {
-    /// The next thing to tell; `None` when the watch has ended and the client should begin anew.
+    /// The next event; `None` when the watch has ended and the client should start again.
     pub async fn next(&mut self) -> Option<Result<Change>> {
         loop {
             let event = match self.watcher.next().await? {

@@ -77,7 +77,7 @@ fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
     }
 }
 
-/// The selectors of a request, read. One that cannot be read selects everything; whoever lists says so later.
+/// The selectors of a request, read. One that cannot be read selects everything; the list reports the error later.
 pub(crate) struct Selected {
     fields: field::Selector,
     labels: label::Selector,

@@ -174,7 +174,7 @@ pub(super) enum Patch {
 
 impl Patch {
     pub(super) fn read(form: Form, body: &Bytes, validation: FieldValidation) -> Result<Patch> {
-        // Whoever wants to hear of mistakes has the patch read twice, the first time for them.
+        // For strict field validation the patch is read twice, the first time for its errors.
         let is_strict = validation != FieldValidation::Ignore && form != Form::Strategic;
         let refuse = |problem: &dyn std::fmt::Display| {
             let before = if is_strict { "error decoding patch: " } else { "" };

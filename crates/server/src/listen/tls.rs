@@ -258,7 +258,7 @@ fn versions(min: MinVersion) -> &'static [&'static SupportedProtocolVersion] {
     }
 }
 
-/// `None` where nobody's client certificate would be of use.
+/// `None` if no authenticator uses client certificates.
 fn verifier(
     settings: &TlsSettings,
     provider: &CryptoProvider,

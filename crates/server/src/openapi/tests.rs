@@ -27,7 +27,7 @@ fn documents_of_what_is_served_are_those_of_upstream() {
     check(&folder, &groups, Extent::Everything);
 }
 
-/// Every path of every group, whoever serves it: the resources are those of the published discovery.
+/// Every path of every group: the resources are those of the published discovery.
 #[test]
 fn documents_of_everything_are_those_of_upstream() {
     let Some(folder) = yardstick::folder("server openapi") else { return };

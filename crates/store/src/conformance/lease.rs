@@ -26,7 +26,7 @@ pub async fn an_entry_is_deleted_when_its_life_ends(subject: &Subject) {
     assert_eq!(subject.latest().await, created.next());
 }
 
-/// A put decides anew how long the entry lives.
+/// Each put sets the time to live of the entry.
 pub async fn a_new_put_ends_the_old_life(subject: &Subject) {
     let stays = create_for(subject, "/stays", MINUTE).await;
     subject.update("/stays", stays, "2").await;
@@ -58,7 +58,7 @@ pub async fn a_new_key_does_not_inherit_a_life(subject: &Subject) {
     assert_eq!(subject.text("/", At::Latest).await, "/a=2");
 }
 
-/// Who is to go first goes first.
+/// Entries expire in the order of their times.
 pub async fn lives_end_in_order(subject: &Subject) {
     for (key, minutes) in [("/c", 3), ("/a", 1), ("/b", 2), ("/d", 4)] {
         create_for(subject, key, minutes * MINUTE).await;

@@ -37,7 +37,7 @@ pub async fn what_was_written_can_be_read(subject: &Subject) {
     }
 }
 
-/// `created` stays over updates and begins anew with the key; `version` counts from there.
+/// `created` is constant over updates and new when the key is created again; `version` counts from there.
 pub async fn created_and_version_count_as_in_etcd(subject: &Subject) {
     let created = subject.create("/a", "1").await;
     let updated = subject.update("/a", created, "2").await;

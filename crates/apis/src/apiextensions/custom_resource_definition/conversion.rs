@@ -17,7 +17,7 @@ const STRATEGIES: [&str; 2] = ["None", "Webhook"];
 pub(super) struct Before<'o> {
     /// The conversion, if there was one.
     pub conversion: Option<&'o Map>,
-    /// Whether objects are served: then whoever is trusted must be somebody.
+    /// Whether objects are served: then the caBundle must contain a certificate.
     pub is_served: bool,
 }
 

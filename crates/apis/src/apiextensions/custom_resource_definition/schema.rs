@@ -89,7 +89,7 @@ impl<'s> Schema<'s> {
         self.0.map("properties")?.map(name).map(Schema)
     }
 
-    /// The properties by name: for whoever looks up many.
+    /// The properties by name, for many lookups.
     pub(super) fn index(self) -> HashMap<&'s str, Schema<'s>> {
         self.properties().collect()
     }

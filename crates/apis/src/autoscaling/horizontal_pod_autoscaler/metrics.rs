@@ -17,7 +17,7 @@
 use keelson_object::scalar::Quantity;
 use keelson_object::{Map, Value};
 
-/// An annotation that is not what it should be. Whoever reads it does as if it were not there.
+/// An invalid annotation. Readers ignore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 

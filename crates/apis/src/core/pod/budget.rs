@@ -12,7 +12,7 @@ use keelson_status::{Cause, Status};
 pub(super) const GROUP: &str = "policy";
 pub(super) const PLURAL: &str = "poddisruptionbudgets";
 
-/// Budgets are changed by the server itself, whoever evicts.
+/// The server changes budgets itself, not the client that evicts.
 const SERVER: &str = "kube-apiserver";
 
 /// What clients of an eviction look for.

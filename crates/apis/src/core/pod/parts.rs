@@ -22,7 +22,7 @@ pub(super) fn prepare(part: &str, object: &mut Object, old: &Object, gates: &Gat
     match part {
         EPHEMERAL_CONTAINERS => keep_all_but_ephemeral_containers(object, old),
         RESIZE => resize::prepare(object, old, &gates.pod_rules(None)),
-        // Whoever binds or evicts a pod starts from what is there, and owns nothing of it.
+        // A binding or an eviction starts from the stored pod, and owns none of its fields.
         BINDING | EVICTION => {
             object.meta.managed_fields = old.meta.managed_fields.clone();
             return;

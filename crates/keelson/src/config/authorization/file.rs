@@ -257,7 +257,7 @@ fn check_kubeconfig(file: &str, at: &Path<'_>, errors: &mut FieldErrors) -> Opti
     None
 }
 
-/// Expressions cannot be evaluated: whoever has some would get other decisions than they think.
+/// Expressions cannot be evaluated: a file that has some would lead to other decisions than its author expects.
 fn check_conditions(webhook: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let count = webhook.list("matchConditions").len();
     if count > 64 {

@@ -1,4 +1,4 @@
-//! Formats that a server does not know have no effect; whoever writes one is warned.
+//! Formats that the server does not know have no effect; a definition with one gets a warning.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apiserver/validation/formats.go (v1.36.4).
 

@@ -69,7 +69,7 @@ fn check_min_domains(constraint: &Map, action: &str, at: &Path<'_>, errors: &mut
     }
 }
 
-/// Whoever broke the rules of today before is held to those of the time before, and the other way round.
+/// An object that already violates the current rules is checked by the previous ones, and the other way round.
 fn check_keys(constraint: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     let is_merged = rules.spread_match_label_keys
         && if rules.spread_merge {
