@@ -1,6 +1,6 @@
 //! Writes: create, update, delete, and what guards them.
 
-use keelson_testkit::fixture;
+use keelson_testkit::{Options, Protocol, RunningServer, fixture};
 use keelson_tests::Place;
 use keelson_tests::place::{name, revision};
 use serde_json::{Value, json};
@@ -287,5 +287,25 @@ async fn a_namespace_waits_for_its_finalizer() {
         let status = answer.refused(403, "Forbidden");
         let message = status["message"].as_str().unwrap_or_default();
         assert!(message.ends_with("is forbidden: this namespace may not be deleted"), "{message}");
+    }
+}
+
+/// A write whose deadline is over before it begins is answered, however much of its body is still under way, and the
+/// connection goes on.
+#[tokio::test]
+async fn a_write_that_is_late_from_the_beginning_is_answered() {
+    let server = RunningServer::start(Options::default()).await;
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let client = server.client_as(server.credentials(), protocol);
+        for round in 0..40 {
+            // One frame, several, and more than HTTP/2 takes before it is read.
+            let size = [10, 100_000, 300_000, 1_000_000][round % 4];
+            let method = if round % 8 < 4 { "PUT" } else { "POST" };
+            let at = if method == "PUT" { "/late" } else { "" };
+            let path = format!("/api/v1/namespaces/default/configmaps{at}?timeout=1ns");
+            let call = client.call(method, &path).json(&fixture::config_map_of("late", size));
+            call.send().await.refused(504, "Timeout");
+        }
+        client.get("/api/v1/namespaces/default/configmaps/late").await.refused(404, "NotFound");
     }
 }
