@@ -30,8 +30,8 @@ pub enum DryRun {
 /// The circumstances of one operation.
 #[derive(Debug)]
 pub struct Context {
-    /// Who acts.
-    pub user: User,
+    /// The user.
+    pub user: Arc<User>,
     /// The verb of the request, as policies know it: `patch`. Empty where the server acts by itself.
     pub verb: SmolStr,
     /// Whether anything is written.
@@ -78,9 +78,9 @@ pub struct Timing {
 
 impl Context {
     /// The context of an operation that writes.
-    pub fn new(user: User, clock: Clock) -> Context {
+    pub fn new(user: impl Into<Arc<User>>, clock: Clock) -> Context {
         Context {
-            user,
+            user: user.into(),
             verb: SmolStr::default(),
             dry_run: DryRun::Off,
             field_manager: SmolStr::default(),

@@ -27,7 +27,7 @@ use keelson_object::{Frozen, Map, SmolStr, Value};
 use keelson_registry::decode::{Draft, unread};
 use keelson_registry::scale::{API_VERSION as SCALE_VERSION, KIND as SCALE};
 use keelson_registry::subresource::{Deed, Subresource};
-use keelson_registry::{Context, DryRun, Error as RegistryError, Found, Place};
+use keelson_registry::{Catalog, Context, DryRun, Error as RegistryError, Found, Place};
 use keelson_schema::Schema;
 use keelson_stdx::offload;
 
@@ -56,6 +56,8 @@ pub(crate) struct Call<'c> {
     pub(crate) info: &'c RequestInfo,
     pub(crate) parts: &'c Parts,
     pub(crate) query: &'c Query<'c>,
+    /// What is served. A request uses one catalog from begin to end.
+    pub(crate) catalog: &'c Arc<Catalog>,
     pub(crate) found: Found,
     pub(crate) series: &'c Arc<Series>,
 }
@@ -123,10 +125,10 @@ impl Call<'_> {
 
     /// The circumstances of a write.
     fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
-        let mut context = Context::new(User::clone(self.user), self.facts.server.clock.clone());
+        let mut context = Context::new(Arc::clone(self.user), self.facts.server.clock.clone());
         context.verb = self.info.verb.clone();
         context.dry_run = dry_run;
-        context.catalog = Some(self.facts.server.catalog.load());
+        context.catalog = Some(Arc::clone(self.catalog));
         context.admission = Some(self.facts.server.admission.clone());
         context.authorizer = Some(self.facts.server.authorizer.clone());
         context.field_manager =

@@ -59,16 +59,17 @@ pub(crate) async fn route(
     if granted.user.name == OWN_USER {
         series.own();
     }
-    let call = Call { facts, user: granted.user, info, parts, query: &query, found, series: &series };
+    let (user, catalog, query, series) = (granted.user, &catalog, &query, &series);
+    let call = Call { facts, user, info, parts, query, catalog, found, series };
     let representation = match operation {
         Operation::Connect(_) => Ok(()),
         Operation::List | Operation::Watch => call.check_representation(negotiate::Address::Collection),
         _ => call.check_representation(negotiate::Address::One),
     };
     let cbor = facts.server.settings.cbor;
-    let refused = |error| respond::resource_answer(error, &parts.headers, &query, cbor);
+    let refused = |error| respond::resource_answer(error, &parts.headers, query, cbor);
     if let Err(error) = representation {
-        return Ok(observe::observed(facts, &query, refused(error), Arc::clone(&series)));
+        return Ok(observe::observed(facts, query, refused(error), Arc::clone(series)));
     }
     let answered = match operation {
         Operation::Get => handler::get::get(&call).await,
@@ -91,7 +92,7 @@ pub(crate) async fn route(
         }
     };
     let response = answered.unwrap_or_else(refused);
-    Ok(observe::observed(facts, &query, response, Arc::clone(&series)))
+    Ok(observe::observed(facts, query, response, Arc::clone(series)))
 }
 
 /// Runs what reads and writes whole objects: these may be large. Boxed, because it is large itself.

@@ -40,21 +40,22 @@ impl History {
         };
         let previous = match self.known.insert(key.clone(), now) {
             Some(known) => known,
-            None => match self.before(&event, key).await {
+            None => match before(&*self.store, &event, key).await {
                 Ok(previous) => previous,
                 Err(error) => return Some(Err(error)),
             },
         };
         Some(Ok((event, previous)))
     }
+}
 
-    async fn before(&self, event: &Event, key: &Key) -> Result<Option<Entry>> {
-        let is_new = matches!(event, Event::Put { entry } if entry.version == 1);
-        let Some(revision) = Revision::new(event.revision().get() - 1).filter(|_| !is_new) else {
-            return Ok(None);
-        };
-        // The key itself is the first of all keys that begin with it.
-        let page = self.store.list(key, None, 1, At::Exactly(revision)).await?;
-        Ok(page.entries.into_iter().find(|entry| entry.key == *key))
-    }
+/// The entry of `key` before an event.
+async fn before(store: &dyn Store, event: &Event, key: &Key) -> Result<Option<Entry>> {
+    let is_new = matches!(event, Event::Put { entry } if entry.version == 1);
+    let Some(revision) = Revision::new(event.revision().get() - 1).filter(|_| !is_new) else {
+        return Ok(None);
+    };
+    // The key itself is the first of all keys that begin with it.
+    let page = store.list(key, None, 1, At::Exactly(revision)).await?;
+    Ok(page.entries.into_iter().find(|entry| entry.key == *key))
 }

@@ -26,7 +26,10 @@ pub fn violations(file: &SourceFile) -> Vec<String> {
         let line = line.to_lowercase().replace('_', " ");
         for (phrase, instead) in PHRASES {
             if contains(&line, phrase) {
-                found.push(format!("{}:{number}: write something plainer than {phrase:?}: {instead}", file.path));
+                found.push(format!(
+                    "{}:{number}: write something plainer than {phrase:?}: {instead}",
+                    file.path
+                ));
             }
         }
     }

@@ -245,7 +245,7 @@ mod tests {
 
     async fn told(refers: Refers, may: &'static str, object: &Object, old: Option<&Object>) -> String {
         let mut context = context();
-        context.user = User::new("jane", &["dev"]);
+        context.user = User::new("jane", &["dev"]).into();
         context.catalog = Some(Arc::new(catalog().await));
         context.authorizer = Some(Arc::new(Only(may)));
         let guard =

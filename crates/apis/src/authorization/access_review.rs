@@ -54,7 +54,7 @@ impl AccessReviews {
         let spec = body.fields.map("spec").cloned().unwrap_or_default();
         let user = match self.who {
             Who::Asks => context.user.clone(),
-            Who::Named | Who::NamedInNamespace => User::read(&spec, "user"),
+            Who::Named | Who::NamedInNamespace => Arc::new(User::read(&spec, "user")),
         };
         let question = Question::new(&spec);
         let verdict = question.ask(&*self.authorizer, &user).await;
