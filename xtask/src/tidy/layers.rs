@@ -11,7 +11,17 @@ use crate::repo::{Repo, output};
 pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
     &["status", "schema", "store", "x509", "grpc"],
-    &["codec", "merge", "cel", "store-mvcc", "store-etcd", "encryption", "watch-cache", "webhook-client"],
+    &[
+        "codec",
+        "merge",
+        "cel",
+        "structural",
+        "store-mvcc",
+        "store-etcd",
+        "encryption",
+        "watch-cache",
+        "webhook-client",
+    ],
     &["authn", "authz", "flow-control", "audit"],
     &["registry"],
     &["server"],
@@ -24,7 +34,7 @@ pub const LAYERS: &[&[&str]] = &[
 const DEV_ONLY: &[&str] = &["testkit", "bench", "tests", "xtask"];
 
 /// No input or output, no `async`: no runtime, no network.
-const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel"];
+const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel", "structural"];
 const IMPURE_CRATES: &[&str] =
     &["tokio", "tokio-util", "futures-util", "hyper", "hyper-util", "rustls", "redb"];
 

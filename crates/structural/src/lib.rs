@@ -1,0 +1,21 @@
+//! Structural schemas of custom resources: parse, prune, default, validate, ratchet.
+//!
+//! Nothing here does IO and nothing is `async`. Every function works on [`keelson_object::Value`] and gives the texts,
+//! the paths and the order of upstream; where upstream's order is that of a Go map, ours is that of the keys.
+
+#![deny(missing_docs)]
+
+pub mod default;
+pub mod format;
+pub mod intern;
+pub mod parse;
+pub mod pattern;
+pub mod prune;
+pub mod schema;
+pub mod validate;
+pub mod values;
+
+pub use intern::Interner;
+pub use parse::{ParseError, parse};
+pub use pattern::Patterns;
+pub use schema::{Additional, Kind, Limits, ListType, MapType, Rule, Schema};

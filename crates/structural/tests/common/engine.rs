@@ -1,0 +1,157 @@
+//! Answers the questions of the oracle with this crate, in the oracle's form.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use keelson_cel::goregex::Regex;
+use keelson_object::{FieldErrors, Map, Value};
+use keelson_structural::format::Format;
+use keelson_structural::prune::Report;
+use keelson_structural::{Interner, Kind, Patterns, default, parse, prune, validate};
+use serde_json::{Value as Json, json};
+
+/// Patterns that stay compiled.
+#[derive(Default)]
+pub(crate) struct Cache(RefCell<HashMap<String, Result<Regex, String>>>);
+
+impl Patterns for Cache {
+    fn is_match(&self, pattern: &str, text: &str) -> Result<bool, String> {
+        let mut cache = self.0.borrow_mut();
+        let compile = || Regex::new(pattern).map_err(|error| error.to_string());
+        let compiled = cache.entry(pattern.to_owned()).or_insert_with(compile);
+        compiled.as_ref().map(|regex| regex.is_match(text)).map_err(Clone::clone)
+    }
+}
+
+pub(crate) fn tree(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => Value::Int(whole),
+            None => Value::Float(number.as_f64().unwrap()),
+        },
+        Json::String(text) => Value::String(text.as_str().into()),
+        Json::Array(items) => Value::List(items.iter().map(tree).collect()),
+        Json::Object(map) => {
+            Value::Map(map.iter().map(|(key, value)| (key.as_str().into(), tree(value))).collect::<Map>())
+        }
+    }
+}
+
+pub(crate) fn json_of(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(truth) => json!(truth),
+        Value::Int(number) => json!(number),
+        // Go writes a float without fraction like a whole number.
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 => json!(*number as i64),
+        Value::Float(number) => json!(number),
+        Value::String(text) => json!(text.as_str()),
+        Value::List(items) => Json::Array(items.iter().map(json_of).collect()),
+        Value::Map(map) => map.iter().map(|(key, value)| (key.to_string(), json_of(value))).collect(),
+    }
+}
+
+fn listed(errors: &FieldErrors) -> Json {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let kinds: Vec<&str> = errors.iter().map(|error| error.kind.reason()).collect();
+    if texts.is_empty() { json!({}) } else { json!({"errors": texts, "kinds": kinds}) }
+}
+
+fn edited(paths: &[String], value: &Value) -> Json {
+    let mut answer = json!({});
+    if !paths.is_empty() {
+        answer["errors"] = json!(paths);
+    }
+    if !value.is_null() {
+        answer["value"] = json_of(value);
+    }
+    answer
+}
+
+/// Our answer to a question.
+pub(crate) fn ask(question: &Json, patterns: &Cache) -> Json {
+    let text = |field: &str| question[field].as_str().unwrap_or_default();
+    let (op, path) = (text("op"), text("path"));
+    if op == "format" {
+        let format = Format::of(Kind::String, path).unwrap();
+        return if format.allows(text("text")) { json!({"yes": true}) } else { json!({}) };
+    }
+    let map = tree(&question["schema"]);
+    let schema = match parse(map.as_map().unwrap(), &mut Interner::new()) {
+        Ok(schema) => schema,
+        Err(error) => return json!({"failure": error.to_string()}),
+    };
+    let mut value = tree(&question["value"]);
+    match op {
+        "validate" => match question.get("old") {
+            Some(old) => listed(&validate::validate_update(&value, &tree(old), &schema, path, patterns)),
+            None => listed(&validate::validate(&value, &schema, path, patterns)),
+        },
+        "prune" => {
+            let paths = match path {
+                "root" => prune::prune(&mut value, Some(&schema), Report::Paths),
+                _ => prune::prune_value(&mut value, Some(&schema), Report::Paths),
+            };
+            edited(&paths, &value)
+        }
+        "nulls" => {
+            default::drop_nulls(&mut value, &schema);
+            edited(&[], &value)
+        }
+        "default" => {
+            default::drop_nulls(&mut value, &schema);
+            default::default(&mut value, &schema);
+            edited(&[], &value)
+        }
+        other => panic!("unknown operation {other}"),
+    }
+}
+
+/// Why our answer differs from the oracle's, if it does.
+pub(crate) fn difference(question: &Json, expected: &Json, patterns: &Cache) -> Option<String> {
+    let mut found = ask(question, patterns);
+    let mut expected = expected.clone();
+    if expected.get("unordered").is_some() {
+        expected.as_object_mut().unwrap().remove("unordered");
+        sort(&mut found);
+    }
+    // A failure has our own words.
+    if expected.get("failure").is_some() && found.get("failure").is_some() {
+        return None;
+    }
+    normalize(&mut expected);
+    normalize(&mut found);
+    (expected != found).then(|| format!("{question}\n  expected {expected}\n  found    {found}"))
+}
+
+/// Numbers with and without fraction, null and absent values are alike in answers.
+fn normalize(answer: &mut Json) {
+    match answer {
+        Json::Number(number) => *answer = json!(number.as_f64()),
+        Json::Array(items) => items.iter_mut().for_each(normalize),
+        Json::Object(map) => map.values_mut().for_each(normalize),
+        _ => {}
+    }
+}
+
+fn sort(answer: &mut Json) {
+    let texts = |field: &str| -> Vec<String> {
+        let items = answer[field].as_array().cloned().unwrap_or_default();
+        items.iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+    };
+    let (errors, kinds) = (texts("errors"), texts("kinds"));
+    let mut order: Vec<usize> = (0..errors.len()).collect();
+    let key = |at: &usize| format!("{}\0{}", errors[*at], kinds.get(*at).map_or("", String::as_str));
+    order.sort_by_key(key);
+    let sorted =
+        |from: &[String]| -> Vec<String> { order.iter().filter_map(|at| from.get(*at).cloned()).collect() };
+    let (errors, kinds) = (sorted(&errors), sorted(&kinds));
+    if !errors.is_empty() {
+        answer["errors"] = json!(errors);
+    }
+    if !kinds.is_empty() {
+        answer["kinds"] = json!(kinds);
+    }
+}
