@@ -1,6 +1,6 @@
 //! Patterns: regular expressions in the syntax of Go.
 //!
-//! This crate compiles none: the front end for Go's syntax is in the crate that evaluates rules. Whoever implements
+//! This crate compiles none: the front end for Go's syntax is in the crate that evaluates rules. An implementation of
 //! [`Patterns`] keeps compiled expressions and bounds their size.
 
 /// Runs the patterns of schemas.
