@@ -8,6 +8,7 @@
 mod certificate_numbers;
 mod egress_numbers;
 mod loops;
+mod peers;
 mod plugin_numbers;
 mod security;
 mod service_numbers;
@@ -19,7 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_audit::Audit;
-use keelson_housekeeping::identity_lease::Identity;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, catalog};
 use keelson_server::openapi::OpenApi;
@@ -35,12 +35,12 @@ use crate::auditing;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
 use crate::error::Error;
-use crate::identity::identity;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage};
 use crate::store_command::{self, socket::Socket};
 use crate::webhook_metrics::WebhookMetrics;
 use loops::{Booted, Loops};
+use peers::Peers;
 use security::{Deciders, Security};
 
 /// How long background loops have to end.
@@ -55,8 +55,8 @@ pub struct Assembly {
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
-    /// Who this is, where there are others, and where it is told.
-    identity: Option<(Identity, CatalogHandle)>,
+    /// What other servers know of this one.
+    peers: Peers,
     loops: Tasks,
     audit: Option<Arc<Audit>>,
     clock: Clock,
@@ -88,7 +88,7 @@ impl Assembly {
         loops.start_housekeeping();
         let leave_services = loops.start_services(&ground, address.port(), &service_counts);
         let trust_changed = security.start(&loops, prepared)?;
-        let identity = start_identity(&storage, &loops);
+        let peers = Peers::start(&storage, &loops, &ground, address.port());
         let openapi =
             OpenApi::new(settings::openapi_settings(config, &security), catalog.clone(), clock.clone());
         let openid = security.accounts.openid.iter().flat_map(OpenId::mounted);
@@ -108,7 +108,7 @@ impl Assembly {
             .settings(settings::server_settings(config, address)?)
             .tls(settings::tls(config, &prepared.certificate, &security));
         let builder = storage.checks(&config.etcd, clock, builder);
-        let server = loops.booted.checks(builder).build()?;
+        let server = peers.add_to(loops.booted.checks(builder)).build()?;
         server.metrics().restrict(config.metrics.clone());
         server.metrics().add(Arc::new(settings::features(config)));
         egress_numbers::add(server.metrics());
@@ -130,7 +130,7 @@ impl Assembly {
             None => Encryption::add_idle_numbers(clock, server.metrics()),
         }
         let loops = loops.tasks;
-        Ok(Assembly { server, listener, address, storage, identity, loops, audit, clock: clock.clone() })
+        Ok(Assembly { server, listener, address, storage, peers, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -143,12 +143,7 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
-        if let Some((who, catalog)) = &self.identity {
-            let left = self.clock.timeout(LAST_CALL, who.leave(catalog, &self.clock)).await;
-            if !matches!(left, Some(Ok(()))) {
-                warn!(name = who.name, "the lease of this server could not be removed");
-            }
-        }
+        self.peers.leave(LAST_CALL).await;
         if let Some(audit) = &self.audit {
             audit.close(LAST_EVENTS).await;
         }
@@ -192,17 +187,6 @@ fn start_plugins(
     admission_manifests::start(&mut plugins, catalog, (clock, tasks), &metrics)?;
     loops.start_quotas(&plugins);
     Ok((plugins, metrics))
-}
-
-/// Says who this is, where several servers share a store.
-fn start_identity(storage: &Storage, loops: &Loops<'_>) -> Option<(Identity, CatalogHandle)> {
-    if !storage.is_shared() || !loops.config.feature_gates.is_on("APIServerIdentity") {
-        return None;
-    }
-    let (who, catalog, clock) = (identity(), loops.catalog.clone(), loops.clock.clone());
-    let told = (who.clone(), catalog.clone());
-    loops.tasks.spawn("identity lease", async move { who.run(&catalog, &clock).await });
-    Some(told)
 }
 
 /// Hands out snapshots of the store; a server does not need it to work.

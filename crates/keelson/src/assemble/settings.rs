@@ -42,7 +42,7 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 17] = [
+const SERVER_FEATURES: [&str; 19] = [
     "APIServerIdentity",
     "AllowParsingUserUIDFromCertAuth",
     "AllowUnsafeMalformedObjectDeletion",
@@ -59,6 +59,8 @@ const SERVER_FEATURES: [&str; 17] = [
     "OpenAPIEnums",
     "RemoteRequestHeaderUID",
     "ShardedListAndWatch",
+    "StorageVersionAPI",
+    "UnknownVersionInteroperabilityProxy",
     "WatchList",
 ];
 
