@@ -21,6 +21,8 @@ const NAMESPACE: &str = "kube-system";
 const LABEL: &str = "apiserver.kubernetes.io/identity";
 const COMPONENT: &str = "kube-apiserver";
 const HOSTNAME: &str = "kubernetes.io/hostname";
+/// Where other servers reach this one.
+const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
 const RENEWED_EVERY: Duration = Duration::from_secs(10);
 const LIVES: i64 = 3600;
 /// Leases of servers that are gone are looked for this often.
@@ -35,6 +37,8 @@ pub struct Identity {
     pub holder: String,
     /// The name of the machine.
     pub host: String,
+    /// Where other servers reach this one, if the gate `UnknownVersionInteroperabilityProxy` is on: `192.0.2.1:6443`.
+    pub peer_address: Option<String>,
 }
 
 impl Identity {
@@ -87,6 +91,9 @@ impl Identity {
     fn sign(&self, object: &mut Object, clock: &Clock) {
         object.meta.labels.set(LABEL, COMPONENT);
         object.meta.labels.set(HOSTNAME, self.host.as_str());
+        if let Some(address) = &self.peer_address {
+            object.meta.annotations.set(PEER_ADDRESS, address.as_str());
+        }
         let spec = object.fields.map_mut("spec");
         spec.set("leaseDurationSeconds", LIVES);
         spec.set("renewTime", MicroTime::from(clock.now()).to_string());
@@ -96,6 +103,13 @@ impl Identity {
     pub async fn leave(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         remove(catalog, clock, &self.name).await
     }
+}
+
+/// Whether the server called `name` has a lease.
+pub(crate) async fn exists(catalog: &CatalogHandle, clock: &Clock, name: &str) -> Result<bool> {
+    let context = crate::context(catalog, clock);
+    let live = context.reach("coordination.k8s.io", "leases")?;
+    Ok(live.cache()?.fresh().await?.get(NAMESPACE, name).is_some())
 }
 
 /// Removes the leases of servers that have not renewed them for too long.

@@ -12,6 +12,7 @@ pub mod identity_lease;
 pub mod kubernetes_service;
 pub mod legacy_tokens;
 pub mod namespace_emptier;
+pub mod peer_lease;
 pub mod priority_classes;
 pub mod repair_addresses;
 pub mod repair_node_ports;
@@ -19,6 +20,7 @@ pub mod resource_quota;
 pub mod role_aggregation;
 pub mod service_accounts;
 pub mod services;
+pub mod storage_versions;
 pub mod system_namespaces;
 pub mod token_secrets;
 

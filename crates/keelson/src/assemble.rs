@@ -9,6 +9,7 @@ mod certificate_numbers;
 mod egress_numbers;
 mod informers;
 mod loops;
+mod peers;
 mod plugin_numbers;
 mod security;
 mod service_numbers;
@@ -20,7 +21,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_audit::Audit;
-use keelson_housekeeping::identity_lease::Identity;
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, catalog};
 use keelson_server::openapi::OpenApi;
@@ -36,7 +36,6 @@ use crate::auditing;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
 use crate::error::Error;
-use crate::identity::identity;
 use crate::logging;
 use crate::start::Prepared;
 use crate::storage::{Measures, Storage};
@@ -44,6 +43,7 @@ use crate::store_command::{self, socket::Socket};
 use crate::webhook_metrics::WebhookMetrics;
 use informers::Informers;
 use loops::{Booted, Loops};
+use peers::Peers;
 use security::{Deciders, Security};
 
 /// How long background loops have to end.
@@ -58,8 +58,8 @@ pub struct Assembly {
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
-    /// Who this is, where there are others, and where it is told.
-    identity: Option<(Identity, CatalogHandle)>,
+    /// What other servers know of this one.
+    peers: Peers,
     loops: Tasks,
     audit: Option<Arc<Audit>>,
     clock: Clock,
@@ -98,7 +98,7 @@ impl Assembly {
         loops.start_housekeeping();
         let leave_services = loops.start_services(&ground, address.port(), &service_counts);
         let trust_changed = security.start(&loops, prepared)?;
-        let identity = start_identity(&storage, &loops);
+        let peers = Peers::start(&storage, &loops, &ground, address.port());
         let openapi =
             OpenApi::new(settings::openapi_settings(config, &security), catalog.clone(), clock.clone());
         let openid = security.accounts.openid.iter().flat_map(OpenId::mounted);
@@ -119,7 +119,8 @@ impl Assembly {
             .settings(settings::server_settings(config, address)?)
             .tls(settings::tls(config, &prepared.certificate, &security));
         let builder = storage.checks(&config.etcd, clock, builder).readyz_check(loops.informers.check());
-        let server = loops.booted.checks(builder, &absent_hooks(config, identity.as_ref())).build()?;
+        let builder = loops.booted.checks(builder, &absent_hooks(config, &peers));
+        let server = peers.add_to(builder).build()?;
         server.metrics().restrict(config.metrics.clone());
         server.metrics().add(Arc::new(settings::features(config)));
         egress_numbers::add(server.metrics());
@@ -141,7 +142,7 @@ impl Assembly {
             None => Encryption::add_idle_numbers(clock, server.metrics()),
         }
         let loops = loops.tasks;
-        Ok(Assembly { server, listener, address, storage, identity, loops, audit, clock: clock.clone() })
+        Ok(Assembly { server, listener, address, storage, peers, loops, audit, clock: clock.clone() })
     }
 
     /// Where the server listens.
@@ -154,12 +155,7 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
-        if let Some((who, catalog)) = &self.identity {
-            let left = self.clock.timeout(LAST_CALL, who.leave(catalog, &self.clock)).await;
-            if !matches!(left, Some(Ok(()))) {
-                warn!(name = who.name, "the lease of this server could not be removed");
-            }
-        }
+        self.peers.leave(LAST_CALL).await;
         if let Some(audit) = &self.audit {
             audit.close(LAST_EVENTS).await;
         }
@@ -205,25 +201,13 @@ fn start_plugins(
     Ok((plugins, metrics))
 }
 
-/// Says who this is, where several servers share a store.
-fn start_identity(storage: &Storage, loops: &Loops<'_>) -> Option<(Identity, CatalogHandle)> {
-    if !storage.is_shared() || !loops.config.feature_gates.is_on("APIServerIdentity") {
-        return None;
-    }
-    let (who, catalog, clock) = (identity(), loops.catalog.clone(), loops.clock.clone());
-    let told = (who.clone(), catalog.clone());
-    let started = loops.done(|it| &it.identity_lease);
-    loops.tasks.spawn("identity lease", async move { who.run(&catalog, &clock, started).await });
-    Some(told)
-}
-
 /// The hooks after the start that this server does not run.
-fn absent_hooks(config: &Config, identity: Option<&(Identity, CatalogHandle)>) -> Vec<&'static str> {
+fn absent_hooks(config: &Config, peers: &Peers) -> Vec<&'static str> {
     let mut absent = Vec::new();
     if !config.feature_gates.is_on("WatchCacheInitializationPostStartHook") {
         absent.push(loops::STORAGE_READINESS);
     }
-    if identity.is_none() {
+    if !peers.have_identity() {
         absent.extend([loops::IDENTITY_LEASE, loops::IDENTITY_LEASE_COLLECTOR]);
     }
     absent

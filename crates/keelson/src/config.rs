@@ -39,6 +39,7 @@ pub use tls::Tls;
 
 use keelson_apis::services::PortRange;
 use keelson_housekeeping::kubernetes_service::Reconciler;
+use keelson_housekeeping::peer_lease::PeerAddress;
 use keelson_kube_admission::{Selection, Settings as Plugins};
 use keelson_server::Sharing;
 use keelson_server::metrics::Restrictions;
@@ -119,6 +120,8 @@ pub struct Config {
     pub files: OtherFiles,
     /// The address under which others reach this server.
     pub advertise_address: IpAddr,
+    /// Where other servers reach this one, if that is not the advertised address.
+    pub peer_address: Option<PeerAddress>,
     /// The host name or address in URLs that are handed out.
     pub external_host: String,
     /// The form and amount of the log.
@@ -362,6 +365,7 @@ impl Config {
             authorization,
             listen,
             advertise_address,
+            peer_address: peer_address(flags),
             service_ranges,
             node_ports: node_ports(flags),
             kubernetes_node_port: u16::try_from(flags.int("kubernetes-service-node-port"))
@@ -480,6 +484,12 @@ fn requests(flags: &Flags) -> Requests {
         cors_allowed_origins: flags.list("cors-allowed-origins").to_vec(),
         strict_transport_security: Some(directives.join("; ")).filter(|header| !header.is_empty()),
     }
+}
+
+/// `--peer-advertise-ip` and `--peer-advertise-port`, which count together only.
+fn peer_address(flags: &Flags) -> Option<PeerAddress> {
+    let ip = Some(flags.text("peer-advertise-ip")).filter(|it| !it.is_empty())?;
+    Some(PeerAddress { ip: ip.to_owned(), port: flags.text("peer-advertise-port").parse().ok()? })
 }
 
 fn advertise_address(flags: &Flags, bind: IpAddr, environment: &Environment) -> IpAddr {

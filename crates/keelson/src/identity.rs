@@ -13,7 +13,7 @@ pub(crate) fn identity() -> Identity {
     let host = machine::host_name().unwrap_or_else(|| String::from("localhost"));
     let name = name(&host);
     let holder = format!("{name}_{}", uuid::Uuid::new_v4());
-    Identity { name, holder, host }
+    Identity { name, holder, host, peer_address: None }
 }
 
 /// Upstream: apiserver/pkg/server/config.go, NewConfig (v1.36.4).

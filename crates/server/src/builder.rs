@@ -16,6 +16,7 @@ use crate::body::RequestBody;
 use crate::chain;
 use crate::chain::impersonation::Impersonation;
 use crate::chain::in_flight::Seats;
+use crate::chain::storage_versions::StorageVersionBarrier;
 use crate::discovery::Discovery;
 use crate::endpoint::health::{Health, HealthSettings, NamedCheck};
 use crate::listen::certificates::CertificateError;
@@ -51,6 +52,7 @@ pub struct Server {
     pub(crate) watches: UnderWay,
     pub(crate) discovery: Discovery,
     pub(crate) hooks: Mutex<Vec<Hook>>,
+    pub(crate) storage_versions: Option<Arc<StorageVersionBarrier>>,
 }
 
 impl Server {
@@ -132,6 +134,7 @@ pub struct Builder {
     boot_checks: Vec<NamedCheck>,
     readyz_checks: Vec<NamedCheck>,
     hooks: Vec<Hook>,
+    storage_versions: Option<Arc<StorageVersionBarrier>>,
     moments: Moments,
 }
 
@@ -227,6 +230,13 @@ impl Builder {
         self
     }
 
+    /// What writes wait for; they wait for nothing unless said otherwise.
+    #[must_use]
+    pub fn storage_versions(mut self, barrier: Arc<StorageVersionBarrier>) -> Builder {
+        self.storage_versions = Some(barrier);
+        self
+    }
+
     /// The moments of the server that will be, for checks and hooks that refer to them.
     pub fn moments(&self) -> &Moments {
         &self.moments
@@ -276,6 +286,7 @@ impl Builder {
             watches: UnderWay::default(),
             discovery: Discovery::default(),
             hooks: Mutex::new(self.hooks),
+            storage_versions: self.storage_versions,
         }))
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod late;
 pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod panic;
+pub(crate) mod storage_versions;
 pub(crate) mod timing;
 pub(crate) mod warning;
 pub(crate) mod websocket_token;
@@ -181,6 +182,9 @@ async fn serve_known(
     let seat = in_flight::take_seat(facts.server, info, &user)
         .inspect_err(|_| observe::dropped(facts, info, parts))?;
     let granted = authorize::authorize(facts, parts, info, &user, now).await?;
+    if let Some(barrier) = &server.storage_versions {
+        barrier.check(info, &user)?;
+    }
     let mut response = route::route(facts, granted, parts, body).await?;
     response.body_mut().hold(seat);
     Ok(response)

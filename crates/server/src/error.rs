@@ -101,6 +101,14 @@ pub enum Error {
     /// The server has not begun to serve everything.
     #[error("not all paths are installed")]
     NotComplete,
+    /// The StorageVersion of the resource is not recorded yet.
+    #[error("the storage version of {resource} is not recorded yet")]
+    StorageVersionPending {
+        /// Of what.
+        resource: GroupResource,
+        /// Why the last attempt failed.
+        problem: Option<String>,
+    },
     /// The server is about to end and drains what is under way.
     #[error("shutting down")]
     ShuttingDown,

@@ -138,6 +138,13 @@ fn failure(error: Error) -> (Failure, Extra) {
         ),
         Error::Timeout => status(Status::timeout("request did not complete within the allotted timeout", 0)),
         Error::NotComplete => status(not_complete()),
+        Error::StorageVersionPending { resource, problem } => {
+            let problem = problem.as_deref().unwrap_or("<nil>");
+            status(Status::service_unavailable(&format!(
+                "wait for storage version registration to complete for resource: {resource}, last seen error: \
+                 {problem}"
+            )))
+        }
         Error::ShuttingDown => (
             Failure::Status(Box::new(Status::service_unavailable("apiserver is shutting down"))),
             vec![(header::RETRY_AFTER, HeaderValue::from_static("1")), NOSNIFF],

@@ -42,7 +42,7 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 18] = [
+const SERVER_FEATURES: [&str; 20] = [
     "APIServerIdentity",
     "AllowParsingUserUIDFromCertAuth",
     "AllowUnsafeMalformedObjectDeletion",
@@ -59,6 +59,8 @@ const SERVER_FEATURES: [&str; 18] = [
     "OpenAPIEnums",
     "RemoteRequestHeaderUID",
     "ShardedListAndWatch",
+    "StorageVersionAPI",
+    "UnknownVersionInteroperabilityProxy",
     "WatchCacheInitializationPostStartHook",
     "WatchList",
 ];

@@ -122,6 +122,17 @@ fn privileged_containers_are_allowed_where_nobody_says_otherwise() {
 }
 
 #[test]
+fn the_address_for_other_servers_is_an_ip_and_a_port() {
+    let check = |more: &str, expected: Option<&str>| {
+        let config = upstream(&format!("--feature-gates=UnknownVersionInteroperabilityProxy=true {more}"));
+        assert_eq!(config.peer_address.map(|it| it.joined()).as_deref(), expected, "{more}");
+    };
+    check("", None);
+    check("--peer-advertise-ip=192.0.2.7", None);
+    check("--peer-advertise-ip=192.0.2.7 --peer-advertise-port=7443", Some("192.0.2.7:7443"));
+}
+
+#[test]
 fn flags_without_effect_are_told_by_name() {
     let config = standalone("--kubelet-timeout=5s --max-connection-bytes-per-sec=5 --bind-address=127.0.0.1");
     assert_eq!(

@@ -90,18 +90,13 @@ pub(super) const SECTION: Section = Section {
             "",
             "limit for each long-running stream in bytes per second; 0 for none",
         ),
-        Flag::not_yet(
+        Flag::new(
             "peer-advertise-ip",
             Kind::Text,
             "",
             "address under which other API servers reach this one",
         ),
-        Flag::not_yet(
-            "peer-advertise-port",
-            Kind::Text,
-            "",
-            "port under which other API servers reach this one",
-        ),
+        Flag::new("peer-advertise-port", Kind::Text, "", "port under which other API servers reach this one"),
         Flag::not_yet("peer-ca-file", Kind::Text, "", "authorities that vouch for other API servers"),
         Flag::not_yet(
             "proxy-client-cert-file",
