@@ -138,7 +138,9 @@ impl Messages {
                     self.first.push_back(message);
                 }
             }
-            tokio::task::yield_now().await;
+            if sizes.len() < self.items.len() {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(sizes)
     }
