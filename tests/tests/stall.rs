@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+/// Autoscalers in a version that is not stored.
+const SCALERS: &str = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// How many do the same at once.
 const AT_ONCE: usize = 16;
@@ -35,10 +38,11 @@ fn large(name: &str, size: usize) -> Value {
 
 /// The ways to ask for a list: the query, what is accepted, and how many ask at once. An unoptimized server writes a
 /// megabyte of YAML in a second.
-const FORMS: [(&str, &str, usize); 5] = [
+const FORMS: [(&str, &str, usize); 6] = [
     ("?pretty=true", "application/json", AT_ONCE),
     ("", "application/yaml", 4),
     ("", "application/cbor", AT_ONCE),
+    ("", PROTOBUF, AT_ONCE),
     ("?pretty=true&includeObject=Object", "application/json;as=Table;v=v1;g=meta.k8s.io", AT_ONCE),
     ("?includeObject=Object", "application/yaml;as=Table;v=v1;g=meta.k8s.io", 2),
 ];
@@ -52,9 +56,11 @@ async fn long_lists_wait_for_their_clients() {
     for number in 0..OBJECTS {
         client.post(MAPS, &large(&format!("large-{number:03}"), SIZE)).await.expect(201);
     }
-    // The cells of tables are kept with the objects.
+    // The cells of tables and the messages of protobuf are kept with the objects.
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
-    client.call("GET", MAPS).header("accept", table).send().await.expect(200);
+    for kept in [table, PROTOBUF] {
+        assert_eq!(client.call("GET", MAPS).header("accept", kept).send().await.status, 200, "{kept}");
+    }
     for (query, accepted, at_once) in FORMS {
         let before = server.resident();
         let mut unread = Vec::new();
@@ -95,6 +101,35 @@ async fn all_forms_of_a_list_say_the_same() {
     assert!(get("", "application/yaml").await == keelson_codec::yaml::to_text(said.clone()), "YAML");
     let cbor = keelson_codec::cbor::read(&get("", "application/cbor").await).expect("CBOR");
     assert!(cbor == said, "CBOR");
+}
+
+/// The items of a list in protobuf.
+async fn items(client: &Client, path: &str) -> Vec<keelson_object::Value> {
+    let answer = client.call("GET", path).header("accept", PROTOBUF).send().await;
+    let list = keelson_codec::protobuf::decode(&answer.body).expect("a list");
+    list.as_map().map(|it| it.list("items").to_vec()).unwrap_or_default()
+}
+
+/// A list in protobuf begins with its size. The messages of a version that is not stored are made to be measured, and
+/// those of a long list once more to be sent.
+#[tokio::test]
+async fn a_long_list_in_protobuf_says_what_its_pages_say() {
+    const SCALED: usize = 60;
+    let server = start().await;
+    let client = server.client();
+    for number in 0..SCALED {
+        let scaler = json!({
+            "metadata": {"name": format!("s{number:03}"), "annotations": {"words": "some words ".repeat(1_000)}},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web", "apiVersion": "apps/v1"}},
+        });
+        client.post(SCALERS, &scaler).await.expect(201);
+    }
+    let long = items(&client, SCALERS).await;
+    assert_eq!(long.len(), SCALED);
+    for (number, item) in long.iter().enumerate() {
+        let short = items(&client, &format!("{SCALERS}?fieldSelector=metadata.name%3Ds{number:03}")).await;
+        assert!(short.len() == 1 && short[0] == *item, "item {number}");
+    }
 }
 
 /// A request that is a lot of work.

@@ -213,7 +213,9 @@ impl Feed {
         let size = 64 * (known.len() + listing.objects.len());
         let changes = offload::run(size, || differences(&known, listing)).await;
         info!(prefix, revision = revision.get(), changes = changes.len(), "listed everything again");
-        self.shared.replace(changes, revision);
+        // Each is applied to the state, and handed to whoever watches it.
+        let size = 256 * changes.len();
+        offload::run(size, || self.shared.replace(changes, revision)).await;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The same answers in protobuf: envelopes around messages that are made once per object.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -15,7 +16,8 @@ use keelson_stdx::offload;
 
 use super::compress::{self, Gzip};
 use super::frame::InitialEnd;
-use super::pace::Paced;
+use super::list::Ahead;
+use super::pace::{Paced, Pieces};
 use super::{CHUNK, COMPRESS_FROM, media_type};
 use crate::error::{Error, Result};
 use crate::negotiate::{Encoding, MetaVersion, Shape};
@@ -70,44 +72,97 @@ pub(crate) async fn list(found: &Found, listing: Listing, shape: Shape, gzip: Gz
     };
     let schema = schema.ok_or_else(|| bug("the tables have no list of this kind"))?;
     let metadata_value = list_meta(&listing);
-    let messages = messages(found, listing.items, shape).await?;
-    let sizes = messages.iter().map(Bytes::len);
-    let list =
-        List::new(&head, schema.root(), &metadata_value, sizes).map_err(|error| bug(&error.to_string()))?;
+    let mut messages = Messages::new(found.clone(), shape, listing.items);
+    let sizes = messages.measure().await?;
+    let list = List::new(&head, schema.root(), &metadata_value, sizes.into_iter())
+        .map_err(|error| bug(&error.to_string()))?;
     let is_long = list.size() > COMPRESS_FROM;
-    let pieces = pieces(list, messages);
+    let mut pieces = ListPieces::new(list, messages);
     let response = with_type(StatusCode::OK, media_type(Encoding::Protobuf), Body::empty());
     if is_long {
-        return Ok(compress::stream(response, Paced::new(pieces.map(Ok)), gzip));
+        return Ok(compress::stream(response, Paced::new(pieces), gzip));
     }
-    Ok(response.map(|_| Body::chunks(pieces.collect())))
+    let chunks: VecDeque<Bytes> = std::iter::from_fn(|| pieces.next_piece()).collect::<Result<_>>()?;
+    Ok(response.map(|_| Body::chunks(chunks)))
 }
 
-/// The messages of all items, because a list begins with its size. Those that are not cached yet are made in
-/// steps.
-async fn messages(found: &Found, items: Vec<Arc<Frozen>>, shape: Shape) -> Result<Vec<Bytes>> {
-    let message = |item: &Arc<Frozen>| -> Result<Bytes> {
-        let message = found.live.message(found.version(), item)?;
-        match shape {
+/// How many bytes of messages are kept between the two times that a list needs them.
+const KEPT: usize = 4 * CHUNK;
+
+/// The messages of a list's items.
+///
+/// A list begins with its size, so that all messages must be made before its first byte is sent. They are not kept until
+/// they are sent: memory must not grow with the list. Most are cached with their objects. Of the others the first
+/// [`KEPT`] bytes stay, which is all of a short list, and what comes after them is made again when it is its turn.
+struct Messages {
+    found: Found,
+    shape: Shape,
+    items: std::vec::IntoIter<Arc<Frozen>>,
+    first: VecDeque<Bytes>,
+}
+
+impl Messages {
+    fn new(found: Found, shape: Shape, items: Vec<Arc<Frozen>>) -> Messages {
+        Messages { found, shape, items: items.into_iter(), first: VecDeque::new() }
+    }
+
+    fn message(&self, item: &Frozen) -> Result<Bytes> {
+        let message = self.found.live.message(self.found.version(), item)?;
+        match self.shape {
             Shape::MetadataList(_) => Ok(message.slice_ref(metadata(&message)?)),
             _ => Ok(message),
         }
-    };
-    let is_kept = found.version().stored && found.version().conversion.is_none();
-    let mut messages = Vec::with_capacity(items.len());
-    let mut left = &items[..];
-    while !left.is_empty() {
-        let (step, size) =
-            step(left, |item| if is_kept && item.has_protobuf() { 0 } else { item.json().len() });
-        let made: Result<Vec<Bytes>> =
-            offload::run(size, || left[..step].iter().map(message).collect()).await;
-        messages.append(&mut made?);
-        left = &left[step..];
-        if !left.is_empty() {
-            tokio::task::yield_now().await;
-        }
     }
-    Ok(messages)
+
+    /// How many bytes must be read for the message of an object.
+    fn cost(&self, item: &Frozen) -> usize {
+        let version = self.found.version();
+        let is_cached = version.stored && version.conversion.is_none() && item.has_protobuf();
+        if is_cached { 0 } else { item.json().len() }
+    }
+
+    /// The sizes of all messages, which are made in steps.
+    async fn measure(&mut self) -> Result<Vec<usize>> {
+        let mut sizes = Vec::with_capacity(self.items.len());
+        let mut kept = 0;
+        while sizes.len() < self.items.len() {
+            let left = &self.items.as_slice()[sizes.len()..];
+            let (step, size) = step(left, |item| self.cost(item));
+            let work = || left[..step].iter().map(|item| self.message(item)).collect();
+            let made: Result<Vec<Bytes>> = offload::run(size, work).await;
+            for message in made? {
+                sizes.push(message.len());
+                // None is kept behind one that was not.
+                kept += message.len();
+                if kept <= KEPT {
+                    self.first.push_back(message);
+                }
+            }
+            if sizes.len() < self.items.len() {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// How many bytes must be read for the next messages that fill a piece.
+    fn work(&self) -> usize {
+        if !self.first.is_empty() {
+            return 0;
+        }
+        let ahead = |item: &Frozen| Ahead { parsed: self.cost(item), written: item.json().len() };
+        Ahead::of(self.items.as_slice(), ahead).parsed
+    }
+
+    /// The next message, and how many bytes were read for it.
+    fn next(&mut self) -> Option<Result<(Bytes, usize)>> {
+        let item = self.items.next()?;
+        if let Some(message) = self.first.pop_front() {
+            return Some(Ok((message, 0)));
+        }
+        let cost = self.cost(&item);
+        Some(self.message(&item).map(|message| (message, cost)))
+    }
 }
 
 /// How many of the next items are done at once, and how many bytes must be read for these.
@@ -123,21 +178,56 @@ fn step(items: &[Arc<Frozen>], size: impl Fn(&Frozen) -> usize) -> (usize, usize
     (items.len(), sum)
 }
 
-fn pieces(list: List, messages: Vec<Bytes>) -> impl Iterator<Item = Bytes> + Send {
-    let mut messages = messages.into_iter();
-    let mut open = Some(BytesMut::from(&list.begin()[..]));
-    std::iter::from_fn(move || {
-        let mut out = open.take()?;
-        for message in messages.by_ref() {
-            list.item(&message, &mut out);
-            if out.len() >= CHUNK {
-                open = Some(BytesMut::with_capacity(CHUNK + (8 << 10)));
-                return Some(out.freeze());
+/// A list that is written while it is sent.
+struct ListPieces {
+    list: List,
+    messages: Messages,
+    /// The piece that is being written; `None` after the last one.
+    open: Option<BytesMut>,
+    /// How many bytes are still to come, by the size that the list begins with.
+    left: usize,
+}
+
+impl ListPieces {
+    fn new(list: List, messages: Messages) -> ListPieces {
+        let open = Some(BytesMut::from(&list.begin()[..]));
+        ListPieces { left: list.size(), list, messages, open }
+    }
+
+    /// A piece that is done. Its size is part of the size that was announced.
+    fn done(&mut self, out: BytesMut) -> Result<Bytes> {
+        let left = self.left.checked_sub(out.len());
+        self.left = left.ok_or_else(|| bug("a list became longer while it was sent"))?;
+        Ok(out.freeze())
+    }
+}
+
+impl Pieces for ListPieces {
+    fn next_piece(&mut self) -> Option<Result<Bytes>> {
+        let mut out = self.open.take()?;
+        let mut read = 0;
+        while let Some(next) = self.messages.next() {
+            let (message, cost) = match next {
+                Ok(next) => next,
+                Err(error) => return Some(Err(error)),
+            };
+            self.list.item(&message, &mut out);
+            read += cost;
+            if out.len() >= CHUNK || read >= CHUNK {
+                self.open = Some(BytesMut::with_capacity(CHUNK + (8 << 10)));
+                return Some(self.done(out));
             }
         }
-        out.extend_from_slice(list.end());
-        Some(out.freeze())
-    })
+        out.extend_from_slice(self.list.end());
+        Some(self.done(out).and_then(|last| match self.left {
+            0 => Ok(last),
+            _ => Err(bug("a list became shorter while it was sent")),
+        }))
+    }
+
+    fn work(&self) -> usize {
+        self.messages.work()
+    }
 }
 
 fn list_meta(listing: &Listing) -> Value {
