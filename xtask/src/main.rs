@@ -3,6 +3,7 @@
 // Nothing of a binary is reachable from outside; `pub` says what a module offers to the others.
 #![allow(unreachable_pub)]
 
+mod cel;
 mod codegen;
 mod repeat;
 mod repo;
@@ -45,6 +46,11 @@ cargo xtask <command>
   parity flags [--record]
                   what is said of wrong values of flags, compared with crates/keelson/testdata/wrong-values.tsv; --record
                   asks upstream's server and writes it down
+  cel oracle      build the Go program that answers as kube-apiserver's CEL does
+  cel golden      ask it again about every expression of crates/cel/testdata
+  cel differential CASES [SEED]
+                  generated expressions on changed data, asked of it and of us
+  cel bench       our benchmarks of CEL, and the same with cel-go
   changelog       print the changelog entries that changes/ holds
   bench           time and size of the release build, costs of the codec, our targets
   bench …         run one command of the load generator (release build)
@@ -81,6 +87,7 @@ fn run() -> Result<()> {
         ["parity", "flags", "--record"] => suite::parity_flags(&repo, &[("KEELSON_FLAGS_RECORD", "yes")]),
         ["parity", "scenarios", ..] => suite::parity_scenarios(&repo, &words[2..]),
         ["parity", "validation", ..] => suite::parity_validation(&repo, &words[2..]),
+        ["cel", ..] => cel::run(&repo, &words[1..]),
         ["changelog"] => tidy::changes::print(&repo),
         ["bench", ..] => suite::bench(&repo, &args[1..]),
         [] | ["help" | "--help" | "-h"] => {

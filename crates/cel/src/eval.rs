@@ -13,7 +13,7 @@ use crate::run::{Local, Run};
 use crate::runtime_cost;
 use crate::schema::ListType;
 use crate::value::opaque::Object;
-use crate::value::{Entries, List, MapVal, Opaque, Text, Val, equal, order};
+use crate::value::{Entries, List, MapVal, Opaque, Text, Val, equal, map, order};
 
 mod attribute;
 
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
             },
             Node::OptionalOrValue(operands) => match self.evaluate(&operands[0])? {
                 Val::Optional(None) => self.evaluate(&operands[1]),
-                Val::Optional(Some(value)) => Ok((*value).clone()),
+                Val::Optional(Some(value)) => value.held(),
                 other => Ok(other),
             },
             Node::List(items) => self.list(items),
@@ -84,6 +84,7 @@ impl<'a> Run<'a> {
     }
 
     /// Evaluates two operands; both are evaluated even if the first fails.
+    #[inline]
     fn operands(&mut self, operands: &'a [Node; 2]) -> Result<[Outcome<'a>; 2], Failure> {
         let first = self.evaluate(&operands[0]);
         if let Err(failure) = &first
@@ -117,6 +118,11 @@ impl<'a> Run<'a> {
 
     fn compare(&mut self, comparison: Comparison, sized: Charging, operands: &'a [Node; 2]) -> Outcome<'a> {
         let [lhs, rhs] = self.operands(operands)?;
+        // The most frequent case: whole numbers cost one unit in every way of charging.
+        if let (Ok(Val::Int(lhs)), Ok(Val::Int(rhs))) = (&lhs, &rhs) {
+            self.charge(1)?;
+            return Ok(Val::Bool(comparison.holds(lhs.cmp(rhs))));
+        }
         let cost = match sized {
             Charging::One => 1,
             Charging::BySize => runtime_cost::smaller(size_of(&lhs), size_of(&rhs)),
@@ -127,12 +133,7 @@ impl<'a> Run<'a> {
             return fail!("no such overload: {}", comparison.operator());
         }
         let found = order::compare(&lhs, &rhs)?;
-        Ok(Val::Bool(match comparison {
-            Comparison::Less => found == Ordering::Less,
-            Comparison::LessOrEqual => found != Ordering::Greater,
-            Comparison::Greater => found == Ordering::Greater,
-            Comparison::GreaterOrEqual => found != Ordering::Less,
-        }))
+        Ok(Val::Bool(comparison.holds(found)))
     }
 
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {
@@ -244,7 +245,8 @@ impl<'a> Run<'a> {
             match self.evaluate(arg) {
                 Ok(value) => values.push(value),
                 Err(failure) => {
-                    if insert.args.len() == 1 && failure.is_error() {
+                    // As for every call: an error of the last argument is charged.
+                    if values.len() + 1 == insert.args.len() && failure.is_error() {
                         self.charge(1)?;
                     }
                     return Err(accumulator.err().unwrap_or(failure));
@@ -270,7 +272,7 @@ impl<'a> Run<'a> {
             match (item.optional, value) {
                 (false, value) => values.push(value),
                 (true, Val::Optional(None)) => {}
-                (true, Val::Optional(Some(value))) => values.push((*value).clone()),
+                (true, Val::Optional(Some(value))) => values.push(value.held()?),
                 (true, other) => {
                     let shown = other.go_text();
                     return fail!("cannot initialize optional list element from non-optional value {shown}");
@@ -293,13 +295,11 @@ impl<'a> Run<'a> {
         for item in items {
             let key = self.evaluate(&item.key)?;
             let value = self.evaluate(&item.value)?;
-            if matches!(key, Val::Bytes(_)) {
-                return fail!("internal error: runtime error: hash of unhashable type types.Bytes");
-            }
+            map::check_hashable(&key)?;
             match (item.optional, value) {
                 (false, value) => entries.set(key, value),
                 (true, Val::Optional(None)) => entries.remove(&key),
-                (true, Val::Optional(Some(value))) => entries.set(key, (*value).clone()),
+                (true, Val::Optional(Some(value))) => entries.set(key, value.held()?),
                 (true, other) => {
                     let (key, shown) = (key.go_text(), other.go_text());
                     return fail!("cannot initialize optional entry '{key}' from non-optional value {shown}");
@@ -330,7 +330,7 @@ impl<'a> Run<'a> {
                     fields.retain(|(known, _)| known != name);
                     continue;
                 }
-                (true, Val::Optional(Some(value))) => (*value).clone(),
+                (true, Val::Optional(Some(value))) => value.held()?,
                 (true, other) => {
                     let shown = other.go_text();
                     return fail!(
@@ -364,7 +364,7 @@ impl<'a> Run<'a> {
 
     fn fold_list(&mut self, fold: &'a Fold, list: &List<'a>, second: Option<usize>) -> Result<(), Failure> {
         for (index, item) in list.iter().enumerate() {
-            let item = item.map_or_else(Local::Failed, Local::Value);
+            let item = item.and_then(Val::readable).map_or_else(Local::Failed, Local::Value);
             match second {
                 None => self.locals[fold.first] = item,
                 Some(second) => {
@@ -419,6 +419,15 @@ impl<'a> Run<'a> {
 }
 
 impl Comparison {
+    fn holds(self, found: Ordering) -> bool {
+        match self {
+            Comparison::Less => found == Ordering::Less,
+            Comparison::LessOrEqual => found != Ordering::Greater,
+            Comparison::Greater => found == Ordering::Greater,
+            Comparison::GreaterOrEqual => found != Ordering::Less,
+        }
+    }
+
     fn operator(self) -> &'static str {
         match self {
             Comparison::Less => "_<_",
@@ -479,6 +488,7 @@ pub(crate) fn go_type(value: &Val<'_>) -> &'static str {
         Val::Map(_) => "*types.baseMap",
         Val::Optional(_) => "*types.Optional",
         Val::Opaque(value) => match &**value {
+            Opaque::Quantity { is_sum: true, .. } => "*cel.Quantity",
             Opaque::Quantity { .. } => "cel.Quantity",
             Opaque::Ip(_) => "cel.IP",
             Opaque::Cidr(_) => "cel.CIDR",
@@ -490,6 +500,7 @@ pub(crate) fn go_type(value: &Val<'_>) -> &'static str {
             Opaque::GroupCheck(..) => "library.groupCheckVal",
             Opaque::ResourceCheck(..) => "library.resourceCheckVal",
             Opaque::Decision(_) => "library.decisionVal",
+            Opaque::Unreadable(_) => "*types.Err",
             Opaque::Object(_) => "*dynamic.ObjectVal",
         },
         Val::Preserved(_) => "*common.unknownPreserved",

@@ -13,6 +13,7 @@ pub mod ast;
 mod check;
 pub mod declared;
 pub mod env;
+pub mod environments;
 pub mod escape;
 pub mod estimate;
 mod lexer;

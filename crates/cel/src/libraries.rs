@@ -70,30 +70,29 @@ pub enum Library {
 }
 
 impl Library {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Standard => include_str!("libraries/standard.txt"),
-            Self::Urls => include_str!("libraries/urls.txt"),
-            Self::Regex => include_str!("libraries/regex.txt"),
-            Self::KubernetesLists => include_str!("libraries/kubernetes_lists.txt"),
-            Self::Authz => include_str!("libraries/authz.txt"),
-            Self::Optionals => include_str!("libraries/optionals.txt"),
-            Self::Quantity => include_str!("libraries/quantity.txt"),
-            Self::StringsV0 => include_str!("libraries/strings_v0.txt"),
-            Self::StringsV2 => include_str!("libraries/strings_v2.txt"),
-            Self::Sets => include_str!("libraries/sets.txt"),
-            Self::Ip => include_str!("libraries/ip.txt"),
-            Self::Cidr => include_str!("libraries/cidr.txt"),
-            Self::Format => include_str!("libraries/format.txt"),
-            Self::AuthzSelectors => include_str!("libraries/authz_selectors.txt"),
-            Self::TwoVariables => include_str!("libraries/two_variables.txt"),
-            Self::Semver => include_str!("libraries/semver.txt"),
-            Self::ListsV3 => include_str!("libraries/lists_v3.txt"),
-            Self::JsonPatch => include_str!("libraries/json_patch.txt"),
-            Self::Bindings => "",
-            Self::DeviceIncludes => include_str!("libraries/device_includes.txt"),
-        }
-    }
+    /// Every library with its declarations.
+    const ALL: &[(Self, &str)] = &[
+        (Self::Standard, include_str!("libraries/standard.txt")),
+        (Self::Urls, include_str!("libraries/urls.txt")),
+        (Self::Regex, include_str!("libraries/regex.txt")),
+        (Self::KubernetesLists, include_str!("libraries/kubernetes_lists.txt")),
+        (Self::Authz, include_str!("libraries/authz.txt")),
+        (Self::Optionals, include_str!("libraries/optionals.txt")),
+        (Self::Quantity, include_str!("libraries/quantity.txt")),
+        (Self::StringsV0, include_str!("libraries/strings_v0.txt")),
+        (Self::StringsV2, include_str!("libraries/strings_v2.txt")),
+        (Self::Sets, include_str!("libraries/sets.txt")),
+        (Self::Ip, include_str!("libraries/ip.txt")),
+        (Self::Cidr, include_str!("libraries/cidr.txt")),
+        (Self::Format, include_str!("libraries/format.txt")),
+        (Self::AuthzSelectors, include_str!("libraries/authz_selectors.txt")),
+        (Self::TwoVariables, include_str!("libraries/two_variables.txt")),
+        (Self::Semver, include_str!("libraries/semver.txt")),
+        (Self::ListsV3, include_str!("libraries/lists_v3.txt")),
+        (Self::JsonPatch, include_str!("libraries/json_patch.txt")),
+        (Self::Bindings, ""),
+        (Self::DeviceIncludes, include_str!("libraries/device_includes.txt")),
+    ];
 
     /// Abstract types whose names are values in expressions, such as `net.IP`.
     pub(crate) fn type_names(self) -> &'static [&'static str] {
@@ -103,6 +102,11 @@ impl Library {
             _ => &[],
         }
     }
+}
+
+/// Reads a type such as `map(string, list(int))`.
+pub(crate) fn parse_type(text: &'static str) -> Option<Type> {
+    signature::whole(text)
 }
 
 /// All functions of some libraries.
@@ -142,30 +146,9 @@ type Declarations = HashMap<Library, Vec<(&'static str, Arc<Overload>)>>;
 
 /// The tables, read once.
 static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
-    use Library::*;
-    let all = [
-        Standard,
-        Urls,
-        Regex,
-        KubernetesLists,
-        Authz,
-        Optionals,
-        Quantity,
-        StringsV0,
-        StringsV2,
-        Sets,
-        Ip,
-        Cidr,
-        Format,
-        AuthzSelectors,
-        TwoVariables,
-        Semver,
-        ListsV3,
-        JsonPatch,
-        DeviceIncludes,
-    ];
-    all.into_iter()
-        .map(|library| (library, library.text().lines().filter_map(signature::overload).collect()))
+    Library::ALL
+        .iter()
+        .map(|(library, text)| (*library, text.lines().filter_map(signature::overload).collect()))
         .collect()
 });
 
@@ -176,7 +159,8 @@ mod tests {
     #[test]
     fn every_line_is_a_declaration() {
         for (library, overloads) in DECLARATIONS.iter() {
-            assert_eq!(overloads.len(), library.text().lines().count(), "{library:?}");
+            let text = Library::ALL.iter().find(|(known, _)| known == library).unwrap().1;
+            assert_eq!(overloads.len(), text.lines().count(), "{library:?}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::program::{
 };
 use crate::runtime_cost::CallCost;
 use crate::types::Type;
-use crate::value::map::Key;
+use crate::value::map::{Key, check_hashable};
 use crate::value::{Entries, List, MapVal, Text, Val, order};
 
 /// Why no program can be made of an expression: the text that follows `program instantiation failed: `.
@@ -181,8 +181,13 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        // Calls with a compiled pattern and `format` go through cel-go's general form, too.
-        let stops_at_error = args.len() >= 3 || regex.is_some() || overload == "string_format";
+        // Calls with a compiled pattern and `format` go through cel-go's general form, too, and so do functions that
+        // find their overload at run time. Operators and `size` have one implementation for all overloads.
+        let has_one_implementation = function.starts_with('_')
+            || matches!(function.as_str(), "size" | "@in" | "@sortByAssociatedKeys");
+        let is_dispatched = overload.is_empty() && !has_one_implementation;
+        let stops_at_error =
+            args.len() >= 3 || regex.is_some() || overload == "string_format" || is_dispatched;
         Ok(Node::Call(Box::new(Call {
             cost: CallCost::find(function, overload),
             site: Site { function: function.clone(), overload, regex },
@@ -344,7 +349,7 @@ fn literal_value(literal: &Literal) -> Val<'static> {
 /// A map literal whose keys and values are constants is a constant.
 fn fold_map(items: Vec<MapItem>) -> Node {
     let is_constant = |item: &MapItem| {
-        let is_key = matches!(&item.key, Node::Constant(key) if Key::of(key).is_some());
+        let is_key = matches!(&item.key, Node::Constant(key) if check_hashable(key).is_ok());
         is_key && matches!(item.value, Node::Constant(_))
     };
     if !items.iter().all(is_constant) {
@@ -369,7 +374,7 @@ fn constant_set(list: &List<'static>) -> Option<HashSet<Key<'static>>> {
     for item in list.iter() {
         let item = item.ok()?;
         match &item {
-            Val::Null => return None,
+            Val::Null | Val::Duration(_) | Val::Timestamp(_) => return None,
             Val::Double(number) => {
                 set.extend(order::whole_i64(*number).map(Key::Int));
                 set.extend(order::whole_u64(*number).map(Key::Uint));

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use keelson_object::Value;
 
+use crate::fail::{Failure, Outcome};
 use crate::schema::Schema;
 
 pub mod convert;
@@ -136,19 +137,52 @@ impl<'a> Val<'a> {
     }
 
     /// A node of the tree read by its schema. A schema that does not fit is a failure when the value is used.
-    pub fn typed(value: &'a Value, schema: &'a Schema) -> crate::fail::Outcome<'a> {
+    pub fn typed(value: &'a Value, schema: &'a Schema) -> Outcome<'a> {
         typed::value(value, schema)
     }
 
-    /// The value without its schema: what cel-go makes of a typed value that was in an optional.
-    pub(crate) fn untyped(self) -> Val<'a> {
-        match self {
+    /// What cel-go makes of a value in an optional that is read through a variable or a conditional: it is converted to
+    /// a value of Go and back. Schemas get lost, inner optionals too, and values of libraries cannot be converted back.
+    /// `None` if nothing changes.
+    pub(crate) fn rebuilt(&self) -> Option<Val<'a>> {
+        Some(match self {
             Val::Map(MapVal::Tree(map, Some(_))) => Val::Map(MapVal::Tree(map, None)),
             Val::List(List::Tree(items, Some(_))) => Val::List(List::Tree(items, None)),
-            Val::List(List::Typed(items, _)) => Val::List(List::Owned(items)),
+            Val::List(List::Typed(items, _)) => Val::List(List::Owned(Arc::clone(items))),
             Val::Preserved(value) => Val::json(value),
-            other => other,
+            Val::Optional(None) => Val::Null,
+            Val::Optional(Some(value)) => value.rebuilt().unwrap_or_else(|| (**value).clone()),
+            Val::Type(name) => Val::Str(name.clone()),
+            Val::Opaque(opaque) => match (opaque.go_native_type(), &**opaque) {
+                (Some(of), opaque) => {
+                    let text = format!("unsupported conversion to ref.Val: ({of}){opaque}");
+                    Val::opaque(Opaque::Unreadable(Failure::new(text)))
+                }
+                (None, Opaque::Unreadable(failure)) => {
+                    let text = format!("unsupported conversion to ref.Val: (*errors.errorString){failure}");
+                    Val::opaque(Opaque::Unreadable(Failure::new(text)))
+                }
+                (None, Opaque::Object(_) | Opaque::Format(_)) => return None,
+                (None, _) => Val::opaque(Opaque::Unreadable(Failure::no_such_overload())),
+            },
+            _ => return None,
+        })
+    }
+
+    /// The value in an optional, as a result.
+    pub(crate) fn held(&self) -> Outcome<'a> {
+        self.clone().readable()
+    }
+
+    /// The value, unless it is one that cannot be read.
+    #[inline]
+    pub(crate) fn readable(self) -> Outcome<'a> {
+        if let Val::Opaque(opaque) = &self
+            && let Opaque::Unreadable(failure) = &**opaque
+        {
+            return Err(failure.clone());
         }
+        Ok(self)
     }
 
     /// The text, if this is text.

@@ -5,15 +5,11 @@
 use super::calls::{Call, Candidate, PER_CHARACTER, PER_REGEX_CHARACTER, regex};
 use super::{Argument, Estimator, Range};
 use crate::ast::Literal;
+use crate::environments::LIST_VALUES;
+use crate::runtime_cost::{AUTHORIZATION_CHECK, costs_one};
 use crate::types::Type;
 
 const ONE: Range = Range::fixed(1);
-
-/// Two checks fit into one expression.
-const AUTHORIZATION_CHECK: Range = Range::fixed(350_000);
-
-/// The most values that an attribute of a device has.
-const MAX_ATTRIBUTE_VALUES: u64 = 48;
 
 /// The size of the largest name of a format, and of the largest expression that checks names.
 const MAX_FORMAT: u64 = 64;
@@ -27,9 +23,8 @@ pub(super) fn cost(estimator: &Estimator<'_>, call: &Candidate<'_, '_>) -> Optio
     let (target, args) = (call.target.as_ref(), call.args);
     let first = || args.first().map(|arg| estimator.size_for(arg));
     Some(match call.function {
-        "check" => Call::costs(AUTHORIZATION_CHECK),
-        "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name"
-        | "allowed" | "reason" | "error" | "errored" => Call::costs(ONE),
+        "check" => Call::costs(Range::fixed(AUTHORIZATION_CHECK)),
+        function if costs_one(function) => Call::costs(ONE),
         "fieldSelector" | "labelSelector" if args.len() == 1 => Call::costs(selector(first()?)),
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
             Call::costs(walk(estimator, target?))
@@ -67,35 +62,8 @@ pub(super) fn cost(estimator: &Estimator<'_>, call: &Candidate<'_, '_>) -> Optio
         "validate" => {
             Call::costs(first()?.scaled(PER_CHARACTER).scaled(MAX_FORMAT_REGEX * PER_REGEX_CHARACTER))
         }
-        "masked"
-        | "prefixLength"
-        | "family"
-        | "isUnspecified"
-        | "isLoopback"
-        | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast"
-        | "isGlobalUnicast"
-        | "format.named"
-        | "sign"
-        | "asInteger"
-        | "isInteger"
-        | "asApproximateFloat"
-        | "isGreaterThan"
-        | "isLessThan"
-        | "compareTo"
-        | "add"
-        | "sub"
-        | "major"
-        | "minor"
-        | "patch"
-        | "getScheme"
-        | "getHostname"
-        | "getHost"
-        | "getPort"
-        | "getEscapedPath"
-        | "getQuery" => Call::costs(ONE),
         "includes" if call.overload == "dra_includes_dyn_dyn" => {
-            Call::costs(Range { min: 0, max: MAX_ATTRIBUTE_VALUES })
+            Call::costs(Range { min: 0, max: LIST_VALUES })
         }
         "_==_" => Call::costs(equality(args)?),
         _ => return None,

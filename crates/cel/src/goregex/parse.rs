@@ -354,7 +354,7 @@ impl<'p> Parser<'p> {
             'r' => Some('\r'),
             't' => Some('\t'),
             'v' => Some('\x0b'),
-            other if other.is_ascii_punctuation() => Some(other),
+            other if other.is_ascii() && !other.is_ascii_alphanumeric() => Some(other),
             _ => None,
         };
         let Some(character) = character else { return error(ErrorKind::InvalidEscape, &text[..length]) };

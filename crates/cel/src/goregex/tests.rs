@@ -69,3 +69,11 @@ fn classes_are_ascii_as_in_go() {
     matches("x$", "x\n", false);
     matches("^(?:a|b)*c$", "ababc", true);
 }
+
+#[test]
+fn an_escaped_character_that_is_no_letter_or_digit_means_itself() {
+    for (pattern, text) in [("a\\ b", "a b"), ("\\_", "_"), ("\\\u{7}", "\u{7}"), ("\\.", ".")] {
+        assert!(Regex::new(pattern).is_ok_and(|regex| regex.is_match(text)), "{pattern:?}");
+    }
+    assert!(Regex::new("\\é").is_err());
+}

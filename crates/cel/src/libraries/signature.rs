@@ -33,7 +33,8 @@ pub(super) fn overload(line: &'static str) -> Option<(&'static str, Arc<Overload
     Some((name, Arc::new(Overload { id, is_member, arguments, result, parameters })))
 }
 
-fn whole(text: &'static str) -> Option<Type> {
+/// Reads a type such as `map(string, list(int))`.
+pub(super) fn whole(text: &'static str) -> Option<Type> {
     parse(text).filter(|(_, rest)| rest.is_empty()).map(|(found, _)| found)
 }
 
@@ -60,6 +61,7 @@ fn named(name: &'static str, parameters: Vec<Type>) -> Option<Type> {
     let mut inner = parameters.clone().into_iter();
     Some(match name {
         "dyn" => Type::Dyn,
+        "any" => Type::Any,
         "bool" => Type::Bool,
         "int" => Type::Int,
         "uint" => Type::Uint,

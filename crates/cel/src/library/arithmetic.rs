@@ -6,7 +6,8 @@ use super::{mismatch, no_operation};
 use crate::fail::{Failure, Outcome, fail};
 use crate::program::Site;
 use crate::run::Run;
-use crate::value::{Val, equal};
+use crate::value::map::check_hashable;
+use crate::value::{MapVal, Val, equal};
 
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
@@ -136,11 +137,16 @@ pub(super) fn not<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outc
 pub(super) fn is_in<'a>(_: &mut Run<'a>, _: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
         [element, Val::List(list)] => equal::contains(list, element).map(Val::Bool),
-        [key, Val::Map(map)] => match map.find(key) {
-            // Typed objects report errors of the value, other maps only look for the key.
-            Some(Err(failure)) => Err(failure),
-            found => Ok(Val::Bool(found.is_some())),
-        },
+        [key, Val::Map(map)] => {
+            if matches!(map, MapVal::Owned(_) | MapVal::Const(_)) && !map.is_empty() {
+                check_hashable(key)?;
+            }
+            match map.find(key) {
+                // Typed objects report errors of the value, other maps only look for the key.
+                Some(Err(failure)) => Err(failure),
+                found => Ok(Val::Bool(found.is_some())),
+            }
+        }
         _ => Err(Failure::no_such_overload()),
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{arithmetic, mismatch, no_operation};
+use crate::environments::LIST_VALUES;
 use crate::fail::{Failure, Outcome, fail};
 use crate::program::{Function, Site};
 use crate::run::Run;
@@ -27,17 +28,28 @@ pub(super) fn find(function: &str, count: usize) -> Option<Function> {
 /// The memory of one item.
 const ITEM_BYTES: u64 = 24;
 
-/// Lists of these types have an order; the overload is chosen by the first item.
-fn has_comparable_items(list: &List<'_>) -> Result<bool, Failure> {
-    match list.get(0) {
-        None => Ok(true),
-        Some(first) => first.map(|first| order::is_comparable(&first)),
-    }
+/// Lists of these types have an order; the overload is chosen by the first item. If the checker chose it already, the
+/// item must be of its type: a value that was in an optional may have another.
+fn has_comparable_items(site: &Site, list: &List<'_>) -> Result<bool, Failure> {
+    let Some(first) = list.get(0) else { return Ok(true) };
+    let first = first?;
+    let of = site.overload.strip_prefix("list_").and_then(|rest| rest.split('_').next());
+    Ok(match of {
+        Some("int") => matches!(first, Val::Int(_)),
+        Some("uint") => matches!(first, Val::Uint(_)),
+        Some("double") => matches!(first, Val::Double(_)),
+        Some("bool") => matches!(first, Val::Bool(_)),
+        Some("duration") => matches!(first, Val::Duration(_)),
+        Some("timestamp") => matches!(first, Val::Timestamp(_)),
+        Some("string") => matches!(first, Val::Str(_)),
+        Some("bytes") => matches!(first, Val::Bytes(_)),
+        _ => order::is_comparable(&first),
+    })
 }
 
 fn is_sorted<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let [Val::List(list)] = args else { return mismatch(site, args) };
-    if !has_comparable_items(list)? {
+    if !has_comparable_items(site, list)? {
         return mismatch(site, args);
     }
     let mut previous: Option<Val<'a>> = None;
@@ -72,7 +84,7 @@ fn sum<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
 
 fn extreme<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let [Val::List(list)] = args else { return mismatch(site, args) };
-    if !has_comparable_items(list)? {
+    if !has_comparable_items(site, list)? {
         return mismatch(site, args);
     }
     let replaces = if site.function == "min" { Ordering::Greater } else { Ordering::Less };
@@ -246,10 +258,26 @@ fn distinct<'a>(run: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<
 }
 
 /// `attribute.includes(value)` of device selectors: a list that has the value, or the value itself.
-pub(super) fn includes<'a>(_: &mut Run<'a>, _: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
+/// Values that cannot be compared are not equal. A longer list than devices can have is an error.
+///
+/// Upstream: dynamic-resource-allocation/cel/compile.go, includesFunc (v1.36.4).
+pub(super) fn includes<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
+    let is_equal = |value: &Val<'a>, wanted: &Val<'a>| equal::is_equal(value, wanted).unwrap_or(false);
     match args {
-        [Val::List(list), wanted] => equal::contains(list, wanted).map(Val::Bool),
-        [value, wanted] => equal::equal(value, wanted).map(Val::Bool),
-        _ => Err(Failure::no_such_overload()),
+        [Val::List(list), wanted] => {
+            for (index, item) in list.iter().enumerate() {
+                if index as u64 >= LIST_VALUES {
+                    return fail!(
+                        "'includes' function cannot be applied to lists longer than {LIST_VALUES} values"
+                    );
+                }
+                if item.is_ok_and(|item| is_equal(&item, wanted)) {
+                    return Ok(Val::Bool(true));
+                }
+            }
+            Ok(Val::Bool(false))
+        }
+        [value, wanted] => Ok(Val::Bool(is_equal(value, wanted))),
+        _ => mismatch(site, args),
     }
 }

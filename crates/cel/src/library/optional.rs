@@ -39,7 +39,7 @@ fn has_value<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'
 
 fn value<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
-        [Val::Optional(Some(value))] => Ok((**value).clone()),
+        [Val::Optional(Some(value))] => value.held(),
         [Val::Optional(None)] => Err(Failure::new("optional.none() dereference")),
         _ => mismatch(site, args),
     }

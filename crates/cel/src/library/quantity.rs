@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use keelson_object::scalar::{Format, Quantity};
 
+use super::amount::Small;
 use super::mismatch;
 use crate::fail::{Failure, Outcome};
 use crate::program::{Function, Site};
@@ -23,8 +24,7 @@ pub(super) fn find(function: &str, count: usize) -> Option<Function> {
 
 fn parse<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let [Val::Str(text)] = args else { return mismatch(site, args) };
-    let amount = Quantity::parse(text).map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Val::opaque(Opaque::Quantity { amount, is_sum: false }))
+    Opaque::quantity(text).map(Val::opaque).map_err(|error| Failure::new(error.to_string()))
 }
 
 fn is_quantity<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
@@ -44,16 +44,23 @@ fn amount<'v>(value: &'v Val<'_>) -> Option<&'v Quantity> {
     }
 }
 
-/// The whole number that the amount is, if it is one.
-fn integer(amount: &Quantity) -> Option<i64> {
-    let value = amount.value();
-    (Quantity::from_int(value, Format::DecimalSi) == *amount).then_some(value)
+/// The amount as Go keeps it, if it is small.
+fn small(value: &Val<'_>) -> Option<Small> {
+    match value {
+        Val::Int(number) => Some(Small::whole(*number)),
+        Val::Opaque(opaque) => match &**opaque {
+            Opaque::Quantity { small, .. } => *small,
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The nearest floating point number, computed as upstream does: digits times a power of ten.
 fn approximate(amount: &Quantity) -> f64 {
-    if let Some(value) = integer(amount) {
-        return value as f64;
+    let whole = amount.value();
+    if Quantity::from_int(whole, Format::DecimalSi) == *amount {
+        return whole as f64;
     }
     let text = amount.to_string();
     let end =
@@ -77,13 +84,13 @@ fn approximate(amount: &Quantity) -> f64 {
 
 fn read<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let Some(amount) = args.first().and_then(amount) else { return mismatch(site, args) };
+    let small = args.first().and_then(small);
+    let integer = small.and_then(Small::integer);
     Ok(match site.function.as_str() {
         "sign" => Val::Int(sign(amount.sign())),
-        "isInteger" => Val::Bool(integer(amount).is_some()),
-        "asInteger" => {
-            Val::Int(integer(amount).ok_or_else(|| Failure::new("cannot convert value to integer"))?)
-        }
-        _ => Val::Double(approximate(amount)),
+        "isInteger" => Val::Bool(integer.is_some()),
+        "asInteger" => Val::Int(integer.ok_or_else(|| Failure::new("cannot convert value to integer"))?),
+        _ => Val::Double(small.map_or_else(|| approximate(amount), Small::approximate)),
     })
 }
 
@@ -110,6 +117,10 @@ pub(super) fn comparison<'a>(site: &Site, order: Ordering) -> Val<'a> {
 
 fn add<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let [first, second] = args else { return mismatch(site, args) };
+    let is_addition = site.function == "add";
+    let small = small(first)
+        .zip(small(second))
+        .and_then(|(first, second)| first.plus(if is_addition { second } else { second.negated() }));
     let Some(first) = amount(first) else { return mismatch(site, args) };
     let whole;
     let second = match second {
@@ -123,10 +134,10 @@ fn add<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
         },
     };
     let mut amount = first.clone();
-    if site.function == "add" {
+    if is_addition {
         amount.add(second);
     } else {
         amount.sub(second);
     }
-    Ok(Val::opaque(Opaque::Quantity { amount, is_sum: true }))
+    Ok(Val::opaque(Opaque::Quantity { amount, is_sum: true, small }))
 }

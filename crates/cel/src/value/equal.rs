@@ -149,7 +149,9 @@ impl Opaque<'_> {
         let Val::Opaque(other) = other else { return Err(Failure::no_such_overload()) };
         match (self, &**other) {
             // Sums are pointers upstream, and a pointer is no quantity for `==`.
-            (Opaque::Quantity { amount: a, .. }, Opaque::Quantity { amount: b, is_sum: false }) => Ok(a == b),
+            (Opaque::Quantity { amount: a, .. }, Opaque::Quantity { amount: b, is_sum: false, .. }) => {
+                Ok(a == b)
+            }
             (Opaque::Ip(a), Opaque::Ip(b)) => Ok(a == b),
             (Opaque::Cidr(a), Opaque::Cidr(b)) => Ok(a == b),
             (Opaque::Url(a), Opaque::Url(b)) => Ok(a.to_string() == b.to_string()),

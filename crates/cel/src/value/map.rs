@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use keelson_object::Map;
 
-use super::{Text, Val, typed};
+use super::{Opaque, Text, Val, typed};
 use crate::fail::{Failure, Outcome};
 use crate::schema::Schema;
 
@@ -147,6 +147,24 @@ pub(crate) enum Key<'a> {
     /// Bits, with one zero.
     Double(u64),
     Str(Text<'a>),
+    /// Nanoseconds.
+    Duration(i64),
+    /// In UTC; Go compares time zones by their address.
+    Timestamp(i64, u32),
+}
+
+/// Fails as Go does for a key that its maps cannot hold.
+pub(crate) fn check_hashable(key: &Val<'_>) -> Result<(), Failure> {
+    let of = match key {
+        Val::Bytes(_) => "types.Bytes",
+        Val::Opaque(opaque) => match &**opaque {
+            Opaque::Format(_) => "cel.Format",
+            Opaque::Semver(_) => "cel.Semver",
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(Failure::internal(format!("runtime error: hash of unhashable type {of}")))
 }
 
 impl PartialEq for Key<'_> {
@@ -158,6 +176,8 @@ impl PartialEq for Key<'_> {
             (Key::Uint(a), Key::Uint(b)) => a == b,
             (Key::Double(a), Key::Double(b)) => a == b,
             (Key::Str(a), Key::Str(b)) => a.as_str() == b.as_str(),
+            (Key::Duration(a), Key::Duration(b)) => a == b,
+            (Key::Timestamp(a, nanos), Key::Timestamp(b, other)) => a == b && nanos == other,
             _ => false,
         }
     }
@@ -174,6 +194,8 @@ impl std::hash::Hash for Key<'_> {
             Key::Int(number) => number.hash(state),
             Key::Uint(number) | Key::Double(number) => number.hash(state),
             Key::Str(text) => text.as_str().hash(state),
+            Key::Duration(nanos) => nanos.hash(state),
+            Key::Timestamp(seconds, nanos) => (seconds, nanos).hash(state),
         }
     }
 }
@@ -189,6 +211,8 @@ impl<'a> Key<'a> {
             Val::Double(number) if number.is_nan() => return None,
             Val::Double(number) => Key::Double((number + 0.0).to_bits()),
             Val::Str(text) => Key::Str(text.clone()),
+            Val::Duration(nanos) => Key::Duration(*nanos),
+            Val::Timestamp(time) if time.offset == 0 => Key::Timestamp(time.seconds, time.nanos),
             _ => return None,
         })
     }

@@ -4,11 +4,12 @@ use std::fmt;
 use std::net::IpAddr;
 
 use keelson_object::SmolStr;
-use keelson_object::scalar::Quantity;
+use keelson_object::scalar::{Quantity, ScalarError};
 
-use super::{Val, equal};
+use super::{List, MapVal, Val, equal};
 use crate::authz::{Decision, ResourceTarget, Subject};
-use crate::fail::Failure;
+use crate::fail::{Failure, fail};
+use crate::library::amount::Small;
 use crate::library::format::Format;
 use crate::library::net::Cidr;
 use crate::library::semver::Semver;
@@ -24,6 +25,8 @@ pub enum Opaque<'a> {
         /// Whether it was computed by `add` or `sub`: upstream, such a quantity is not equal to any other on the right
         /// of `==`.
         is_sum: bool,
+        /// The amount as Go keeps it, if it is small.
+        small: Option<Small>,
     },
     /// `ip("10.0.0.1")`
     Ip(IpAddr),
@@ -45,6 +48,8 @@ pub enum Opaque<'a> {
     ResourceCheck(Subject, Box<ResourceTarget>),
     /// The answer to a check.
     Decision(Decision),
+    /// In an optional only: a value that cel-go could not convert. Reading it is an error.
+    Unreadable(Failure),
     /// `Object{…}`, `JSONPatch{…}`
     Object(Box<Object<'a>>),
 }
@@ -64,6 +69,24 @@ impl<'a> Object<'a> {
         self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
+    /// The first field whose object is not of the type that its path asks for: `Object.spec` at `spec`. Lists and maps
+    /// on the way have no names. A patch with such a field is refused.
+    ///
+    /// Upstream: apiserver/pkg/cel/mutation/dynamic/objects.go, CheckTypeNamesMatchFieldPathNames (v1.36.4).
+    pub fn check_type_names(&self) -> Result<(), Failure> {
+        self.check_names(&self.type_name)
+    }
+
+    fn check_names(&self, path: &str) -> Result<(), Failure> {
+        if self.type_name != path {
+            return fail!(
+                "unexpected type name {:?}, expected {path:?}, which matches field name path from root Object type",
+                self.type_name.as_str()
+            );
+        }
+        self.fields.iter().try_for_each(|(name, value)| check_names(value, &format!("{path}.{name}")))
+    }
+
     pub(super) fn is_equal(&self, other: &Object<'_>) -> Result<bool, Failure> {
         if self.type_name != other.type_name || self.fields.len() != other.fields.len() {
             return Ok(false);
@@ -78,7 +101,38 @@ impl<'a> Object<'a> {
     }
 }
 
+fn check_names(value: &Val<'_>, path: &str) -> Result<(), Failure> {
+    match value {
+        Val::Opaque(opaque) => match &**opaque {
+            Opaque::Object(object) => object.check_names(path),
+            _ => Ok(()),
+        },
+        Val::List(List::Owned(items)) => items.iter().try_for_each(|item| check_names(item, path)),
+        Val::Map(MapVal::Owned(entries)) => {
+            entries.iter().try_for_each(|(_, value)| check_names(value, path))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Opaque<'_> {
+    /// The quantity that a text means.
+    pub fn quantity(text: &str) -> Result<Self, ScalarError> {
+        Ok(Opaque::Quantity { amount: Quantity::parse(text)?, is_sum: false, small: Small::parse(text) })
+    }
+
+    /// The type that Go shows for the value in the value of the library, where cel-go cannot convert that back.
+    pub(super) fn go_native_type(&self) -> Option<&'static str> {
+        Some(match self {
+            Opaque::Quantity { .. } => "*resource.Quantity",
+            Opaque::Ip(_) => "netip.Addr",
+            Opaque::Cidr(_) => "netip.Prefix",
+            Opaque::Url(_) => "*url.URL",
+            Opaque::Semver(_) => "semver.Version",
+            _ => return None,
+        })
+    }
+
     /// The name of the type.
     pub fn type_name(&self) -> &str {
         match self {
@@ -93,6 +147,7 @@ impl Opaque<'_> {
             Opaque::GroupCheck(..) => "kubernetes.authorization.GroupCheck",
             Opaque::ResourceCheck(..) => "kubernetes.authorization.ResourceCheck",
             Opaque::Decision(_) => "kubernetes.authorization.Decision",
+            Opaque::Unreadable(_) => "error",
             Opaque::Object(object) => &object.type_name,
         }
     }

@@ -138,7 +138,9 @@ impl Timestamp {
         if zone.iana_name() != Some(name) {
             return Err(unknown());
         }
-        let at = jiff::Timestamp::from_second(self.seconds).map_err(|_| unknown())?;
+        // The range of the database's points in time ends some hours before ours; zones do not change in between.
+        let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
+        let at = jiff::Timestamp::from_second(self.seconds.clamp(first, last)).map_err(|_| unknown())?;
         Ok(zone.to_offset(at).seconds())
     }
 

@@ -1,71 +1,238 @@
-//! The environment of the golden data: variables of many types, and `self` with a schema.
+//! The engine in an environment that is written as JSON: the one of the golden data, or one of a differential run.
 #![allow(clippy::unwrap_used, reason = "a case that cannot be read fails")]
+#![allow(dead_code, reason = "each test uses a part")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use keelson_cel::authz::{Check, Decision, Decisions, ResourceTarget, Subject, Target};
 use keelson_cel::declared::{Declared, DeclaredTypes};
-use keelson_cel::estimate::{Range, estimate};
-use keelson_cel::schema::{ListType, Schema, SchemaType};
+use keelson_cel::estimate::{Range, Sizes, estimate};
+use keelson_cel::fail::{Cause, Outcome};
+use keelson_cel::library::net::{parse_cidr, parse_ip};
+use keelson_cel::program::Program;
+use keelson_cel::run::{Evaluated, Options, PER_CALL_LIMIT, Variables};
+use keelson_cel::schema::Schema;
 use keelson_cel::types::Type;
+use keelson_cel::value::{Opaque, Timestamp, Val};
 use keelson_cel::{Env, Library};
-use serde_json::Value;
+use keelson_object::Value as Tree;
+use keelson_object::scalar::Duration;
+use serde_json::{Value, json};
 
+use super::schema::schema;
+use super::values::{self, show};
+
+/// The environment of the golden data: variables of many types, and `self` with a schema.
 pub(crate) const ENVIRONMENT: &str = include_str!("../../testdata/environment.json");
 
-/// The engine in that environment.
+/// The engine in one environment.
 pub(crate) struct Engine {
     pub(crate) env: Env,
-    types: Arc<DeclaredTypes>,
-}
-
-/// What the checker and the estimator say about an expression.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Issues(String),
-    Checked { of: String, cost: Range },
+    types: Option<Arc<DeclaredTypes>>,
+    schema: Schema,
+    variables: BTreeMap<String, String>,
+    is_old_optional: bool,
 }
 
 impl Engine {
-    pub(crate) fn new() -> Self {
-        let environment: Value = serde_json::from_str(ENVIRONMENT).unwrap();
-        let root = Declared::of_schema(&schema(&environment["schema"]), "selfType").unwrap();
-        let types = Arc::new(DeclaredTypes::new("selfType", root));
-        let mut env = Env::stored().with_library(Library::Bindings).with_types(types.clone());
-        env = env.with_variable("self", types.root.of.clone());
-        for (name, of) in environment["vars"].as_object().unwrap() {
-            env = env.with_variable(name, parse_type(of.as_str().unwrap()));
-        }
-        Self { env, types }
+    /// In the environment of the golden data.
+    pub(crate) fn golden() -> Self {
+        Self::of(&serde_json::from_str(ENVIRONMENT).unwrap())
     }
 
-    pub(crate) fn ask(&self, expression: &str) -> Answer {
-        match self.env.compile(expression) {
-            Err(issues) => Answer::Issues(issues.to_string()),
-            Ok(checked) => {
-                let cost = estimate(&checked, self.types.as_ref());
-                Answer::Checked { of: checked.output_type().to_string(), cost }
+    /// In an environment as the oracle's questions describe it: `vars`, `schema`, `oldSelf`.
+    pub(crate) fn of(environment: &Value) -> Self {
+        let mut env = Env::stored().with_library(Library::Bindings);
+        let schema = schema(&environment["schema"]);
+        let old_self = environment["oldSelf"].as_str().unwrap_or_default();
+        let types = Declared::of_schema(&schema, "selfType")
+            .map(|root| Arc::new(DeclaredTypes::new("selfType", root)));
+        if let Some(types) = &types {
+            let of = types.root.of.clone();
+            env = env.with_types(types.clone()).with_variable("self", of.clone());
+            match old_self {
+                "value" => env = env.with_variable("oldSelf", of),
+                "optional" => env = env.with_variable("oldSelf", Type::optional(of)),
+                _ => {}
             }
         }
+        let mut variables = BTreeMap::new();
+        for (name, of) in environment["vars"].as_object().into_iter().flatten() {
+            let of = of.as_str().unwrap();
+            env = env.with_variable(name, parse_type(of));
+            variables.insert(name.clone(), of.to_owned());
+        }
+        Self { env, types, schema, variables, is_old_optional: old_self == "optional" }
+    }
+
+    /// What the checker and the estimator say, in the form of the oracle's answers.
+    pub(crate) fn check(&self, expression: &str) -> Value {
+        match self.env.compile(expression) {
+            Err(issues) => json!({"issues": issues.to_string()}),
+            Ok(checked) => self.checked(&checked),
+        }
+    }
+
+    /// What the checker, the estimator and the planner say.
+    pub(crate) fn plan(&self, expression: &str) -> Value {
+        let checked = match self.env.compile(expression) {
+            Err(issues) => return json!({"issues": issues.to_string()}),
+            Ok(checked) => checked,
+        };
+        let mut answer = self.checked(&checked);
+        if let Err(error) = Program::new(&checked) {
+            answer["program"] = json!(error.to_string());
+        }
+        answer
+    }
+
+    fn checked(&self, checked: &keelson_cel::ast::Checked) -> Value {
+        let sizes: &dyn Sizes = match &self.types {
+            Some(types) => types.as_ref(),
+            None => &(),
+        };
+        let Range { min, max } = estimate(checked, sizes);
+        json!({"type": checked.output_type().to_string(), "min": min, "max": max})
+    }
+
+    /// The whole answer, in the form of the oracle's.
+    pub(crate) fn answer(&self, input: &Input<'_>, expression: &str) -> Value {
+        let checked = match self.env.compile(expression) {
+            Ok(checked) => checked,
+            Err(issues) => return json!({"issues": issues.to_string()}),
+        };
+        let mut answer = self.checked(&checked);
+        let program = match Program::new(&checked) {
+            Ok(program) => program,
+            Err(error) => {
+                answer["program"] = json!(error.to_string());
+                return answer;
+            }
+        };
+        let mut decisions = Decisions::new();
+        while let Err(check) = evaluate(&program, input, &decisions, &mut answer) {
+            let decision = decide(&check);
+            decisions.add(check, decision);
+        }
+        answer
+    }
+
+    /// Variables with these values.
+    pub(crate) fn input(&self, values: &Value) -> Input<'_> {
+        Input { engine: self, tree: values::tree(values) }
     }
 }
 
-/// What the oracle answered.
-pub(crate) fn expected(answer: &Value) -> Answer {
-    match answer["issues"].as_str() {
-        Some(issues) => Answer::Issues(issues.to_owned()),
-        None => Answer::Checked {
-            of: answer["type"].as_str().unwrap_or_default().to_owned(),
-            cost: Range { min: number(&answer["min"]), max: number(&answer["max"]) },
+/// Evaluates and adds value, error and cost to the answer; fails if a decision is needed first.
+fn evaluate(
+    program: &Program,
+    input: &Input<'_>,
+    decisions: &Decisions,
+    answer: &mut Value,
+) -> Result<(), Check> {
+    let options =
+        Options { cost_limit: Some(PER_CALL_LIMIT), decisions: Some(decisions), ..Options::default() };
+    let Evaluated { outcome, cost } = program.evaluate(input, options);
+    match &outcome {
+        Ok(value) => answer["value"] = show(value),
+        Err(failure) => match failure.cause() {
+            Cause::NeedsDecision(check) => return Err((**check).clone()),
+            _ => answer["error"] = json!(failure.to_string()),
         },
     }
+    answer["cost"] = json!(cost);
+    Ok(())
 }
 
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_default()
+/// The answers of the oracle's authorizer.
+fn decide(check: &Check) -> Decision {
+    let (resource, path) = match &check.target {
+        Target::Path(path) => ("", path.as_str()),
+        Target::Resource(target) => (target.resource.as_str(), ""),
+    };
+    if check.verb == "error" {
+        return Decision { error: Some("the authorizer failed".into()), ..Decision::default() };
+    }
+    if check.verb == "get" || resource == "pods" || path == "/healthz" {
+        let reason = format!("allowed to {}", check.verb).into();
+        return Decision { allowed: true, reason, error: None };
+    }
+    let user = match &check.subject {
+        Subject::User => "alice".to_owned(),
+        Subject::ServiceAccount { namespace, name } => format!("system:serviceaccount:{namespace}:{name}"),
+    };
+    Decision { allowed: false, reason: format!("denied for {user}").into(), error: None }
+}
+
+/// The values of the variables.
+pub(crate) struct Input<'e> {
+    engine: &'e Engine,
+    tree: Tree,
+}
+
+impl Variables for Input<'_> {
+    fn get<'s>(&'s self, name: &str) -> Option<Outcome<'s>> {
+        let value = self.tree.as_map()?.get(name)?;
+        let is_typed = self.engine.types.is_some() && (name == "self" || name == "oldSelf");
+        if !is_typed {
+            let of = self.engine.variables.get(name).map_or("dyn", String::as_str);
+            return Some(Ok(declared(value, of)));
+        }
+        if name == "oldSelf" && self.engine.is_old_optional {
+            if value.is_null() {
+                return Some(Ok(Val::none()));
+            }
+            return Some(Val::typed(value, &self.engine.schema).map(Val::some));
+        }
+        Some(Val::typed(value, &self.engine.schema))
+    }
+}
+
+/// A value of JSON as a variable of this type.
+fn declared<'a>(value: &'a Tree, of: &str) -> Val<'a> {
+    if let Some(inner) = of.strip_prefix("optional(").and_then(|inner| inner.strip_suffix(')')) {
+        return if value.is_null() { Val::none() } else { Val::some(declared(value, inner)) };
+    }
+    let typed = match (value, of) {
+        (_, "authorizer") => Some(Val::opaque(Opaque::Authorizer(Subject::User))),
+        (_, "resourcecheck") => Some(request_resource()),
+        (Tree::String(text), _) => declared_text(text, of),
+        (Tree::Int(number), "uint") => Some(Val::Uint(u64::try_from(*number).unwrap_or_default())),
+        (Tree::Float(_), "uint") => Some(Val::Uint(0)),
+        (Tree::Int(number), "double") => Some(Val::Double(*number as f64)),
+        _ => None,
+    };
+    typed.unwrap_or_else(|| Val::json(value))
+}
+
+fn declared_text<'a>(text: &str, of: &str) -> Option<Val<'a>> {
+    match of {
+        "timestamp" => Timestamp::parse(text).map(Val::Timestamp),
+        "duration" => Duration::parse(text).ok().map(|duration| Val::Duration(duration.nanos())),
+        "bytes" => values::decode_base64(text).map(|bytes| Val::Bytes(Arc::from(bytes))),
+        "quantity" => Opaque::quantity(text).ok().map(Val::opaque),
+        "ip" => parse_ip(text).ok().map(|address| Val::opaque(Opaque::Ip(address))),
+        "cidr" => parse_cidr(text).ok().map(|prefix| Val::opaque(Opaque::Cidr(prefix))),
+        _ => None,
+    }
+}
+
+/// `authorizer.requestResource` of the oracle.
+fn request_resource<'a>() -> Val<'a> {
+    let target = ResourceTarget {
+        group: "apps".into(),
+        resource: "deployments".into(),
+        subresource: "scale".into(),
+        namespace: "ns".into(),
+        name: "web".into(),
+        ..ResourceTarget::default()
+    };
+    Val::opaque(Opaque::ResourceCheck(Subject::User, Box::new(target)))
 }
 
 /// Reads `map(string, list(int))`.
-pub(crate) fn parse_type(text: &str) -> Type {
+fn parse_type(text: &str) -> Type {
     let inner = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(element) = inner("list") {
         return Type::list(parse_type(element));
@@ -95,48 +262,5 @@ pub(crate) fn parse_type(text: &str) -> Type {
         "ip" => Type::opaque("net.IP"),
         "cidr" => Type::opaque("net.CIDR"),
         _ => panic!("unknown type {text}"),
-    }
-}
-
-pub(crate) fn schema(json: &Value) -> Schema {
-    let text = |name: &str| json[name].as_str().unwrap_or_default();
-    let flag = |name: &str| json[name].as_bool().unwrap_or_default();
-    let child = |name: &str| json.get(name).map(|child| Box::new(schema(child)));
-    let texts = |name: &str| -> Vec<_> {
-        json[name].as_array().into_iter().flatten().filter_map(|text| text.as_str().map(Into::into)).collect()
-    };
-    Schema {
-        kind: match text("type") {
-            "object" => SchemaType::Object,
-            "array" => SchemaType::Array,
-            "string" => SchemaType::String,
-            "number" => SchemaType::Number,
-            "integer" => SchemaType::Integer,
-            "boolean" => SchemaType::Boolean,
-            _ => SchemaType::None,
-        },
-        format: text("format").into(),
-        nullable: flag("nullable"),
-        items: child("items"),
-        properties: json["properties"]
-            .as_object()
-            .map(|all| all.iter().map(|(name, of)| (name.as_str().into(), schema(of))).collect()),
-        additional: child("additionalProperties"),
-        int_or_string: flag("x-kubernetes-int-or-string"),
-        preserve_unknown: flag("x-kubernetes-preserve-unknown-fields"),
-        embedded_resource: flag("x-kubernetes-embedded-resource"),
-        list_type: match text("x-kubernetes-list-type") {
-            "set" => ListType::Set,
-            "map" => ListType::Map,
-            _ => ListType::Atomic,
-        },
-        list_map_keys: texts("x-kubernetes-list-map-keys"),
-        required: texts("required"),
-        max_length: json["maxLength"].as_u64(),
-        max_items: json["maxItems"].as_u64(),
-        max_properties: json["maxProperties"].as_u64(),
-        has_enum: json.get("enum").is_some(),
-        enum_texts: texts("enum"),
-        ..Schema::default()
     }
 }
