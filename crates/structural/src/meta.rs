@@ -19,10 +19,26 @@ static OBJECT_META: LazyLock<Kind> = LazyLock::new(|| {
 /// Reads `metadata`. Gives its canonical form and the paths of unknown fields below it; the error is Go's.
 pub(crate) fn read(metadata: &Value) -> Result<(Map, Vec<String>), String> {
     let mut metadata = if metadata.is_null() { Value::Map(Map::new()) } else { metadata.clone() };
+    make_whole(&mut metadata);
     let unknown = OBJECT_META.conform(&mut metadata).map_err(|error| error.to_string())?;
     let Value::Map(mut map) = metadata else { return Ok((Map::new(), unknown)) };
     map.retain(|_, value| !value.is_null());
     Ok((map, unknown))
+}
+
+/// Makes floats without fraction whole numbers: upstream reads metadata from JSON, where they look alike.
+fn make_whole(value: &mut Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e18 => {
+                *value = Value::Int(*number as i64);
+            }
+            Value::List(items) => open.extend(items),
+            Value::Map(map) => open.extend(map.iter_mut().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
 }
 
 /// Reads `metadata` field by field and leaves out those that cannot be read. `None` if it is no map.
