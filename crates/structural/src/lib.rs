@@ -1,16 +1,23 @@
-//! Structural schemas of custom resources: parse, prune, default, validate, ratchet.
+//! Structural schemas of custom resources: parse, prune, default, coerce, validate, ratchet, JSONPath.
 //!
 //! Nothing here does IO and nothing is `async`. Every function works on [`keelson_object::Value`] and gives the texts,
 //! the paths and the order of upstream; where upstream's order is that of a Go map, ours is that of the keys.
 
 #![deny(missing_docs)]
 
+pub mod coerce;
 pub mod default;
+pub mod defaults;
+pub mod embedded;
 pub mod format;
 pub mod intern;
+pub mod jsonpath;
+pub mod list_types;
+mod meta;
 pub mod parse;
 pub mod pattern;
 pub mod prune;
+pub mod scale;
 pub mod schema;
 pub mod validate;
 pub mod values;

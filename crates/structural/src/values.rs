@@ -1,5 +1,6 @@
 //! Trees of JSON values, compared and written without recursion: objects may nest ten thousand levels deep.
 
+use keelson_object::field_error::Shown;
 use keelson_object::scalar::quote;
 use keelson_object::{Map, SmolStr, Value};
 
@@ -35,6 +36,15 @@ pub(crate) fn sorted(map: &Map) -> Vec<(&SmolStr, &Value)> {
         pairs.sort_by_key(|(key, _)| *key);
     }
     pairs
+}
+
+/// A text that errors show as it is.
+pub(crate) struct Raw(pub(crate) String);
+
+impl Shown for Raw {
+    fn shown(self) -> String {
+        self.0
+    }
 }
 
 /// A value as an error of a field shows it.

@@ -17,7 +17,18 @@ use engine::{Cache, difference};
 use generate::Random;
 use serde_json::{Value as Json, json};
 
-const OPERATIONS: [&str; 6] = ["validate", "validate", "update", "prune", "nulls", "default"];
+const OPERATIONS: [&str; 10] = [
+    "validate",
+    "validate",
+    "update",
+    "prune",
+    "nulls",
+    "default",
+    "lists",
+    "coerce",
+    "embedded",
+    "prunedefaults",
+];
 const BATCH: usize = 500;
 /// One of so many questions is recorded.
 const RECORDED: usize = 4;
@@ -42,6 +53,7 @@ fn upstream_gives_the_same_answers() {
     for at in 0..cases {
         questions.push(match at % 5 {
             0 => generate::random_format(&mut random, &texts),
+            1 => generate::path(&mut random),
             _ => generate::question(&mut random, &OPERATIONS),
         });
     }

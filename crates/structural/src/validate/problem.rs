@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use keelson_object::field_error::{FieldErrorKind, Shown};
+use keelson_object::field_error::FieldErrorKind;
 use keelson_object::scalar::quote;
 use keelson_object::{FieldError, FieldErrors, Path};
 
 use super::at::At;
+use crate::values::Raw;
 
 /// As many problems are kept: a list of a million wrong items needs no million messages.
 const MAX_PROBLEMS: usize = 10_000;
@@ -27,15 +28,6 @@ struct Problem {
     detail: String,
     /// Upstream's message if it is not the detail: problems with equal messages are told once.
     message: Option<String>,
-}
-
-/// A text that is shown as it is.
-struct Raw(String);
-
-impl Shown for Raw {
-    fn shown(self) -> String {
-        self.0
-    }
 }
 
 impl Outcome {

@@ -31,7 +31,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/jsonpath"
@@ -177,7 +176,7 @@ func once(asked question) (result answer) {
 		return answer{Value: value}
 	case "prunedefaults":
 		if err := defaulting.PruneDefaults(structural); err != nil {
-			return answer{Errors: []string{err.Error()}}
+			return answer{Errors: []string{"failed"}}
 		}
 		defaulting.Default(value, structural)
 		return answer{Value: value}
@@ -185,11 +184,11 @@ func once(asked question) (result answer) {
 		options := objectmeta.CoerceOptions{DropInvalidFields: asked.Text == "drop", ReturnUnknownFieldPaths: true}
 		problem, paths := objectmeta.CoerceWithOptions(nil, value, structural, asked.Path == "root", options)
 		if problem != nil {
-			return answer{Errors: append(paths, problem.Error()), Value: value}
+			return answer{Errors: []string{problem.Error()}}
 		}
 		return answer{Errors: paths, Value: value}
 	case "embedded":
-		return list(objectmeta.Validate(nil, value, structural, asked.Path == "root"))
+		return embedded(objectmeta.Validate(nil, value, structural, asked.Path == "root"))
 	case "lists":
 		object, _ := value.(map[string]any)
 		return list(listtype.ValidateListSetsAndMaps(nil, structural, object))
@@ -198,7 +197,7 @@ func once(asked question) (result answer) {
 		sort.Strings(found.Errors)
 		return answer{Errors: found.Errors}
 	case "defaults":
-		found, err := defaulting.ValidateDefaults(context.Background(), path, structural, true, true)
+		found, err := defaulting.ValidateDefaults(context.Background(), field.NewPath("schema"), structural, true, true)
 		if err != nil {
 			return answer{Failure: err.Error()}
 		}
@@ -236,6 +235,17 @@ func list(found field.ErrorList) answer {
 	return result
 }
 
+// embedded leaves out what the rules of all metadata say: they are not the subject.
+func embedded(found field.ErrorList) answer {
+	var kept field.ErrorList
+	for _, one := range found {
+		if !strings.Contains(one.Field, "metadata.") {
+			kept = append(kept, one)
+		}
+	}
+	return list(kept)
+}
+
 // definition validates a definition whose only version has the schema.
 func definition(internal *apiextensions.JSONSchemaProps, path *field.Path) answer {
 	no := false
@@ -266,21 +276,15 @@ func jsonPath(asked question) answer {
 	value := tree(asked.Value)
 	results, err := parsed.FindResults(value)
 	if err != nil {
-		return answer{Errors: []string{err.Error()}}
+		return answer{Errors: []string{"failed"}}
 	}
+	// A column uses the results of the first action.
 	var found []any
-	for _, result := range results {
-		for _, one := range result {
-			if one.IsValid() && one.CanInterface() {
-				found = append(found, one.Interface())
-			} else {
-				found = append(found, nil)
-			}
-		}
+	for _, one := range results[0] {
+		found = append(found, one.Interface())
 	}
-	var text bytes.Buffer
-	if err := parsed.Execute(&text, runtime.DeepCopyJSONValue(value)); err != nil {
-		return answer{Value: found, Errors: []string{err.Error()}}
+	if found == nil {
+		return answer{}
 	}
-	return answer{Value: found, Errors: []string{text.String()}}
+	return answer{Value: found}
 }

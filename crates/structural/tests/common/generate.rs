@@ -450,6 +450,7 @@ pub(crate) fn question(random: &mut Random, operations: &[&str]) -> Json {
             question["op"] = json!("validate");
             question["old"] = changed(random, &question["value"]);
         }
+        "prunedefaults" | "defaults" => question["schema"]["type"] = json!("object"),
         "validate" if random.chance(20) => question["path"] = json!("status"),
         "prune" | "coerce" | "embedded" if random.chance(50) => question["path"] = json!("root"),
         _ => {}
@@ -458,4 +459,79 @@ pub(crate) fn question(random: &mut Random, operations: &[&str]) -> Json {
         question["text"] = json!("drop");
     }
     question
+}
+
+/// Random paths in random values.
+pub(crate) fn path(random: &mut Random) -> Json {
+    const STEPS: [&str; 40] = [
+        ".a",
+        ".b",
+        ".c",
+        ".*",
+        "..",
+        "..a",
+        "[0]",
+        "[1]",
+        "[-1]",
+        "[*]",
+        "[0:2]",
+        "[::2]",
+        "[1:]",
+        "[:-1]",
+        "[0,1]",
+        "['a']",
+        "['a','b']",
+        "[?(@.a)]",
+        "[?(@.a==1)]",
+        "[?(@.a==\"x\")]",
+        "[?(@.b!='y')]",
+        "[?(@.a<2)]",
+        "[?(@.a>=@.b)]",
+        "[?(@.a[0]==1)]",
+        "[?(@.a>1.5)]",
+        "[?(@.a==true)]",
+        ".a\\.b",
+        "[?(@.a",
+        "[x]",
+        "[0:0]",
+        "[5:1]",
+        "[::0]",
+        ".",
+        "$",
+        "@",
+        " ",
+        "1",
+        "'t'",
+        "[?(@==1)]",
+        "x",
+    ];
+    let mut path = String::from("{");
+    for _ in 0..random.below(4) + 1 {
+        let step: &&str = random.pick(&STEPS);
+        path.push_str(step);
+    }
+    path.push('}');
+    let mut question = json!({"op": "jsonpath", "text": path, "value": nested(random, 4)});
+    if random.chance(30) {
+        question["path"] = json!("strict");
+    }
+    question
+}
+
+/// A value without order in what wildcards find: maps have one key, mostly.
+fn nested(random: &mut Random, depth: usize) -> Json {
+    match random.below(if depth == 0 { 1 } else { 4 }) {
+        0 => random
+            .pick(&[json!(1), json!(2), json!(2.5), json!("x"), json!(null), json!(true), json!("")])
+            .clone(),
+        1 => Json::Array((0..random.below(4)).map(|_| nested(random, depth - 1)).collect()),
+        _ => {
+            let mut map = Map::new();
+            map.insert((*random.pick(&["a", "b", "c", "a.b"])).to_owned(), nested(random, depth - 1));
+            if random.chance(30) {
+                map.insert("a".to_owned(), nested(random, depth - 1));
+            }
+            Json::Object(map)
+        }
+    }
 }
