@@ -57,10 +57,12 @@ pub async fn run(
     while !identity_lease::exists(&catalog, &clock, &server).await.unwrap_or(false) {
         clock.sleep(LEASE_CHECK).await;
     }
+    // Built-in resources are there from the start; those that come later have none.
+    let entries = entries(&catalog.load());
     loop {
         let mut pause = INTERVAL;
-        for entry in entries(&catalog.load()) {
-            let problem = record(&catalog, &clock, &server, &entry).await.err().map(|it| it.to_string());
+        for entry in &entries {
+            let problem = record(&catalog, &clock, &server, entry).await.err().map(|it| it.to_string());
             if let Some(problem) = &problem {
                 tracing::warn!(name = entry.name, problem, "a storage version could not be updated");
                 pause = RETRY;
@@ -154,7 +156,7 @@ fn set_common_version(object: &mut Object, now: &str) {
     let versions: Vec<&str> =
         status.maps("storageVersions").filter_map(|it| it.str("encodingVersion")).collect();
     let common = versions.first().filter(|first| versions.iter().all(|it| it == *first));
-    let common = common.map(|it| SmolStr::new(it));
+    let common = common.map(SmolStr::new);
     let before = status.str("commonEncodingVersion").map(SmolStr::new);
     let is_other = before.is_some() && common.is_some() && before != common;
     let (state, reason, message) = match &common {

@@ -155,7 +155,7 @@ impl Assembly {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
         self.loops.end(&self.clock, LAST_CALL).await;
-        self.peers.leave(LAST_CALL).await;
+        Box::pin(self.peers.leave(LAST_CALL)).await;
         if let Some(audit) = &self.audit {
             audit.close(LAST_EVENTS).await;
         }

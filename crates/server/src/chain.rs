@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request, header};
 use keelson_audit::Record;
 
 use crate::body::RequestBody;
@@ -32,6 +32,7 @@ use crate::builder::Server;
 use crate::error::{Error, Result};
 use crate::listen::connection::Peer;
 use crate::observe;
+use crate::openapi::Offered;
 use crate::query::Query;
 use crate::request_info::{RequestInfo, request_uri};
 use crate::respond;
@@ -184,6 +185,9 @@ async fn serve_known(
     let granted = authorize::authorize(facts, parts, info, &user, now).await?;
     if let Some(barrier) = &server.storage_versions {
         barrier.check(info, &user)?;
+    }
+    if server.settings.compression == Offered::No && info.path.starts_with("/api") {
+        parts.headers.remove(header::ACCEPT_ENCODING);
     }
     let mut response = route::route(facts, granted, parts, body).await?;
     response.body_mut().hold(seat);

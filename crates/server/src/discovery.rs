@@ -63,8 +63,8 @@ pub(crate) async fn answer(
         (["apis", group] | ["apis", group, _], _) if !group.is_empty() => {}
         _ => return Ok(None),
     }
-    let address = &facts.server.settings.external_address;
-    let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, address)).await;
+    let settings = &facts.server.settings;
+    let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, settings)).await;
     let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
     // Upstream's handlers for the list of groups and for one group negotiate, and ignore the method.
     if !matches!(segments[..], ["apis"] | ["apis", _]) {

@@ -24,6 +24,13 @@ pub struct Settings {
     pub unreadable_deletion: Offered,
     /// Whether there are narrow ways to act as somebody else: the gate `ConstrainedImpersonation`.
     pub constrained_impersonation: Offered,
+    /// Whether large answers are compressed: the gate `APIResponseCompression`.
+    pub compression: Offered,
+    /// Whether discovery has hashes of the stored versions: the gate `StorageVersionHash`.
+    pub storage_version_hashes: Offered,
+    /// Whether unauthenticated clients get one request per HTTP/2 connection: the gate
+    /// `UnauthenticatedHTTP2DOSMitigation`.
+    pub http2_mitigation: Offered,
     /// Whether the metrics tell how many objects there are.
     pub object_counts: Offered,
     /// The largest body of a request.
@@ -79,6 +86,9 @@ impl Default for Settings {
             initial_events: Offered::Yes,
             unreadable_deletion: Offered::default(),
             constrained_impersonation: Offered::Yes,
+            compression: Offered::Yes,
+            storage_version_hashes: Offered::Yes,
+            http2_mitigation: Offered::Yes,
             object_counts: Offered::Yes,
             max_body: keelson_codec::limits::MAX_BODY,
             request_timeout: Duration::from_secs(60),

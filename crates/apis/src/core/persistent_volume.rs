@@ -9,6 +9,7 @@ use keelson_registry::{Column, Context, Strategy};
 
 use crate::catalog::Settings;
 use crate::shared::edit::{fill, part};
+use crate::shared::gated::{ATTRIBUTES_CLASS, Off};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::{claim, node_labels, pod_template, resource_list};
 
@@ -16,11 +17,15 @@ use crate::shared::{claim, node_labels, pod_template, resource_list};
 pub(crate) struct PersistentVolume {
     /// Whether the node affinity may change: the gate `MutablePVNodeAffinity`.
     mutable_affinity: bool,
+    missing: Off,
 }
 
 impl PersistentVolume {
     pub(crate) fn new(settings: &Settings) -> PersistentVolume {
-        PersistentVolume { mutable_affinity: settings.is_on("MutablePVNodeAffinity") }
+        PersistentVolume {
+            mutable_affinity: settings.is_on("MutablePVNodeAffinity"),
+            missing: Off::default().and_missing(settings, ATTRIBUTES_CLASS),
+        }
     }
 }
 
@@ -112,10 +117,13 @@ impl Strategy for PersistentVolume {
         status.set("phase", "Pending");
         status.set("lastPhaseTransitionTime", format!("{}", context.now()));
         object.fields.set("status", status);
+        part(&mut object.fields, "spec").into_iter().for_each(|spec| self.missing.drop_new(spec, None));
     }
 
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
         object.fields.keep("status", &old.fields);
+        let old = old.fields.map("spec");
+        part(&mut object.fields, "spec").into_iter().for_each(|spec| self.missing.drop_new(spec, old));
     }
 
     /// A new phase gets the time of its beginning, unless the client says that.
@@ -205,18 +213,39 @@ mod tests {
     use keelson_registry::Strategy as _;
 
     use super::{PersistentVolume, columns};
+    use crate::catalog::Settings;
     use crate::shared::testing::{cells, context, decoded, text, tree};
 
-    const VOLUME: PersistentVolume = PersistentVolume { mutable_affinity: false };
+    fn strategy() -> PersistentVolume {
+        PersistentVolume::new(&Settings::default())
+    }
 
     fn volume(spec: &str) -> Object {
-        decoded(&VOLUME, "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
+        decoded(&strategy(), "v1 PersistentVolume", &format!("{{\"spec\": {spec}}}"))
     }
 
     fn check(spec: &str, path: &str, expected: &str) {
         let object = volume(spec);
         let found = object.fields.at(path).cloned().unwrap_or_default();
         assert_eq!(found, tree(expected), "{path} of {spec} is {}", text(&found));
+    }
+
+    #[test]
+    fn the_attributes_class_came_with_a_feature() {
+        let check = |off: &[&str], old: Option<&str>, expected: bool| {
+            let off = off.iter().map(|it| (*it).to_owned()).collect();
+            let strategy = PersistentVolume::new(&Settings { off, ..Settings::default() });
+            let mut object = volume(r#"{"volumeAttributesClassName": "gold"}"#);
+            match old {
+                Some(old) => strategy.prepare_update(&context(), &mut object, &volume(old)),
+                None => strategy.prepare_create(&context(), &mut object),
+            }
+            assert_eq!(object.fields.at("spec.volumeAttributesClassName").is_some(), expected, "{old:?}");
+        };
+        check(&[], None, true);
+        check(&["VolumeAttributesClass"], None, false);
+        check(&["VolumeAttributesClass"], Some("{}"), false);
+        check(&["VolumeAttributesClass"], Some(r#"{"volumeAttributesClassName": "silver"}"#), true);
     }
 
     #[test]
@@ -235,7 +264,7 @@ mod tests {
     fn a_new_volume_is_pending_since_now() {
         let (mut object, context) = (volume("{}"), context());
         object.fields.map_mut("status").set("phase", "Bound");
-        VOLUME.prepare_create(&context, &mut object);
+        strategy().prepare_create(&context, &mut object);
         assert_eq!(object.fields.at("status.phase").and_then(Value::as_str), Some("Pending"));
         let since = object.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
         assert_eq!(since, Some(context.now().to_string().as_str()));
@@ -252,7 +281,7 @@ mod tests {
         let check = |status: &str, expected: &str| {
             let mut new = old.clone();
             new.fields.set("status", tree(status));
-            VOLUME.prepare_status_update(&context, &mut new, &old);
+            strategy().prepare_status_update(&context, &mut new, &old);
             let since = new.fields.at("status.lastPhaseTransitionTime").and_then(Value::as_str);
             assert_eq!(since, Some(expected), "{status}");
         };
@@ -284,7 +313,7 @@ mod tests {
         let mut object =
             volume(r#"{"persistentVolumeReclaimPolicy": "Recycle", "glusterfs": {"path": "a"}}"#);
         object.meta.annotations.set(super::CLASS_ANNOTATION, "x");
-        let warnings = VOLUME.warnings(&object, None);
+        let warnings = strategy().warnings(&object, None);
         let fields: Vec<&str> = warnings.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();
         assert_eq!(
             fields,
@@ -307,7 +336,7 @@ mod tests {
         };
         let is_refused = |mutable_affinity| {
             let mut errors = FieldErrors::default();
-            let strategy = PersistentVolume { mutable_affinity };
+            let strategy = PersistentVolume { mutable_affinity, ..strategy() };
             strategy.validate_update(&context(), &reached_from("b"), &reached_from("a"), &mut errors);
             errors.to_text().contains("nodeAffinity: Invalid value")
         };

@@ -10,11 +10,13 @@ use keelson_registry::{Column, Context, Strategy};
 use super::persistent_volume::{self, CLASS_ANNOTATION};
 use crate::catalog::Settings;
 use crate::shared::claim_rules::{self, Kept};
+use crate::shared::gated::{ATTRIBUTES_CLASS, Off};
 use crate::shared::{claim, resource_list};
 
 pub(crate) struct PersistentVolumeClaim {
     /// Whether the content of a volume may come from another namespace.
     reaches_out: bool,
+    missing: Off,
 }
 
 /// Upstream: pkg/printers/internalversion/printers.go, printPersistentVolumeClaim (v1.36.4).
@@ -106,12 +108,16 @@ impl Strategy for PersistentVolumeClaim {
 
 impl PersistentVolumeClaim {
     pub(crate) fn new(settings: &Settings) -> PersistentVolumeClaim {
-        PersistentVolumeClaim { reaches_out: settings.is_on("CrossNamespaceVolumeDataSource") }
+        PersistentVolumeClaim {
+            reaches_out: settings.is_on("CrossNamespaceVolumeDataSource"),
+            missing: Off::default().and_missing(settings, ATTRIBUTES_CLASS),
+        }
     }
 
     /// Upstream: pkg/api/persistentvolumeclaim/util.go, DropDisabledFields (v1.36.4).
     fn settle(&self, object: &mut Object, old: &Map) {
         let spec = object.fields.map_mut("spec");
+        self.missing.drop_new(spec, Some(old));
         let is_new = old.map("dataSourceRef").is_none();
         if !self.reaches_out && is_new && spec.map("dataSourceRef").is_some_and(is_elsewhere) {
             spec.remove("dataSourceRef");
@@ -206,6 +212,24 @@ mod tests {
             "v1 PersistentVolumeClaim",
             &format!("{{\"spec\": {spec}}}"),
         )
+    }
+
+    #[test]
+    fn the_attributes_class_came_with_a_feature() {
+        let check = |off: &[&str], old: Option<&str>, expected: bool| {
+            let off = off.iter().map(|it| (*it).to_owned()).collect();
+            let strategy = PersistentVolumeClaim::new(&Settings { off, ..Settings::default() });
+            let mut object = claim(r#"{"volumeAttributesClassName": "gold"}"#);
+            match old {
+                Some(old) => strategy.prepare_update(&context(), &mut object, &claim(old)),
+                None => strategy.prepare_create(&context(), &mut object),
+            }
+            assert_eq!(object.fields.at("spec.volumeAttributesClassName").is_some(), expected, "{old:?}");
+        };
+        check(&[], None, true);
+        check(&["VolumeAttributesClass"], None, false);
+        check(&["VolumeAttributesClass"], Some("{}"), false);
+        check(&["VolumeAttributesClass"], Some(r#"{"volumeAttributesClassName": "silver"}"#), true);
     }
 
     fn check_sources(spec: &str, old: Option<&str>, source: &str, reference: &str) {

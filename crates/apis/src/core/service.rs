@@ -36,6 +36,8 @@ pub(crate) struct Service {
     /// Whether a name may begin with a digit.
     relaxed_names: bool,
     strictness: Strictness,
+    /// The values of `trafficDistribution`.
+    distributions: &'static [&'static str],
     /// The family of services that do not say.
     primary: Family,
 }
@@ -45,6 +47,7 @@ impl Service {
         Service {
             relaxed_names: settings.is_on("RelaxedServiceNameValidation"),
             strictness: Strictness::of(settings),
+            distributions: rules::distributions(settings),
             primary: settings.services.primary,
         }
     }
@@ -52,7 +55,8 @@ impl Service {
     fn check(&self, object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
         let nothing = Map::new();
         let spec = object.fields.map("spec").unwrap_or(&nothing);
-        rules::check(&Checked { object, spec, old, strictness: self.strictness }, errors);
+        let Service { strictness, distributions, .. } = *self;
+        rules::check(&Checked { object, spec, old, strictness, distributions }, errors);
     }
 }
 

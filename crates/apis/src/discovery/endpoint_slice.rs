@@ -11,6 +11,7 @@ use crate::catalog::Settings;
 use crate::shared::addresses::{Strictness, address_warning};
 use crate::shared::cells;
 use crate::shared::edit::parts;
+use crate::shared::gated::{Feature, Off};
 
 /// What named the node of an endpoint before there was a field for it.
 const HOST: &str = "kubernetes.io/hostname";
@@ -21,13 +22,26 @@ const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLERS: [&str; 2] =
     ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
+/// Features that v1.36 has for good.
+///
+/// Upstream: pkg/registry/discovery/endpointslice/strategy.go, dropDisabledFieldsOnCreate (v1.36.4).
+const GRADUATED: &[Feature] = &[Feature {
+    gates: &["PreferSameTrafficDistribution"],
+    paths: &["endpoints.*.hints.forNodes"],
+    signs: &[],
+}];
+
 pub(crate) struct EndpointSlice {
     strictness: Strictness,
+    missing: Off,
 }
 
 impl EndpointSlice {
     pub(crate) fn new(settings: &Settings) -> EndpointSlice {
-        EndpointSlice { strictness: Strictness::of(settings) }
+        EndpointSlice {
+            strictness: Strictness::of(settings),
+            missing: Off::default().and_missing(settings, GRADUATED),
+        }
     }
 }
 
@@ -67,6 +81,7 @@ impl Strategy for EndpointSlice {
 
     fn prepare_create(&self, _: &Context, object: &mut Object) {
         generation::begin(object);
+        self.missing.drop_new(&mut object.fields, None);
         drop_topology(object, None);
     }
 
@@ -74,6 +89,7 @@ impl Strategy for EndpointSlice {
     ///
     /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
+        self.missing.drop_new(&mut object.fields, Some(&old.fields));
         if object.fields != old.fields || object.meta.labels != old.meta.labels {
             object.meta.generation = old.meta.generation + 1;
         }
@@ -148,6 +164,26 @@ mod tests {
 
     fn slice(body: &str) -> Object {
         decoded(&strategy(), "discovery.k8s.io/v1 EndpointSlice", body)
+    }
+
+    #[test]
+    fn hints_for_nodes_came_with_a_feature() {
+        let check = |off: &[&str], old: Option<&str>, expected: bool| {
+            let off = off.iter().map(|it| (*it).to_owned()).collect();
+            let strategy = EndpointSlice::new(&Settings { off, ..Settings::default() });
+            let mut object = slice(r#"{"endpoints": [{"hints": {"forNodes": [{"name": "n"}]}}]}"#);
+            match old {
+                Some(old) => strategy.prepare_update(&context(), &mut object, &slice(old)),
+                None => strategy.prepare_create(&context(), &mut object),
+            }
+            let endpoints = object.fields.get("endpoints").cloned().unwrap_or_default();
+            assert_eq!(text(&endpoints).contains("forNodes"), expected, "{old:?}");
+        };
+        let gate = &["PreferSameTrafficDistribution"];
+        check(&[], None, true);
+        check(gate, None, false);
+        check(gate, Some("{}"), false);
+        check(gate, Some(r#"{"endpoints": [{"hints": {"forNodes": [{"name": "m"}]}}]}"#), true);
     }
 
     #[test]

@@ -44,6 +44,13 @@ const STATUS_FEATURES: &[Feature] = &[
     },
 ];
 
+/// Features that v1.36 has for good.
+const GRADUATED_OF_STATUS: &[Feature] = &[Feature {
+    gates: &["DRAAdminAccess"],
+    paths: &["status.allocation.devices.results.*.adminAccess"],
+    signs: &["spec.devices.requests.*.exactly.adminAccess"],
+}];
+
 pub(crate) struct ResourceClaim {
     off: Off,
     off_in_status: Off,
@@ -55,8 +62,8 @@ pub(crate) struct ResourceClaim {
 impl ResourceClaim {
     pub(crate) fn new(settings: &Settings) -> ResourceClaim {
         ResourceClaim {
-            off: Off::of(settings, claim_spec::FEATURES),
-            off_in_status: Off::of(settings, STATUS_FEATURES),
+            off: Off::of(settings, claim_spec::FEATURES).and_missing(settings, claim_spec::GRADUATED),
+            off_in_status: Off::of(settings, STATUS_FEATURES).and_missing(settings, GRADUATED_OF_STATUS),
             has_devices: settings.is_on(DEVICE_STATUS),
             constraints: Constraints::of(settings),
         }
@@ -175,6 +182,27 @@ mod tests {
 
     fn claim(body: &str) -> Object {
         decoded(&ResourceClaim::new(&Settings::default()), "resource.k8s.io/v1 ResourceClaim", body)
+    }
+
+    #[test]
+    fn access_for_administrators_came_with_a_feature() {
+        const BODY: &str = r#"{"spec": {"devices": {"requests": [{"name": "r",
+            "exactly": {"deviceClassName": "c", "adminAccess": true}}]}}}"#;
+        let check = |off: &[&str], old: Option<&str>, expected: bool| {
+            let off = off.iter().map(|it| (*it).to_owned()).collect();
+            let strategy = ResourceClaim::new(&Settings { off, ..Settings::default() });
+            let mut object = claim(BODY);
+            match old {
+                Some(old) => strategy.prepare_update(&context(), &mut object, &claim(old)),
+                None => strategy.prepare_create(&context(), &mut object),
+            }
+            let spec = object.fields.get("spec").cloned().unwrap_or_default();
+            assert_eq!(text(&spec).contains("adminAccess"), expected, "{old:?}");
+        };
+        check(&[], None, true);
+        check(&["DRAAdminAccess"], None, false);
+        check(&["DRAAdminAccess"], Some("{}"), false);
+        check(&["DRAAdminAccess"], Some(BODY), true);
     }
 
     #[test]

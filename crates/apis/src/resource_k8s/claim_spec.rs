@@ -38,6 +38,10 @@ pub(crate) const FEATURES: &[Feature] = &[
     },
 ];
 
+/// Features that v1.36 has for good, seen from the spec of a claim.
+pub(crate) const GRADUATED: &[Feature] =
+    &[Feature { gates: &["DRAAdminAccess"], paths: &["devices.requests.*.exactly.adminAccess"], signs: &[] }];
+
 /// Fills in requests of either form.
 ///
 /// Upstream: pkg/apis/resource/v1/defaults.go and v1beta1/defaults.go (v1.36.4).

@@ -23,7 +23,7 @@ pub(crate) struct ResourceClaimTemplate {
 impl ResourceClaimTemplate {
     pub(crate) fn new(settings: &Settings) -> ResourceClaimTemplate {
         ResourceClaimTemplate {
-            off: Off::of(settings, claim_spec::FEATURES),
+            off: Off::of(settings, claim_spec::FEATURES).and_missing(settings, claim_spec::GRADUATED),
             constraints: Constraints::of(settings),
         }
     }

@@ -24,6 +24,12 @@ pub(crate) struct Feature {
     pub signs: &'static [&'static str],
 }
 
+/// The class of a volume's attributes, in the spec of volumes and claims. v1.36 has it for good.
+///
+/// Upstream: pkg/api/persistentvolume{,claim}/util.go (v1.36.4).
+pub(crate) const ATTRIBUTES_CLASS: &[Feature] =
+    &[Feature { gates: &["VolumeAttributesClass"], paths: &["volumeAttributesClassName"], signs: &[] }];
+
 /// The features of a kind that are off.
 #[derive(Default)]
 pub(crate) struct Off(Vec<Feature>);

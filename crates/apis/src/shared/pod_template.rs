@@ -3,6 +3,7 @@
 mod amounts;
 mod container;
 mod gated;
+mod graduated;
 mod image;
 pub(crate) mod rules;
 #[cfg(test)]

@@ -42,7 +42,8 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [&str; 20] = [
+const SERVER_FEATURES: [\&str; 23] = [
+    "APIResponseCompression",
     "APIServerIdentity",
     "AllowParsingUserUIDFromCertAuth",
     "AllowUnsafeMalformedObjectDeletion",
@@ -60,6 +61,8 @@ const SERVER_FEATURES: [&str; 20] = [
     "RemoteRequestHeaderUID",
     "ShardedListAndWatch",
     "StorageVersionAPI",
+    "StorageVersionHash",
+    "UnauthenticatedHTTP2DOSMitigation",
     "UnknownVersionInteroperabilityProxy",
     "WatchCacheInitializationPostStartHook",
     "WatchList",
@@ -226,6 +229,9 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
         shards: offered(config, "ShardedListAndWatch"),
         initial_events: offered(config, "WatchList"),
         constrained_impersonation: offered(config, "ConstrainedImpersonation"),
+        compression: offered(config, "APIResponseCompression"),
+        storage_version_hashes: offered(config, "StorageVersionHash"),
+        http2_mitigation: offered(config, "UnauthenticatedHTTP2DOSMitigation"),
         unreadable_deletion: offered(config, "AllowUnsafeMalformedObjectDeletion"),
         object_counts: if config.etcd.counts_objects { Offered::Yes } else { Offered::No },
         limits: Limits { streams: config.listen.http2_max_streams, ..Limits::default() },

@@ -9,6 +9,7 @@ use tracing::warn;
 
 use crate::chain::{Facts, websocket_token};
 use crate::error::{Error, Result};
+use crate::openapi::Offered;
 use crate::settings::FrontProxyHeaders;
 
 /// Asks the authenticator, and tells when it was done. Credentials do not travel further than this.
@@ -71,7 +72,8 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
 
 /// HTTP/2 connections are dear; who does not say who they are gets one request on each.
 fn part_with(facts: &Facts<'_>, parts: &Parts) {
-    if parts.version == Version::HTTP_2 {
+    let is_wanted = facts.server.settings.http2_mitigation == Offered::Yes;
+    if is_wanted && parts.version == Version::HTTP_2 {
         facts.peer.go_away();
     }
 }

@@ -10,9 +10,12 @@ use keelson_registry::catalog::ServedGroup;
 use keelson_registry::{Catalog, Resource, Scope};
 
 use super::{served, subresources, verbs};
+use crate::openapi::Offered;
+use crate::settings::Settings;
 
 /// All documents, by path.
-pub(super) fn documents(catalog: &Catalog, address: &str) -> HashMap<String, String> {
+pub(super) fn documents(catalog: &Catalog, settings: &Settings) -> HashMap<String, String> {
+    let (address, hashes) = (&settings.external_address, settings.storage_version_hashes);
     let mut documents = HashMap::from([
         ("/api".to_owned(), core_versions(catalog, address)),
         ("/apis".to_owned(), group_list(catalog)),
@@ -20,7 +23,7 @@ pub(super) fn documents(catalog: &Catalog, address: &str) -> HashMap<String, Str
     for served in catalog.groups() {
         let root = root(served);
         for version in &served.versions {
-            documents.insert(format!("{root}/{version}"), resource_list(served, version));
+            documents.insert(format!("{root}/{version}"), resource_list(served, version, hashes));
         }
         if !served.name.is_empty() {
             documents.insert(root, group(served));
@@ -74,10 +77,10 @@ fn group_fields(group: &ServedGroup) -> String {
 }
 
 /// `/api/{version}` and `/apis/{group}/{version}`.
-fn resource_list(group: &ServedGroup, version: &str) -> String {
+fn resource_list(group: &ServedGroup, version: &str, hashes: Offered) -> String {
     let mut entries = Vec::new();
     for (resource, _) in served(group.resources.iter().map(|it| &it.resource), version) {
-        entries.push(entry(resource));
+        entries.push(entry(resource, hashes));
         for sub in subresources(resource) {
             let foreign = sub.foreign.map_or_else(String::new, |(group, version)| {
                 format!("\"group\":\"{group}\",\"version\":\"{version}\",")
@@ -103,7 +106,7 @@ fn resource_list(group: &ServedGroup, version: &str) -> String {
     )
 }
 
-fn entry(resource: &Resource) -> String {
+fn entry(resource: &Resource, hashes: Offered) -> String {
     let mut out = format!(
         "{{\"name\":\"{}\",\"singularName\":\"{}\",\"namespaced\":{},\"kind\":\"{}\",\"verbs\":{}",
         resource.plural,
@@ -118,7 +121,7 @@ fn entry(resource: &Resource) -> String {
     if !resource.categories.is_empty() {
         let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
     }
-    if resource.is_stored() {
+    if resource.is_stored() && hashes == Offered::Yes {
         let announced = resource.announced.as_ref().map(|version| format!("{}/{version}", resource.group));
         let stored = announced.as_deref().unwrap_or(&resource.stored_version().api_version);
         let hash = storage_version_hash(stored, &resource.kind);
@@ -149,13 +152,23 @@ pub(super) fn strings<'s>(texts: impl IntoIterator<Item = &'s str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{storage_version_hash, strings};
+    use keelson_registry::{Resource, Version};
+
+    use super::{entry, storage_version_hash, strings};
+    use crate::openapi::Offered;
 
     #[test]
     fn hashes_are_those_that_clients_have_seen() {
         assert_eq!(storage_version_hash("batch/v1", "CronJob"), "sd5LIXh4Fjs=");
         assert_eq!(storage_version_hash("batch/v1", "Job"), "mudhfqk/qZY=");
         assert_eq!(storage_version_hash("v1", "ConfigMap"), "qFsyl6wFWjQ=");
+    }
+
+    #[test]
+    fn hashes_can_be_left_out() {
+        let things = Resource::cluster("Thing", "things").version(Version::stored("v1"));
+        assert!(entry(&things, Offered::Yes).contains("storageVersionHash"));
+        assert!(!entry(&things, Offered::No).contains("storageVersionHash"));
     }
 
     #[test]

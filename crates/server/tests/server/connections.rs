@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_server::openapi::Offered;
 use keelson_server::{CertificateSource, NamedCertificate, Protocols, Settings};
 use keelson_stdx::clock::Clock;
 use keelson_testkit::pki::Authority;
@@ -62,6 +63,21 @@ async fn http2_without_credentials_is_good_for_one_request() {
         }
     };
     tokio::time::timeout(Duration::from_secs(10), refused).await.expect("the connection is closed");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn http2_without_credentials_may_be_good_for_many() {
+    let settings = Settings { http2_mitigation: Offered::No, ..Settings::default() };
+    let running = Running::with(settings, Clock::real(), |tls| tls).await;
+    let connector = Connector::new(&running.url(), &running.credentials(), Protocol::Http2).unwrap();
+    let mut sender = connector.http2().await.unwrap();
+    for _ in 0..100 {
+        let uri = format!("{}/healthz", running.url());
+        let request = http::Request::get(uri).body(keelson_testkit::connect::RequestBody::default()).unwrap();
+        sender.ready().await.expect("the connection stays");
+        assert_eq!(sender.send_request(request).await.unwrap().status(), 200);
+    }
     running.end().await;
 }
 

@@ -1,5 +1,9 @@
 //! Questions and answers without a socket: the texts that clients read.
 
+use keelson_server::Settings;
+use keelson_server::openapi::Offered;
+use keelson_stdx::clock::Clock;
+
 use crate::garden::Garden;
 
 const FLOWERS: &str = "/apis/example.com/v1/namespaces/default/flowers";
@@ -319,4 +323,23 @@ async fn health_and_metrics_are_plain_texts() {
     }
     let after = garden.ask("GET /metrics", &[], "").await;
     assert_eq!(before.2.lines().count(), after.2.lines().count());
+}
+
+#[tokio::test]
+async fn long_answers_are_compressed_unless_that_is_off() {
+    let check = async |compression: Offered, expected: Option<&str>| {
+        let settings = Settings { compression, ..Settings::default() };
+        let garden = Garden::with(settings, Clock::real()).await;
+        let long = "x".repeat(200 * 1024);
+        let body = rose(5).replace("\"name\"", &format!("\"annotations\":{{\"a\":\"{long}\"}},\"name\""));
+        let (code, ..) =
+            garden.ask(&format!("POST {FLOWERS}"), &["content-type: application/json"], &body).await;
+        assert_eq!(code, 201);
+        let line = format!("GET {FLOWERS}/rose");
+        let (code, head, _) = garden.ask(&line, &["accept-encoding: gzip"], "").await;
+        let found = head.headers.get("content-encoding").map(|it| it.to_str().unwrap());
+        assert_eq!((code, found), (200, expected));
+    };
+    check(Offered::Yes, Some("gzip")).await;
+    check(Offered::No, None).await;
 }

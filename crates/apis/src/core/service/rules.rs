@@ -11,6 +11,7 @@ use keelson_object::selector::{name_rules, validate_labels};
 use keelson_object::{FieldErrors, Map, Object, Path};
 
 use super::facts::{has_health_port, is_external, is_headless, kind, text, texts};
+use crate::catalog::Settings;
 use crate::shared::addresses::{Strictness, check_address, check_endpoint_address};
 
 pub(super) use balancer::{check_status, ingresses};
@@ -19,7 +20,7 @@ pub(crate) use ports::check_protocol;
 
 /// The types of services, in the order in which they are listed.
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+const DISTRIBUTIONS: &[&str] = &["PreferClose", "PreferSameZone", "PreferSameNode"];
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 pub(super) const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const LONGEST_AFFINITY: i64 = 86_400;
@@ -31,6 +32,7 @@ pub(super) struct Checked<'s> {
     pub(super) spec: &'s Map,
     pub(super) old: Option<&'s Object>,
     pub(super) strictness: Strictness,
+    pub(super) distributions: &'s [&'static str],
 }
 
 impl<'s> Checked<'s> {
@@ -61,10 +63,17 @@ pub(super) fn check(service: &Checked<'_>, errors: &mut FieldErrors) {
     check_outside_traffic(spec, &at, errors);
     check_inside_traffic(spec, &at.key("internalTrafficPolicy"), errors);
     if let Some(distribution) = spec.str("trafficDistribution")
-        && !DISTRIBUTIONS.contains(&distribution)
+        && !service.distributions.contains(&distribution)
     {
-        errors.not_supported(&at.key("trafficDistribution"), distribution, &DISTRIBUTIONS);
+        errors.not_supported(&at.key("trafficDistribution"), distribution, service.distributions);
     }
+}
+
+/// The values of `trafficDistribution`, of which an emulated version may have the first alone.
+///
+/// Upstream: pkg/apis/core/validation/validation.go, validateServiceTrafficDistribution (v1.36.4).
+pub(super) fn distributions(settings: &Settings) -> &'static [&'static str] {
+    if settings.is_missing("PreferSameTrafficDistribution") { &DISTRIBUTIONS[..1] } else { DISTRIBUTIONS }
 }
 
 fn check_topology(object: &Object, errors: &mut FieldErrors) {

@@ -1,6 +1,6 @@
 //! What a service gets, keeps and loses.
 
-use keelson_object::Object;
+use keelson_object::{FieldErrors, Object};
 use keelson_registry::Strategy as _;
 
 use super::{Service, columns, linked_fields};
@@ -32,6 +32,25 @@ fn check_update(old: &str, new: &str, expected: &str) {
         }
     }
     assert_eq!(Some(&spec), tree(expected).as_map(), "{new} gives {}", text(&spec.clone().into()));
+}
+
+#[test]
+fn traffic_within_a_zone_or_node_came_with_a_feature() {
+    let check = |off: &[&str], distribution: &str, expected: usize| {
+        let off = off.iter().map(|it| (*it).to_owned()).collect();
+        let strategy = Service::new(&Settings { off, ..Settings::default() });
+        let object =
+            service(&format!(r#"{{"ports": [{{"port": 80}}], "trafficDistribution": "{distribution}"}}"#));
+        let mut errors = FieldErrors::default();
+        strategy.check(&object, None, &mut errors);
+        let text = format!("{errors:?}");
+        assert_eq!(text.matches("spec.trafficDistribution").count(), expected, "{distribution}: {text}");
+    };
+    let gate = &["PreferSameTrafficDistribution"];
+    check(&[], "PreferSameNode", 0);
+    check(gate, "PreferSameNode", 1);
+    check(gate, "PreferSameZone", 1);
+    check(gate, "PreferClose", 0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::{Map, Object};
 
+use super::graduated::Missing;
 use super::rules::annotations::Annotations;
 use super::rules::has_restart_rules;
 use super::{CONTAINER_LISTS, PodRules};
@@ -107,6 +108,7 @@ const fn feature(gates: &'static [&'static str], paths: &'static [&'static str])
 pub(crate) struct Gates {
     of_spec: Arc<Off>,
     of_status: Arc<Off>,
+    missing: Missing,
     rules: PodRules,
 }
 
@@ -116,6 +118,7 @@ impl Gates {
         Gates {
             of_spec: Arc::new(Off::of(settings, &FEATURES).and_missing(settings, &GRADUATED)),
             of_status: Arc::new(Off::of(settings, &OF_STATUS).and_missing(settings, &GRADUATED_OF_STATUS)),
+            missing: Missing::of(settings),
             rules: PodRules::of(settings),
         }
     }
@@ -150,6 +153,7 @@ impl Gates {
         }
         let said: Vec<bool> = containers(spec).map(|it| !is_empty(it)).collect();
         self.of_spec.drop_new(spec, old);
+        self.missing.drop_new(spec, old);
         // A lifecycle that said nothing else says nothing.
         for (container, said) in containers(spec).zip(said) {
             if said && is_empty(container) {
