@@ -3,16 +3,20 @@
 mod health;
 
 use std::io::{self, IsTerminal as _};
+use std::sync::OnceLock;
 
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, Registry, reload};
 
 use crate::config::{LogFormat, Logging};
 
 pub use health::check;
+
+/// What decides about the lines of the log while the process runs.
+static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 /// From now on events are logged. Later calls change nothing.
 pub fn start(logging: Logging) {
@@ -21,8 +25,19 @@ pub fn start(logging: Logging) {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    let (filter, handle) = reload::Layer::new(filter(logging.level));
     // A test or an embedding program may have a log already.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter(logging.level))).try_init();
+    if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
+        let _ = FILTER.set(handle);
+    }
+}
+
+/// Changes how much is logged, as `-v` does at start.
+pub fn set_level(level: u32) {
+    let changed = FILTER.get().map(|it| it.reload(filter(level)));
+    if !matches!(changed, Some(Ok(()))) {
+        tracing::warn!(level, "the level of this log cannot be changed");
+    }
 }
 
 /// Up to 3 what operators want to know, 4 and 5 for debugging, from 6 on everything; libraries are silent until 8.

@@ -44,6 +44,7 @@ pub use listen::tcp::{Sharing, bind};
 pub use listen::tls::{MinVersion, Protocols, Reload, Tls, TlsSettings};
 pub use plain::{Endpoint, Mounted};
 pub use request_info::RequestInfo;
+pub use respond::refuse;
 pub use response::{Body, Response};
 pub use run::Hook;
 pub use settings::{FrontProxyHeaders, LateClients, Settings};
