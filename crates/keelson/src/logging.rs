@@ -5,6 +5,7 @@ mod health;
 use std::io::{self, IsTerminal as _};
 use std::sync::OnceLock;
 
+use keelson_server::HTTP_LOG;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -40,6 +41,9 @@ pub fn set_level(level: u32) {
     }
 }
 
+/// From this level on there is a line for each request, as upstream has it.
+const REQUESTS: u32 = 3;
+
 /// Up to 3 what operators want to know, 4 and 5 for debugging, from 6 on everything; libraries are silent until 8.
 fn filter(level: u32) -> Targets {
     let own = match level {
@@ -52,14 +56,15 @@ fn filter(level: u32) -> Targets {
         8..10 => LevelFilter::DEBUG,
         10.. => LevelFilter::TRACE,
     };
-    Targets::new().with_target("keelson", own).with_default(others)
+    let requests = if level >= REQUESTS { LevelFilter::INFO } else { LevelFilter::OFF };
+    Targets::new().with_target("keelson", own).with_target(HTTP_LOG, requests).with_default(others)
 }
 
 #[cfg(test)]
 mod tests {
     use tracing::Level;
 
-    use super::filter;
+    use super::{HTTP_LOG, filter};
 
     #[track_caller]
     fn check(level: u32, target: &str, expected: Level) {
@@ -67,6 +72,14 @@ mod tests {
         let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
         let last = levels.iter().rfind(|level| filter.would_enable(target, level));
         assert_eq!(last, Some(&expected), "-v={level} for {target}");
+    }
+
+    #[test]
+    fn requests_are_logged_from_level_3_on() {
+        assert!(!filter(2).would_enable(HTTP_LOG, &Level::ERROR));
+        for level in [3, 4, 6, 10] {
+            check(level, HTTP_LOG, Level::INFO);
+        }
     }
 
     #[test]

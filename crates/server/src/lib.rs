@@ -32,6 +32,7 @@ mod route;
 mod stream;
 
 pub use builder::{BuildError, Builder, Server};
+pub use chain::log::HTTP_LOG;
 pub use endpoint::health::{Check, NamedCheck};
 pub use endpoint::openid::{IssuerDocuments, OpenId};
 pub use endpoint::version::Version;
