@@ -16,14 +16,16 @@ use log_files::LogFiles;
 pub(crate) fn mounted(config: &Config) -> Vec<Mounted> {
     let mut mounted = Vec::new();
     if config.log_files {
-        mount(&mut mounted, ["/logs", "/logs/"], Arc::new(LogFiles { folder: PathBuf::from("/var/log") }));
+        mounted.extend(at("/logs", LogFiles { folder: PathBuf::from("/var/log") }));
     }
     if config.profiling {
-        mount(&mut mounted, ["/debug/flags", "/debug/flags/"], Arc::new(DebugFlags));
+        mounted.extend(at("/debug/flags", DebugFlags));
     }
     mounted
 }
 
-fn mount<const N: usize>(mounted: &mut Vec<Mounted>, paths: [&str; N], endpoint: Arc<dyn Endpoint>) {
-    mounted.extend(paths.map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() }));
+/// An endpoint at a path and below it.
+fn at(path: &str, endpoint: impl Endpoint + 'static) -> [Mounted; 2] {
+    let endpoint: Arc<dyn Endpoint> = Arc::new(endpoint);
+    [path.to_owned(), format!("{path}/")].map(|path| Mounted { path, endpoint: endpoint.clone() })
 }
