@@ -104,7 +104,7 @@ impl Assembly {
             OpenApi::new(settings::openapi_settings(config, &security), catalog.clone(), clock.clone());
         let openid = security.accounts.openid.iter().flat_map(OpenId::mounted);
         let pages = settings::zpages(config, clock);
-        let debugging = endpoint::mounted(config);
+        let debugging = endpoint::mounted(config, clock);
         let endpoints = openapi.mounted().into_iter().chain(openid).chain(pages).chain(debugging);
         let builder = endpoints.fold(Server::builder(), Builder::endpoint);
         let builder = builder.check(logging::check(clock, &loops.tasks));
