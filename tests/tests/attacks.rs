@@ -569,14 +569,18 @@ async fn requests_that_are_taken_back_cost_little() {
     assert!(after < before + ALLOWED_GROWTH, "{before} bytes before, {after} after");
 }
 
-/// Profiles and debug switches are for those who asked for them.
+/// Profiles and debug switches are for those who may get their paths, and for nobody with `--profiling=false`.
 #[tokio::test]
-async fn nothing_is_served_for_debugging_unless_asked() {
+async fn what_is_served_for_debugging_is_not_for_everybody() {
     let server = RunningServer::shared().await;
-    for path in ["/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/heap", "/debug/flags/v"] {
+    let paths = ["/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/heap", "/debug/flags/v"];
+    for path in paths {
+        server.anonymous().get(path).await.refused(403, "Forbidden");
+    }
+    let server = RunningServer::start(Options::default().argument("--profiling=false")).await;
+    for path in paths {
         let answer = server.client().get(path).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
-        server.anonymous().get(path).await.refused(403, "Forbidden");
     }
 }
 

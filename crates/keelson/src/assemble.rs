@@ -35,6 +35,7 @@ use crate::admission_manifests;
 use crate::auditing;
 use crate::config::{Config, StoreChoice};
 use crate::encryption::Encryption;
+use crate::endpoint;
 use crate::error::Error;
 use crate::logging;
 use crate::start::Prepared;
@@ -103,7 +104,8 @@ impl Assembly {
             OpenApi::new(settings::openapi_settings(config, &security), catalog.clone(), clock.clone());
         let openid = security.accounts.openid.iter().flat_map(OpenId::mounted);
         let pages = settings::zpages(config, clock);
-        let endpoints = openapi.mounted().into_iter().chain(openid).chain(pages);
+        let debugging = endpoint::mounted(config, clock);
+        let endpoints = openapi.mounted().into_iter().chain(openid).chain(pages).chain(debugging);
         let builder = endpoints.fold(Server::builder(), Builder::endpoint);
         let builder = builder.check(logging::check(clock, &loops.tasks));
         let builder = encryption.iter().fold(builder, |builder, it| it.checks(builder));

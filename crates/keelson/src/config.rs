@@ -108,6 +108,8 @@ pub struct Config {
     pub aggregator_routing: bool,
     /// Whether profiles are served.
     pub profiling: bool,
+    /// Whether the log files of the machine are served.
+    pub log_files: bool,
     /// Where service addresses come from.
     pub service_ranges: ServiceRanges,
     /// The ports that node ports are taken from.
@@ -359,6 +361,7 @@ impl Config {
             metrics: metrics::read(flags),
             aggregator_routing: flags.is_on("enable-aggregator-routing"),
             profiling: flags.is_on("profiling"),
+            log_files: flags.is_on("enable-logs-handler"),
             external_host: path(flags, "external-hostname")
                 .map_or_else(|| advertise_address.to_string(), |host| host.display().to_string()),
             warnings: warnings(flags, &modes, &service_ranges),

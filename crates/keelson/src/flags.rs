@@ -15,7 +15,7 @@ mod features;
 mod generic;
 mod global;
 mod go_csv;
-mod go_number;
+pub(crate) mod go_number;
 mod go_version;
 mod help;
 mod logs;

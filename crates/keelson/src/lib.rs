@@ -17,6 +17,7 @@ pub mod command;
 pub mod config;
 pub mod data_folder;
 pub mod encryption;
+mod endpoint;
 pub mod error;
 pub mod flags;
 mod go_file;

@@ -3,16 +3,21 @@
 mod health;
 
 use std::io::{self, IsTerminal as _};
+use std::sync::OnceLock;
 
+use keelson_server::HTTP_LOG;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, Registry, reload};
 
 use crate::config::{LogFormat, Logging};
 
 pub use health::check;
+
+/// What decides about the lines of the log while the process runs.
+static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 /// From now on events are logged. Later calls change nothing.
 pub fn start(logging: Logging) {
@@ -21,9 +26,23 @@ pub fn start(logging: Logging) {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    let (filter, handle) = reload::Layer::new(filter(logging.level));
     // A test or an embedding program may have a log already.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter(logging.level))).try_init();
+    if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
+        let _ = FILTER.set(handle);
+    }
 }
+
+/// Changes how much is logged, as `-v` does at start.
+pub fn set_level(level: u32) {
+    let changed = FILTER.get().map(|it| it.reload(filter(level)));
+    if !matches!(changed, Some(Ok(()))) {
+        tracing::warn!(level, "the level of this log cannot be changed");
+    }
+}
+
+/// From this level on there is a line for each request, as upstream has it.
+const REQUESTS: u32 = 3;
 
 /// Up to 3 what operators want to know, 4 and 5 for debugging, from 6 on everything; libraries are silent until 8.
 fn filter(level: u32) -> Targets {
@@ -37,14 +56,15 @@ fn filter(level: u32) -> Targets {
         8..10 => LevelFilter::DEBUG,
         10.. => LevelFilter::TRACE,
     };
-    Targets::new().with_target("keelson", own).with_default(others)
+    let requests = if level >= REQUESTS { LevelFilter::INFO } else { LevelFilter::OFF };
+    Targets::new().with_target("keelson", own).with_target(HTTP_LOG, requests).with_default(others)
 }
 
 #[cfg(test)]
 mod tests {
     use tracing::Level;
 
-    use super::filter;
+    use super::{HTTP_LOG, filter};
 
     #[track_caller]
     fn check(level: u32, target: &str, expected: Level) {
@@ -52,6 +72,14 @@ mod tests {
         let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
         let last = levels.iter().rfind(|level| filter.would_enable(target, level));
         assert_eq!(last, Some(&expected), "-v={level} for {target}");
+    }
+
+    #[test]
+    fn requests_are_logged_from_level_3_on() {
+        assert!(!filter(2).would_enable(HTTP_LOG, &Level::ERROR));
+        for level in [3, 4, 6, 10] {
+            check(level, HTTP_LOG, Level::INFO);
+        }
     }
 
     #[test]

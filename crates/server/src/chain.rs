@@ -96,7 +96,7 @@ pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, pe
     if method == Method::HEAD {
         headers::keep_length_only(&mut response);
     }
-    log::request(&facts, &parts, &response);
+    log::request(&facts, &parts, &mut response);
     response
 }
 

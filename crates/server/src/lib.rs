@@ -32,6 +32,7 @@ mod route;
 mod stream;
 
 pub use builder::{BuildError, Builder, Server};
+pub use chain::log::HTTP_LOG;
 pub use chain::storage_versions::StorageVersionBarrier;
 pub use endpoint::health::{Check, NamedCheck};
 pub use endpoint::openid::{IssuerDocuments, OpenId};
@@ -45,6 +46,7 @@ pub use listen::tcp::{Sharing, bind};
 pub use listen::tls::{MinVersion, Protocols, Reload, Tls, TlsSettings};
 pub use plain::{Endpoint, Mounted};
 pub use request_info::RequestInfo;
+pub use respond::refuse;
 pub use response::{Body, Response};
 pub use run::Hook;
 pub use settings::{FrontProxyHeaders, LateClients, Settings};

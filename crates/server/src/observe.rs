@@ -47,7 +47,10 @@ fn labels<'i>(
     }
 }
 
-fn verb(info: &RequestInfo, parts: &Parts, scope: &str) -> &'static str {
+/// The verb as metrics and the log name it.
+///
+/// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, NormalizedVerb (v1.36.4).
+pub(crate) fn verb(info: &RequestInfo, parts: &Parts, scope: &str) -> &'static str {
     let is_stream = matches!(&*info.subresource, "log" | "exec" | "portforward" | "attach" | "proxy");
     match parts.method {
         _ if info.verb == "watch" => "WATCH",

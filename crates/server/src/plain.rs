@@ -7,6 +7,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use keelson_stdx::offload;
 
+use crate::body::RequestBody;
 use crate::chain::Facts;
 use crate::discovery;
 use crate::endpoint::{index, metrics};
@@ -21,6 +22,21 @@ use crate::response::{Response, json};
 pub trait Endpoint: Send + Sync {
     /// Answers a request for `path`.
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response>;
+
+    /// The same for an endpoint that reads what the client sends; most do not.
+    fn answer_to_body<'a>(
+        &'a self,
+        path: &'a str,
+        parts: &'a Parts,
+        _body: RequestBody,
+    ) -> BoxFuture<'a, Response> {
+        self.answer(path, parts)
+    }
+
+    /// Whether the list of paths at `/` names `path`.
+    fn is_listed(&self, _path: &str) -> bool {
+        true
+    }
 }
 
 /// An endpoint and where it is.
@@ -44,7 +60,12 @@ impl Mounted {
 const COUNTED: [&str; 2] = ["/openapi/v3", "/openapi/v3/"];
 
 /// The answer to a path that is not about a resource.
-pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) -> Result<Response> {
+pub(crate) async fn answer(
+    facts: &Facts<'_>,
+    info: &RequestInfo,
+    parts: &Parts,
+    body: RequestBody,
+) -> Result<Response> {
     let (server, path) = (facts.server, &*info.path);
     let query = Query::of(&parts.uri);
     if let Some(response) = server.health.answer(path, &query).await {
@@ -55,7 +76,7 @@ pub(crate) async fn answer(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts)
         return Ok(observe::observed(facts, &query, response, series));
     }
     if let Some(mounted) = server.endpoints.iter().find(|it| it.takes(path)) {
-        let response = mounted.endpoint.answer(path, parts).await;
+        let response = mounted.endpoint.answer_to_body(path, parts, body).await;
         let Some(counted) = COUNTED.iter().find(|it| **it == mounted.path) else { return Ok(response) };
         let series = observe::path_series(&server.metrics, &counted[1..], "");
         return Ok(observe::observed(facts, &query, response, series));
@@ -87,7 +108,8 @@ fn is_version(path: &str) -> bool {
 fn paths(facts: &Facts<'_>) -> impl Iterator<Item = String> {
     let server = facts.server;
     let own = ["/metrics", "/metrics/slis", "/version"].map(str::to_owned);
-    let mounted = server.endpoints.iter().map(|it| it.path.clone());
+    let mounted =
+        server.endpoints.iter().filter(|it| it.endpoint.is_listed(&it.path)).map(|it| it.path.clone());
     discovery::paths(&server.catalog.load())
         .into_iter()
         .chain(own)

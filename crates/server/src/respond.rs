@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use keelson_object::scalar::quote;
 use keelson_registry::Error as RegistryError;
@@ -23,6 +24,11 @@ use crate::response::{NOSNIFF, Response, text_error};
 /// The answer to a request that failed before it reached a resource.
 pub(crate) fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Response {
     resource_answer(error, headers, query, Offered::No)
+}
+
+/// The answer of an endpoint to a request that it refuses.
+pub fn refuse(error: Error, parts: &Parts) -> Response {
+    answer(error, &parts.headers, &Query::of(&parts.uri))
 }
 
 /// The answer of a resource to a request that failed.

@@ -41,7 +41,7 @@ pub(crate) async fn route(
         if let Some(response) = discovery::answer(facts, &catalog, info, parts).await? {
             return Ok(response);
         }
-        return plain::answer(facts, info, parts).await;
+        return plain::answer(facts, info, parts, body).await;
     }
     let (found, operation) = match find(&catalog, info, &parts.method) {
         Err(Error::NoSuchPath) if !facts.server.moments.mux_and_discovery_complete.has_happened() => {

@@ -19,6 +19,6 @@ pub(super) const SECTION: Section = Section {
             "true",
             "queue requests by priority and flow instead of only counting them",
         ),
-        Flag::not_yet("profiling", Kind::Bool, "true", "serve /debug/pprof"),
+        Flag::acts("profiling", Kind::Bool, "true", "serve /debug/pprof and /debug/flags/v"),
     ],
 };

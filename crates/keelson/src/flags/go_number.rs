@@ -39,7 +39,7 @@ pub(super) fn parse_uint(text: &str, bits: u32) -> Result<u64, String> {
 }
 
 /// An unsigned decimal number of so many bits.
-pub(super) fn parse_decimal(text: &str, bits: u32) -> Result<i64, String> {
+pub(crate) fn parse_decimal(text: &str, bits: u32) -> Result<i64, String> {
     let fail = |what| failure("ParseUint", text, what);
     let number = accumulate(text, 10).map_err(fail)?;
     i64::try_from(number)

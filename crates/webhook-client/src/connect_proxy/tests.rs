@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{Proxy, Wire};
 use crate::client::tests::{Authority, Place, ask, client, server_config};
+use crate::dials::Dials;
 use crate::{Failure, Identity, Target, Trust};
 
 /// What a proxy does when it was asked.
@@ -210,4 +211,33 @@ async fn a_tunnel_from_a_socket_is_asked_for_and_used() {
     drop((wire, far));
     let asked = proxy.await.expect("it ends");
     assert_eq!(asked, "CONNECT 10.0.0.7:8443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+}
+
+/// Dials are counted for the whole process: other tests may add to the numbers, and nobody takes away.
+#[tokio::test]
+async fn dials_are_counted_by_how_they_end() {
+    let dials = Dials::over_unix();
+    let numbers = || {
+        let [(_, not_connected), (_, not_proxied)] = dials.failures();
+        [dials.started(), not_connected, not_proxied, dials.seconds().count()]
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("proxy.sock");
+    let before = numbers();
+    assert!(Proxy::unix(&path).open("a:1").await.is_err(), "nobody listens");
+    let [started, not_connected, ..] = numbers();
+    assert!(started > before[0] && not_connected > before[1], "{before:?}");
+
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let proxy = task::spawn("proxy", async move {
+        for answer in ["HTTP/1.1 403 Forbidden\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
+            let (wire, _) = listener.accept().await.expect("a connection");
+            serve(wire, Manner::Says(answer)).await;
+        }
+    });
+    assert!(Proxy::unix(&path).open("a:1").await.is_err(), "it is refused");
+    assert!(numbers()[2] > before[2], "{before:?}");
+    assert!(Proxy::unix(&path).open("a:1").await.is_ok(), "it is a tunnel");
+    assert!(numbers()[3] > before[3], "{before:?}");
+    proxy.await.expect("it ends");
 }
