@@ -213,7 +213,7 @@ impl Feed {
         let size = 64 * (known.len() + listing.objects.len());
         let changes = offload::run(size, || differences(&known, listing)).await;
         info!(prefix, revision = revision.get(), changes = changes.len(), "listed everything again");
-        // Each is applied to the state, and handed to whoever watches it.
+        // Each is applied to the state, and handed to its watchers.
         let size = 256 * changes.len();
         offload::run(size, || self.shared.replace(changes, revision)).await;
         Ok(())

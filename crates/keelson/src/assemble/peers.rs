@@ -86,7 +86,7 @@ impl Peers {
     /// Removes the identity lease.
     pub(super) async fn leave(&self, within: Duration) {
         let Some((who, catalog)) = &self.identity else { return };
-        let left = self.clock.timeout(within, who.leave(catalog, &self.clock)).await;
+        let left = self.clock.timeout(within, Box::pin(who.leave(catalog, &self.clock))).await;
         if !matches!(left, Some(Ok(()))) {
             warn!(name = who.name, "the lease of this server could not be removed");
         }

@@ -42,7 +42,7 @@ pub(super) fn features(config: &Config) -> Computed {
 }
 
 /// Features that are asked for here.
-const SERVER_FEATURES: [\&str; 23] = [
+const SERVER_FEATURES: [&str; 23] = [
     "APIResponseCompression",
     "APIServerIdentity",
     "AllowParsingUserUIDFromCertAuth",
