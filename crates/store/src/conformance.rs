@@ -156,7 +156,7 @@ pub(crate) fn text_of(entries: &[Entry]) -> String {
 pub(crate) fn text_of_event(event: &Event) -> String {
     match event {
         Event::Put { entry } => {
-            let sign = if entry.version == 1 { '+' } else { '~' };
+            let sign = if entry.created == entry.modified { '+' } else { '~' };
             format!("{sign}{}={}", entry.key, String::from_utf8_lossy(&entry.value))
         }
         Event::Delete { key, .. } => format!("-{key}"),

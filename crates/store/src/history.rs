@@ -51,7 +51,7 @@ impl History {
 
 /// The entry of `key` before an event.
 async fn before(store: &dyn Store, event: &Event, key: &Key) -> Result<Option<Entry>> {
-    let is_new = matches!(event, Event::Put { entry } if entry.version == 1);
+    let is_new = matches!(event, Event::Put { entry } if entry.created == entry.modified);
     let Some(revision) = Revision::new(event.revision().get() - 1).filter(|_| !is_new) else {
         return Ok(None);
     };
