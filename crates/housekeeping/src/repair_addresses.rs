@@ -1,10 +1,11 @@
-//! Compares the IPAddress objects with the addresses that services have.
+//! IPAddress repair: compares the IPAddress objects with the addresses of services.
 //!
 //! ```text
-//! service a has 10.0.0.7    10.0.0.7 is of service a    as it should be
-//! service a has 10.0.0.7    nothing                     made
-//! service a has 10.0.0.7    10.0.0.7 is of nobody       created again
-//! nobody has 10.0.0.7       10.0.0.7 is of service a    deleted, unless it is so young that a may be on its way
+//! service                 IPAddress 10.0.0.7     what happens
+//! a has 10.0.0.7          refers to service a    nothing
+//! a has 10.0.0.7          does not exist         created
+//! a has 10.0.0.7          has no valid parent    created again
+//! none has 10.0.0.7       refers to service a    deleted, unless it is so new that a may follow
 //! ```
 //!
 //! Upstream: pkg/registry/core/service/ipallocator/controller/repairip.go (v1.36.4).

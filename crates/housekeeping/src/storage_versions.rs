@@ -22,7 +22,7 @@ use crate::identity_lease;
 const GROUP: &str = "internal.apiserver.k8s.io";
 const PLURAL: &str = "storageversions";
 const CONDITION: &str = "AllEncodingVersionsEqual";
-/// Entries that somebody else changed or removed are written again this often.
+/// How often entries that another server changed or removed are written again.
 const INTERVAL: Duration = Duration::from_secs(600);
 /// When the next attempt follows a failed one.
 const RETRY: Duration = Duration::from_secs(1);

@@ -22,7 +22,7 @@ impl Oracle {
         Ok(Self { child, input, output })
     }
 
-    /// Asks all of these. They are written by another thread, so that full pipes stop nobody.
+    /// Asks all of these. Another thread writes them, so that a full pipe does not block the reader.
     pub(crate) fn ask(&mut self, questions: &[Value]) -> Result<Vec<Value>, Box<dyn Error>> {
         let mut input = self.input.take().ok_or("the oracle stopped")?;
         let text: String = questions.iter().map(|question| format!("{question}\n")).collect();

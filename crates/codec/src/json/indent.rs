@@ -1,6 +1,6 @@
 //! Indented JSON: line breaks and blanks for compact JSON, without reading it into a tree (`?pretty=true`).
 //!
-//! The [`Indenter`] takes compact JSON in parts that may be cut anywhere, and writes no more than it is told to. Both
+//! The [`Indenter`] takes compact JSON in parts that may be cut anywhere, and writes no more than a limit. Both
 //! matter: a list of a hundred thousand objects never is one text, and one byte may become a line that begins with
 //! thousands of blanks.
 

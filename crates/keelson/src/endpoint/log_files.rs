@@ -48,7 +48,7 @@ impl Endpoint for LogFiles {
 impl LogFiles {
     async fn serve(&self, path: &str, parts: &Parts) -> io::Result<Response> {
         let below = Path::new(path.strip_prefix("/logs").unwrap_or_default().trim_matches('/'));
-        // A name that leads out of the folder is refused before anybody looks for it.
+        // A name that leads out of the folder is rejected before the file is opened.
         if below.components().any(|it| matches!(it, Component::ParentDir)) {
             return Ok(text_error(StatusCode::BAD_REQUEST, "invalid URL path"));
         }
@@ -90,7 +90,7 @@ async fn content(path: &Path, parts: &Parts) -> io::Result<Response> {
     let mut start = Vec::with_capacity(SNIFFED);
     (&mut file).take(SNIFFED as u64).read_to_end(&mut start).await?;
     let media_type = HeaderValue::from_static(media_type(path, &start));
-    // A log grows: what is written from now on is left out, because the length was told.
+    // A log grows: lines written after the Content-Length was sent are left out.
     let left = metadata.len().saturating_sub(start.len() as u64);
     let rest = stream::try_unfold((file, left), |(mut file, left)| async move {
         if left == 0 {
@@ -201,7 +201,7 @@ fn not_modified(metadata: &Metadata) -> Response {
     modified(metadata, response)
 }
 
-/// Whether the client has what there is: it says the very time that it was told.
+/// Whether the client has the current file: If-Modified-Since equals its Last-Modified.
 fn is_unchanged(metadata: &Metadata, parts: &Parts) -> bool {
     const SINCE: HeaderName = header::IF_MODIFIED_SINCE;
     parts.headers.get(SINCE).is_some_and(|since| http_time(metadata).as_ref() == Some(since))

@@ -18,7 +18,7 @@ use keelson_stdx::clock::Clock;
 /// How long samples are taken where the client does not say.
 const USUAL: Duration = Duration::from_secs(30);
 
-/// Samples take memory: nobody needs an hour of them.
+/// Samples take memory, so a profile has a longest duration.
 const LONGEST: Duration = Duration::from_secs(600);
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
