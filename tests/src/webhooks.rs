@@ -216,6 +216,24 @@ impl Side {
         panic!("the cache of the server does not follow");
     }
 
+    /// Waits until the server's cache has the object at `path` as it is stored.
+    ///
+    /// Upstream begins a write with the object in its cache. If that is old, it runs admission again, and webhooks get
+    /// one more question.
+    pub async fn caught_up(&self, path: &str) {
+        let stored = self.client.get(path).await;
+        if stored.status != 200 {
+            return;
+        }
+        let revision = stored.json()["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        let cached = format!("{path}?resourceVersion={revision}");
+        let clock = Clock::real();
+        let deadline = clock.monotonic() + LEARNS_WITHIN;
+        while self.client.get(&cached).await.status != 200 {
+            assert!(clock.monotonic() < deadline, "the cache of the server does not follow {path}");
+        }
+    }
+
     /// A configuration of one that may change objects.
     pub async fn mutating(&self, path: &str, more: &Value) {
         self.configure("MutatingWebhookConfiguration", path, more).await;

@@ -101,33 +101,41 @@ async fn parts(side: &Side) -> Vec<String> {
     side.post("MutatingWebhookConfiguration", "/look", &everything).await.expect(201);
     side.validating("/see", &everything).await;
 
+    let (web, a, b, c) =
+        (format!("{DEPLOYMENTS}/web"), format!("{PODS}/a"), format!("{PODS}/b"), format!("{MAPS}/c"));
     note(&client.post(DEPLOYMENTS, &deployment()).await);
+    side.caught_up(&web).await;
     let scale = json!({"metadata": {"name": "web", "namespace": "hooked"}, "spec": {"replicas": 2}});
-    note(&client.put(&format!("{DEPLOYMENTS}/web/scale"), &scale).await);
-    note(&client.patch(&format!("{DEPLOYMENTS}/web/scale"), MERGE, &json!({"spec": {"replicas": 3}})).await);
+    note(&client.put(&format!("{web}/scale"), &scale).await);
+    side.caught_up(&web).await;
+    note(&client.patch(&format!("{web}/scale"), MERGE, &json!({"spec": {"replicas": 3}})).await);
+    side.caught_up(&web).await;
     let status = json!({"status": {"replicas": 3, "observedGeneration": 1}});
-    note(&client.patch(&format!("{DEPLOYMENTS}/web/status"), MERGE, &status).await);
-    note(&client.delete_with(&format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Orphan"})).await);
+    note(&client.patch(&format!("{web}/status"), MERGE, &status).await);
+    side.caught_up(&web).await;
+    note(&client.delete_with(&web, &json!({"propagationPolicy": "Orphan"})).await);
 
     note(&client.post(PODS, &fixture::small_pod("a")).await);
+    side.caught_up(&a).await;
     let binding = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}});
-    note(&client.post(&format!("{PODS}/a/binding"), &binding).await);
+    note(&client.post(&format!("{a}/binding"), &binding).await);
+    side.caught_up(&a).await;
     let dry = json!({"metadata": {"name": "a"}, "deleteOptions": {"dryRun": ["All"]}});
-    note(&client.post(&format!("{PODS}/a/eviction"), &dry).await);
-    note(&client.delete(&format!("{PODS}/a")).await);
-    note(&client.delete(&format!("{PODS}/a")).await);
+    note(&client.post(&format!("{a}/eviction"), &dry).await);
+    note(&client.delete(&a).await);
+    side.caught_up(&a).await;
+    note(&client.delete(&a).await);
     note(&client.post(PODS, &fixture::small_pod("b")).await);
-    note(&client.post(&format!("{PODS}/b/eviction"), &json!({"metadata": {"name": "b"}})).await);
+    side.caught_up(&b).await;
+    note(&client.post(&format!("{b}/eviction"), &json!({"metadata": {"name": "b"}})).await);
 
     note(&client.post(MAPS, &fixture::config_map("c")).await);
-    note(&client.put(&format!("{MAPS}/c"), &fixture::config_map("c")).await);
-    note(
-        &client
-            .delete(&format!("{MAPS}/c?gracePeriodSeconds=5&propagationPolicy=Background&dryRun=All"))
-            .await,
-    );
+    side.caught_up(&c).await;
+    note(&client.put(&c, &fixture::config_map("c")).await);
+    side.caught_up(&c).await;
+    note(&client.delete(&format!("{c}?gracePeriodSeconds=5&propagationPolicy=Background&dryRun=All")).await);
     let wrong = json!({"preconditions": {"uid": "x"}});
-    note(&client.delete_with(&format!("{MAPS}/c"), &wrong).await);
+    note(&client.delete_with(&c, &wrong).await);
     note(&client.delete_with(MAPS, &json!({"gracePeriodSeconds": 1, "orphanDependents": false})).await);
     let accounts = "/api/v1/namespaces/hooked/serviceaccounts";
     note(&client.post(accounts, &json!({"metadata": {"name": "s"}})).await);
@@ -137,10 +145,12 @@ async fn parts(side: &Side) -> Vec<String> {
 
     side.mutating("/seven", &rules("apps", "v1", &["deployments", "deployments/*"])).await;
     note(&client.post(DEPLOYMENTS, &deployment()).await);
-    note(&client.put(&format!("{DEPLOYMENTS}/web/scale"), &scale).await);
+    side.caught_up(&web).await;
+    note(&client.put(&format!("{web}/scale"), &scale).await);
     side.forget().await;
     side.mutating("/less", &rules("apps", "v1", &["deployments/scale"])).await;
-    note(&client.put(&format!("{DEPLOYMENTS}/web/scale"), &scale).await);
+    side.caught_up(&web).await;
+    note(&client.put(&format!("{web}/scale"), &scale).await);
     side.forget().await;
     answers
 }
@@ -162,11 +172,13 @@ async fn versions(side: &Side) -> Vec<String> {
     });
     let scalers = "/apis/autoscaling/v1/namespaces/hooked/horizontalpodautoscalers";
     note(&client.post(scalers, &scaler).await);
+    side.caught_up(&format!("{scalers}/h")).await;
     note(
         &client
             .patch(&format!("{scalers}/h/status"), MERGE, &json!({"status": {"currentReplicas": 1}}))
             .await,
     );
+    side.caught_up(&format!("{scalers}/h")).await;
     note(&client.delete(&format!("{scalers}/h")).await);
     side.forget().await;
 
@@ -179,11 +191,13 @@ async fn versions(side: &Side) -> Vec<String> {
     side.forget().await;
     // Upstream takes an event that has been there and back for changed: nobody who changes it is asked again.
     side.validating("/see", &seen_from("events.k8s.io")).await;
+    side.caught_up(&format!("{old}/old")).await;
     note(&client.patch(&format!("{old}/old"), MERGE, &json!({"count": 2})).await);
     side.forget().await;
     side.post("MutatingWebhookConfiguration", "/label", &seen_from("")).await.expect(201);
     side.validating("/see", &seen_from("")).await;
     note(&client.post(new, &new_event("new")).await);
+    side.caught_up(&format!("{new}/new")).await;
     note(&client.delete(&format!("{new}/new")).await);
     side.forget().await;
     answers
