@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -361,8 +363,20 @@ impl Drop for RunningServer {
     }
 }
 
-/// A port that nobody listens on at the moment.
+/// Ports below those that the kernel gives to outgoing connections.
+const QUIET_PORTS: Range<u32> = 10_000..30_000;
+
+/// A port on which nobody listens. No outgoing connection can take it before it is used, and no other call gets it.
 pub fn free_port() -> Result<u16> {
-    let socket = TcpListener::bind("127.0.0.1:0").context("a free port")?;
-    Ok(socket.local_addr()?.port())
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let count = QUIET_PORTS.end - QUIET_PORTS.start;
+    for _ in 0..count {
+        // Processes that run at the same time begin at different ports.
+        let step = std::process::id().wrapping_mul(97).wrapping_add(CALLS.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(QUIET_PORTS.start + step % count)?;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port is free")
 }
