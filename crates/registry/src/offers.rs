@@ -5,8 +5,8 @@
 //! cache    key, message, revision        the same message? then its JSON is known, and perhaps it is frozen already
 //! ```
 //!
-//! The first of the two freezes the JSON and leaves the result for the other. An offer that nobody takes, because the
-//! write failed or another one came before it, gives way to later ones.
+//! The first of the two freezes the JSON and leaves the result for the other. If the write
+//! fails, or another write comes first, the offer stays unused until later ones replace it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

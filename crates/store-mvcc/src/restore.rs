@@ -1,6 +1,6 @@
 //! A new store that begins with entries and a revision from elsewhere.
 //!
-//! Everything before the revision counts as compacted: a client that reads the past, or watches from it, is told to list
+//! Everything before the revision counts as compacted: a read or a watch at an older revision fails, and clients list
 //! again.
 
 use std::fs::{self, File, OpenOptions};

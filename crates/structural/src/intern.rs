@@ -28,7 +28,7 @@ impl Interner {
         Interner::default()
     }
 
-    /// How many nodes are held, including those that nobody uses since the last sweep.
+    /// The number of nodes in the table, including unused ones since the last sweep.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -55,7 +55,7 @@ impl Interner {
         node
     }
 
-    /// Drops the nodes that nobody uses any more. New nodes do it by themselves whenever their number has doubled.
+    /// Removes unused nodes. It also runs when the number of nodes has doubled.
     pub fn sweep(&mut self) {
         self.nodes.retain(|_, nodes| {
             nodes.retain(|node| node.strong_count() > 0);

@@ -14,7 +14,7 @@ const MAX_PATH_BYTES: usize = 8 * 1024 * 1024;
 /// Whether the paths of dropped fields are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Nobody reads them.
+    /// Paths are not collected.
     Nothing,
     /// Strict field validation reads them.
     Paths,

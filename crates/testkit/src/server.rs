@@ -366,7 +366,7 @@ impl Drop for RunningServer {
 /// Ports below those that the kernel gives to outgoing connections.
 const QUIET_PORTS: Range<u32> = 10_000..30_000;
 
-/// A port on which nobody listens. No outgoing connection can take it before it is used, and no other call gets it.
+/// A free port. The kernel does not give it to outgoing connections, and each call returns another port.
 pub fn free_port() -> Result<u16> {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let count = QUIET_PORTS.end - QUIET_PORTS.start;

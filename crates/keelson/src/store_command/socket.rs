@@ -1,7 +1,7 @@
 //! How a running server hands out a dump of its store: over a unix socket in the data folder.
 //!
-//! A user who may open the socket may read the data file next to it, so no other permission is needed. There is no request:
-//! who connects gets a dump of the present state.
+//! Only the owner of the socket may open it, and the owner may read the data file as well, so no other check is needed.
+//! There is no request: a client that connects gets a dump of the present state.
 
 use std::fs::{self, File, Permissions};
 use std::io;

@@ -26,7 +26,7 @@ struct Problem {
     name: Option<String>,
     shown: String,
     detail: String,
-    /// Upstream's message if it is not the detail: problems with equal messages are told once.
+    /// Upstream's message if it differs from the detail: problems with equal messages are reported once.
     message: Option<String>,
 }
 
