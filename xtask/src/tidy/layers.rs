@@ -11,18 +11,18 @@ use crate::repo::{Repo, output};
 pub const LAYERS: &[&[&str]] = &[
     &["stdx", "object"],
     &["status", "schema", "store", "x509", "grpc"],
+    &["structural"],
     &[
         "codec",
         "merge",
         "cel",
-        "structural",
         "store-mvcc",
         "store-etcd",
         "encryption",
         "watch-cache",
         "webhook-client",
     ],
-    &["authn", "authz", "flow-control", "audit"],
+    &["authn", "authz", "flow-control", "audit", "validation-rules"],
     &["registry"],
     &["server"],
     &["apis", "kube-admission", "extensions", "aggregator", "node-proxy", "delegated-auth"],
@@ -34,7 +34,7 @@ pub const LAYERS: &[&[&str]] = &[
 const DEV_ONLY: &[&str] = &["testkit", "bench", "tests", "xtask"];
 
 /// No input or output, no `async`: no runtime, no network.
-const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel", "structural"];
+const PURE: &[&str] = &["object", "schema", "merge", "codec", "cel", "structural", "validation-rules"];
 const IMPURE_CRATES: &[&str] =
     &["tokio", "tokio-util", "futures-util", "hyper", "hyper-util", "rustls", "redb"];
 

@@ -1,0 +1,3 @@
+//! Validation rules (`x-kubernetes-validations`): compile, cost limits, evaluation.
+
+#![deny(missing_docs)]
