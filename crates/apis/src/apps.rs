@@ -11,10 +11,6 @@ use keelson_registry::{Group, Resource, Scale, Version};
 use crate::catalog::Settings;
 use crate::shared::pod_template::Gates;
 
-/// Where workloads keep the numbers of their scale.
-const SCALE: Scale =
-    Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
-
 pub(crate) fn group(settings: &Settings) -> Group {
     Group::new("apps")
         .serve(
@@ -33,21 +29,21 @@ pub(crate) fn group(settings: &Settings) -> Group {
             workload("Deployment", "deployments")
                 .short_name("deploy")
                 .columns(deployment::columns())
-                .with_scale(SCALE)
+                .with_scale(Scale::WORKLOAD)
                 .strategy(deployment::Deployment::new(settings)),
         )
         .serve(
             workload("ReplicaSet", "replicasets")
                 .short_name("rs")
                 .columns(replica_set::columns())
-                .with_scale(SCALE)
+                .with_scale(Scale::WORKLOAD)
                 .strategy(replica_set::ReplicaSet::new(settings)),
         )
         .serve(
             workload("StatefulSet", "statefulsets")
                 .short_name("sts")
                 .columns(stateful_set::columns())
-                .with_scale(SCALE)
+                .with_scale(Scale::WORKLOAD)
                 .strategy(stateful_set::StatefulSet::new(settings)),
         )
 }

@@ -27,9 +27,6 @@ use crate::shared::pod_template::Gates;
 /// What can be done through the proxy of an object.
 const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
 
-const SCALE: Scale =
-    Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
-
 /// The core group, which has no name.
 pub(crate) fn group(settings: &Settings) -> Group {
     let group = storage(workloads(configuration(Group::new(""), settings), settings), settings);
@@ -115,7 +112,7 @@ fn workloads(group: Group, settings: &Settings) -> Group {
                     ..SelectableField::plain("status.replicas")
                 })
                 .with_status()
-                .with_scale(SCALE)
+                .with_scale(Scale::WORKLOAD)
                 .strategy(replication_controller::ReplicationController(gates)),
         )
 }

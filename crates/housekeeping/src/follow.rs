@@ -32,7 +32,7 @@ pub async fn run(
     }
 }
 
-async fn follow(live: &Live, follower: &dyn Follower) -> Result<()> {
+async fn follow(live: &Arc<Live>, follower: &dyn Follower) -> Result<()> {
     let options =
         WatchOptions { bookmarks: true, initial_events: InitialEvents::Marked, ..WatchOptions::default() };
     let mut watch = operation::watch(live, "", &options).await?;

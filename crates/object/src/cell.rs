@@ -13,6 +13,8 @@ pub enum Cell {
     Text(SmolStr),
     /// A whole number.
     Int(i64),
+    /// Another number.
+    Float(f64),
     /// A truth value.
     Bool(bool),
     /// How long ago this was; `None` prints `<unknown>`.

@@ -24,6 +24,7 @@ pub struct Frozen {
     index: Index,
     json: Bytes,
     metadata: Range<u32>,
+    version: u16,
     cells: OnceLock<Arc<[Cell]>>,
     protobuf: OnceLock<Bytes>,
 }
@@ -47,7 +48,21 @@ impl Frozen {
     /// Puts together what an encoder has made. `metadata` is where the value of `"metadata"` lies in `json`.
     pub fn new(revision: u64, index: Index, json: Bytes, metadata: Range<u32>) -> Frozen {
         debug_assert_eq!(json.get(metadata.start as usize), Some(&b'{'), "metadata begins with a brace");
-        Frozen { revision, index, json, metadata, cells: OnceLock::new(), protobuf: OnceLock::new() }
+        let (cells, protobuf) = (OnceLock::new(), OnceLock::new());
+        Frozen { revision, index, json, metadata, version: 0, cells, protobuf }
+    }
+
+    /// The same object, marked with the version that its bytes are in: the position of the version in the resource.
+    /// Only custom resources have objects of different versions side by side.
+    #[must_use]
+    pub fn in_version(mut self, version: u16) -> Frozen {
+        self.version = version;
+        self
+    }
+
+    /// The position of the version that the bytes are in; see [`Frozen::in_version`].
+    pub fn version(&self) -> usize {
+        usize::from(self.version)
     }
 
     /// The revision at which this state was written.

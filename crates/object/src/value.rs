@@ -341,6 +341,12 @@ impl Map {
     pub fn sort_keys(&mut self) {
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
     }
+
+    /// Orders the keys by name, also those of all maps in the values.
+    pub fn sort_all_keys(&mut self) {
+        self.sort_keys();
+        self.0.iter_mut().for_each(|(_, value)| value.sort_all_keys());
+    }
 }
 
 impl PartialEq for Map {

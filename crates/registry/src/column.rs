@@ -1,5 +1,8 @@
 //! Columns of a table: what `kubectl get` prints.
 
+use std::fmt;
+use std::sync::Arc;
+
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, Object, SmolStr, Value};
 
@@ -9,9 +12,9 @@ pub struct Column {
     /// The heading.
     pub name: SmolStr,
     /// `string`, `integer`, `date`.
-    pub kind: &'static str,
+    pub kind: SmolStr,
     /// `name` for the column that names the object.
-    pub format: &'static str,
+    pub format: SmolStr,
     /// What it tells.
     pub description: SmolStr,
     /// 0 is always shown, 1 with `-o wide`.
@@ -19,19 +22,35 @@ pub struct Column {
     source: Source,
 }
 
-#[derive(Clone, Debug)]
+/// Makes the cell of a column that a CustomResourceDefinition describes.
+pub type CellOf = Arc<dyn Fn(&Object) -> Cell + Send + Sync>;
+
+#[derive(Clone)]
 enum Source {
+    Custom(CellOf),
     Name,
     Age,
     Path(SmolStr),
     Computed(fn(&Object) -> Cell),
 }
 
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Custom(_) => "Custom",
+            Source::Name => "Name",
+            Source::Age => "Age",
+            Source::Path(_) => "Path",
+            Source::Computed(_) => "Computed",
+        })
+    }
+}
+
 impl Column {
     /// The name of the object.
     pub fn name() -> Column {
         let mut column = Column::new("Name", "string", Source::Name);
-        column.format = "name";
+        column.format = SmolStr::new_static("name");
         column.describe("The name of the object, unique among its kind in its namespace.")
     }
 
@@ -60,6 +79,11 @@ impl Column {
         Column::new(name, "integer", Source::Computed(compute))
     }
 
+    /// Whatever `cell` says; the type is that of a CustomResourceDefinition.
+    pub fn custom(name: &str, kind: &str, cell: CellOf) -> Column {
+        Column { kind: kind.into(), ..Column::new(name, "", Source::Custom(cell)) }
+    }
+
     /// Shown with `-o wide` only.
     #[must_use]
     pub fn wide(mut self) -> Column {
@@ -75,7 +99,8 @@ impl Column {
     }
 
     fn new(name: &str, kind: &'static str, source: Source) -> Column {
-        Column { name: name.into(), kind, format: "", description: name.into(), priority: 0, source }
+        let (name, kind) = (SmolStr::from(name), SmolStr::new_static(kind));
+        Column { description: name.clone(), name, kind, format: SmolStr::default(), priority: 0, source }
     }
 
     /// The cell of this column for one object.
@@ -84,6 +109,7 @@ impl Column {
             Source::Name => Cell::Text(object.meta.name.clone()),
             Source::Age => Cell::Age(object.meta.creation_timestamp),
             Source::Computed(compute) => compute(object),
+            Source::Custom(cell) => cell(object),
             Source::Path(path) => match object.fields.at(path) {
                 Some(Value::String(text)) => Cell::Text(text.clone()),
                 Some(Value::Int(number)) => Cell::Int(*number),
@@ -126,7 +152,10 @@ pub fn human_age(then: Option<Time>, now: Time) -> String {
 #[cfg(test)]
 mod tests {
     use super::human_age;
-    use keelson_object::scalar::Time;
+    use std::fmt;
+use std::sync::Arc;
+
+use keelson_object::scalar::Time;
 
     #[track_caller]
     fn check(seconds: i64, expected: &str) {

@@ -9,6 +9,7 @@ use keelson_merge::strategic;
 use keelson_object::scalar::quote;
 use keelson_object::{FieldErrors, GroupKind, Object, Path, SmolStr, Value};
 use keelson_schema::Schema;
+use keelson_structural::prune::Report;
 
 pub use self::identity::{Identity, unread};
 use crate::context::Context;
@@ -16,6 +17,7 @@ use crate::convert;
 use crate::error::{Error, Result};
 use crate::options::FieldValidation;
 use crate::resource::{Resource, Version};
+use crate::structural_types::StructuralTypes;
 
 /// What a body was read into.
 #[derive(Debug, Default)]
@@ -47,7 +49,7 @@ pub enum Origin {
 /// Values are repeated in messages up to this many bytes.
 const MAX_ECHO: usize = 64 * 1024;
 
-/// The object that `draft` describes, with defaults filled in, in the stored version.
+/// The object that `draft` describes, with defaults filled in, in the version in which the rules of the kind run.
 ///
 /// `kind` and `apiVersion` may be left out; what is there must fit the address.
 pub fn object(
@@ -57,8 +59,14 @@ pub fn object(
     mut draft: Draft,
     validation: FieldValidation,
 ) -> Result<Object> {
-    let shape = Shape { kind: &resource.kind, version: &version.name, schema: version.schema.as_ref() };
+    let shape = Shape {
+        kind: &resource.kind,
+        version: &version.name,
+        schema: version.schema.as_ref(),
+        structural: version.structural.as_deref(),
+    };
     let identity = Identity {
+        is_custom: resource.is_custom(),
         kind: &resource.kind,
         group: &resource.group,
         api_version: &version.api_version,
@@ -71,10 +79,15 @@ pub fn object(
         map.set("apiVersion", version.api_version.clone());
     }
     let mut object = shape.read(context, draft, validation)?;
-    object.kind = resource.kind.clone();
+    // A custom resource of another kind is refused with the other errors of the object.
+    if !resource.is_custom() || object.kind.is_empty() {
+        object.kind = resource.kind.clone();
+    }
     object.api_version = version.api_version.clone();
-    resource.strategy.default(&mut object);
-    convert::to_stored(resource, version, &mut object);
+    if !resource.is_custom() {
+        resource.strategy.default(&mut object);
+        convert::to_stored(resource, version, &mut object);
+    }
     Ok(object)
 }
 
@@ -86,6 +99,8 @@ pub struct Shape<'s> {
     pub version: &'s str,
     /// What it may contain; `None` admits anything.
     pub schema: Option<&'s Schema>,
+    /// What it may contain, if it is a custom resource.
+    pub structural: Option<&'s StructuralTypes>,
 }
 
 impl Shape<'_> {
@@ -120,6 +135,13 @@ impl Shape<'_> {
                 unknown.sort_unstable();
             }
             complaints.extend(unknown.iter().map(|path| format!("unknown field {}", quote(path))));
+        }
+        if let Some(types) = self.structural {
+            let report = match validation {
+                FieldValidation::Ignore => Report::Nothing,
+                FieldValidation::Strict | FieldValidation::Warn => Report::Paths,
+            };
+            complaints.extend(types.decode(&mut value, report).map_err(|error| wrong(&error))?);
         }
         match validation {
             FieldValidation::Strict if !complaints.is_empty() => {

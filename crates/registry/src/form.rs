@@ -36,6 +36,9 @@ pub enum FormError {
     /// A field has the wrong type.
     #[error(transparent)]
     Schema(#[from] keelson_schema::TypeMismatch),
+    /// A custom resource does not fit its schema.
+    #[error("{0}")]
+    Custom(String),
     /// It is an object of something else.
     #[error("no kind \"{kind}\" is registered for version \"{api_version}\" here")]
     Foreign {
@@ -77,6 +80,9 @@ pub(crate) fn own(
     value: &Bytes,
     revision: u64,
 ) -> std::result::Result<Frozen, FormError> {
+    if resource.is_custom() {
+        return custom(resource, value, revision);
+    }
     if value.starts_with(&PREFIX) {
         return foreign(resource, value, revision);
     }
@@ -95,10 +101,51 @@ pub(crate) fn foreign(
     value: &Bytes,
     revision: u64,
 ) -> std::result::Result<Frozen, FormError> {
+    if resource.is_custom() {
+        return custom(resource, value, revision);
+    }
     let mut object = known(resource, value)?;
     complete(resource, &mut object)?;
     resource.arrange(&mut object);
     Ok(stored::decode(&stored::encode(&object), revision, &resource.selectable)?)
+}
+
+/// The custom resource of a stored value, in the version in which it was stored, with the defaults of that version. The
+/// definition may have changed since it was written.
+fn custom(resource: &Resource, value: &Bytes, revision: u64) -> std::result::Result<Frozen, FormError> {
+    complete_custom(resource, &completed_custom(resource, value)?, revision)
+}
+
+/// The JSON of a stored custom resource with everything that its version's schema changes when it is read.
+pub(crate) fn completed_custom(
+    resource: &Resource,
+    value: &Bytes,
+) -> std::result::Result<Bytes, FormError> {
+    let mut tree = json::read(value)?.value;
+    let text = |key| tree.as_map().and_then(|it| it.str(key)).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let version = resource.versions.iter().find(|it| it.api_version == api_version);
+    let Some(types) = version.and_then(|it| it.structural.as_ref()).filter(|_| kind == resource.kind) else {
+        return Err(FormError::Foreign { kind: kind.into(), api_version: api_version.into() });
+    };
+    types.read_stored(&mut tree).map_err(FormError::Custom)?;
+    let mut object = Object::from_value(tree)?;
+    // Objects from before generations were counted.
+    object.meta.generation = object.meta.generation.max(1);
+    resource.arrange(&mut object);
+    Ok(stored::encode(&object))
+}
+
+/// The custom resource of JSON in which nothing is missing.
+pub(crate) fn complete_custom(
+    resource: &Resource,
+    json: &Bytes,
+    revision: u64,
+) -> std::result::Result<Frozen, FormError> {
+    let (_, api_version) = stored::head(json)?;
+    let version = resource.versions.iter().position(|it| it.api_version == api_version);
+    let version = version.and_then(|it| u16::try_from(it).ok()).unwrap_or_default();
+    Ok(stored::decode(json, revision, &resource.selectable)?.in_version(version))
 }
 
 /// Whether a value lies in the store in another way than it would be written now.
@@ -106,6 +153,11 @@ pub(crate) fn foreign(
 /// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, which compares what is stored with what it would
 /// store (v1.36.4).
 pub(crate) fn is_outdated(resource: &Resource, value: &Bytes) -> bool {
+    if resource.is_custom() {
+        let stored = || Object::from_value(json::read(value).ok()?.value).ok();
+        let now = || Object::from_value(json::read(&completed_custom(resource, value).ok()?).ok()?.value).ok();
+        return stored() != now();
+    }
     let Ok(mut stored) = known(resource, value) else { return false };
     let mut now = stored.clone();
     if complete(resource, &mut now).is_err() {

@@ -34,13 +34,13 @@ impl Group {
                 names.push(version.name.clone());
             }
         }
-        names.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.cmp(b)));
+        names.sort_by(|a, b| version_rank(b).cmp(&version_rank(a)).then_with(|| a.cmp(b)));
         names
     }
 }
 
 /// `v2` > `v1` > `v1beta2` > `v1beta1` > `v1alpha1` > what is not a Kubernetes version.
-fn rank(version: &str) -> (u8, u32, u32) {
+pub fn version_rank(version: &str) -> (u8, u32, u32) {
     let parse = || {
         let rest = version.strip_prefix('v')?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,5 +1,6 @@
 //! Live: a resource with its objects.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use keelson_codec::{protobuf, stored};
 use keelson_object::meta::StringMap;
 use keelson_object::{Cell, Frozen, GroupResource, Object, SelectableField, SmolStr};
 use keelson_stdx::clock::Clock;
+use keelson_stdx::offload;
 use keelson_store::{
     Entry, Form, Key, Layout, ResourceKeys, Revision, Store, StoreError, Transformed, Transforms,
 };
 use keelson_watch_cache::{Cache, CacheOptions};
 
-use crate::convert;
+use crate::convert::{self, Convert};
 use crate::error::{Error, Result};
 use crate::form::{self, FormError};
 use crate::offers::{Found, Offers};
@@ -90,11 +92,17 @@ impl Ground {
     }
 }
 
+fn frozen(made: std::result::Result<Frozen, FormError>) -> Result<Arc<Frozen>> {
+    made.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+}
+
 /// A resource whose objects can be read and written.
 pub struct Live {
     /// What is served.
     pub resource: Resource,
     objects: Option<Objects>,
+    /// How objects get from one version to another, if it is a custom resource.
+    convert: Option<Arc<dyn Convert>>,
 }
 
 /// Where the objects of a resource are.
@@ -121,6 +129,7 @@ impl Live {
         let decode = move |entry: &Entry| {
             let revision = entry.modified.get();
             Ok(offered.frozen(&entry.key, &entry.value, revision, |it| match it {
+                Found::Offer(json) if reading.is_custom() => form::complete_custom(&reading, json, revision),
                 Found::Message(message) if !is_ours => form::foreign(&reading, message, revision),
                 Found::Message(json) | Found::Offer(json) => form::own(&reading, json, revision),
             })?)
@@ -141,12 +150,41 @@ impl Live {
         let names_unreadable = ground.transforms.as_ref().is_none_or(|it| it.names_unreadable());
         let reads = ground.reads.of(&resource.group, &resource.plural);
         let objects = Objects { store, keys, form, cache, reads, offers, transformed, names_unreadable };
-        Ok(Arc::new(Live { resource, objects: Some(objects) }))
+        Ok(Arc::new(Live { resource, objects: Some(objects), convert: None }))
+    }
+
+    /// Loads the objects of a custom resource, which is one resource for each served version. All of them share the
+    /// objects; the first one stands for them.
+    pub async fn start_custom(
+        versions: Vec<Resource>,
+        convert: Arc<dyn Convert>,
+        ground: &Ground,
+    ) -> Result<Vec<Arc<Live>>> {
+        let mut versions = versions.into_iter();
+        let Some(first) = versions.next() else { return Ok(Vec::new()) };
+        let first = Live::start(first, ground).await?;
+        let objects = first.objects.clone();
+        let face = |resource: Resource, stands_for: Option<GroupResource>| {
+            let resource = Resource { stands_for, ..resource };
+            Arc::new(Live { resource, objects: objects.clone(), convert: Some(convert.clone()) })
+        };
+        let home = first.resource.group_resource();
+        let mut lives = vec![face(first.resource.clone(), None)];
+        lives.extend(versions.map(|resource| face(resource, Some(home.clone()))));
+        Ok(lives)
+    }
+
+    /// Ends all watches and stops following the store: the definition of a custom resource changed, and another value
+    /// serves its objects. Requests that began before can still read and write.
+    pub fn retire(&self) {
+        if let Some(objects) = &self.objects {
+            objects.cache.close();
+        }
     }
 
     /// A resource of which nothing is stored.
     pub fn without_objects(resource: Resource) -> Arc<Live> {
-        Arc::new(Live { resource, objects: None })
+        Arc::new(Live { resource, objects: None, convert: None })
     }
 
     /// The objects of `home` as another resource: what `home` stores is what this one converts from.
@@ -160,7 +198,7 @@ impl Live {
         let fields = home.resource.selectable.iter();
         resource.selectable =
             fields.map(|field| SelectableField { label: label(field), ..field.clone() }).collect();
-        Arc::new(Live { resource, objects: home.objects.clone() })
+        Arc::new(Live { resource, objects: home.objects.clone(), convert: None })
     }
 
     /// Whether there are objects at all.
@@ -186,16 +224,86 @@ impl Live {
         })
     }
 
-    /// An editable copy of a frozen object, in the stored version.
+    /// The version that the bytes of a frozen object are in.
+    fn version_of(&self, frozen: &Frozen) -> &Version {
+        let custom = self.resource.versions.get(frozen.version()).filter(|_| self.resource.is_custom());
+        custom.unwrap_or_else(|| self.resource.hub_version())
+    }
+
+    /// Whether the bytes of a frozen object are in the version in which the rules of the kind run.
+    pub(crate) fn is_in_hub(&self, frozen: &Frozen) -> bool {
+        self.resource.hub.is_none_or(|hub| hub == frozen.version())
+    }
+
+    /// Whether an object is stored in the version in which it would be stored now.
+    pub(crate) fn is_in_stored_version(&self, frozen: &Frozen) -> bool {
+        !self.resource.is_custom() || self.version_of(frozen).stored
+    }
+
+    /// Whether selectors can be evaluated before objects are converted.
+    pub(crate) fn keeps_fields(&self) -> bool {
+        self.convert.as_ref().is_none_or(|it| it.keeps_fields())
+    }
+
+    /// An object in the version in which the rules of the kind run.
+    pub(crate) async fn to_hub(&self, frozen: Arc<Frozen>) -> Result<Arc<Frozen>> {
+        if self.is_in_hub(&frozen) {
+            return Ok(frozen);
+        }
+        let mut all = self.all_to_hub(vec![frozen]).await?;
+        all.pop().ok_or_else(|| Error::Bug("a conversion lost an object".to_owned()))
+    }
+
+    /// The same for many objects, which are converted together.
+    pub(crate) async fn all_to_hub(&self, mut all: Vec<Arc<Frozen>>) -> Result<Vec<Arc<Frozen>>> {
+        let others: Vec<usize> = (0..all.len()).filter(|position| !self.is_in_hub(&all[*position])).collect();
+        let Some(convert) = self.convert.as_ref().filter(|_| !others.is_empty()) else { return Ok(all) };
+        let size = others.iter().map(|position| all[*position].json().len()).sum();
+        let thaw = || others.iter().map(|position| self.thaw(&all[*position])).collect::<Result<Vec<_>>>();
+        let objects = offload::run(size, thaw).await?;
+        let objects = convert::convert_all(&**convert, objects, self.resource.hub_version()).await?;
+        let freeze = || {
+            for (position, object) in others.iter().zip(&objects) {
+                let json = stored::encode(object);
+                let frozen = form::complete_custom(&self.resource, &json, all[*position].revision());
+                all[*position] = Arc::new(frozen.map_err(|error| Error::Bug(error.to_string()))?);
+            }
+            Ok::<_, Error>(())
+        };
+        offload::run(size, freeze).await?;
+        Ok(all)
+    }
+
+    /// An editable copy of an object in the version in which the rules of the kind run.
+    pub(crate) async fn thaw_to_hub(&self, frozen: &Arc<Frozen>) -> Result<Object> {
+        self.thaw(&*self.to_hub(frozen.clone()).await?)
+    }
+
+    /// The object as it is stored, and its JSON.
+    pub(crate) async fn to_stored<'o>(&self, object: &'o Object) -> Result<(Cow<'o, Object>, Bytes)> {
+        let stored_version = self.resource.stored_version();
+        let Some(convert) = self.convert.as_ref().filter(|_| object.api_version != stored_version.api_version)
+        else {
+            return Ok((Cow::Borrowed(object), stored::encode(object)));
+        };
+        let mut converted = convert::convert_all(&**convert, vec![object.clone()], stored_version).await?;
+        let mut stored =
+            converted.pop().ok_or_else(|| Error::Bug("a conversion lost an object".to_owned()))?;
+        stored.fields.sort_all_keys();
+        let json = stored::encode(&stored);
+        Ok((Cow::Owned(stored), json))
+    }
+
+    /// An editable copy of a frozen object, in the version of its bytes.
     pub fn thaw(&self, frozen: &Frozen) -> Result<Object> {
-        let version = self.resource.stored_version();
+        let version = self.version_of(frozen);
         stored::thaw(frozen, &version.api_version, &self.resource.kind)
             .map_err(|error| Error::Bug(error.to_string()))
     }
 
     /// The same without its managers, for those who only look.
     pub fn look_at(&self, frozen: &Frozen) -> Result<Object> {
-        let version = self.resource.stored_version();
+        let version = self.version_of(frozen);
         stored::thaw_without_managers(frozen, &version.api_version, &self.resource.kind)
             .map_err(|error| Error::Bug(error.to_string()))
     }
@@ -203,12 +311,16 @@ impl Live {
     /// An object of which nothing is known but a revision and annotations: what stands in a bookmark.
     pub fn blank(&self, revision: u64, annotations: StringMap) -> Result<Arc<Frozen>> {
         let mut object = Object {
-            api_version: self.resource.stored_version().api_version.clone(),
+            api_version: self.resource.hub_version().api_version.clone(),
             kind: self.resource.kind.clone(),
             ..Object::default()
         };
         object.meta.annotations = annotations;
-        self.freeze(&stored::encode(&object), revision)
+        let json = stored::encode(&object);
+        match self.resource.is_custom() {
+            true => frozen(form::complete_custom(&self.resource, &json, revision)),
+            false => self.freeze(&json, revision),
+        }
     }
 
     /// What is put into the store under `key` for an object whose JSON is known. The cache knows that it comes.
@@ -218,13 +330,25 @@ impl Live {
             Form::Json => json.clone(),
             Form::Protobuf => form::message(&self.resource, object, json)?,
         };
-        objects.offers.put(key, &message, json);
+        // Readers see a custom resource with the defaults of the stored version.
+        let is_complete = !self.resource.is_custom() || self.resource.hub_version().stored;
+        match is_complete {
+            true => objects.offers.put(key, &message, json),
+            false => {
+                let complete = form::completed_custom(&self.resource, json);
+                let complete = complete.map_err(|error| Error::Bug(error.to_string()))?;
+                objects.offers.put(key, &message, &complete);
+            }
+        }
         Ok(message)
     }
 
     /// The object of a value that was written at `revision`, as the cache has it or will have it.
     pub(crate) fn written(&self, key: &Key, value: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
         let frozen = |found: Found<'_>| match found {
+            Found::Offer(json) if self.resource.is_custom() => {
+                form::complete_custom(&self.resource, json, revision)
+            }
             Found::Offer(json) | Found::Message(json) => form::own(&self.resource, json, revision),
         };
         let frozen = self.objects()?.offers.frozen(key, value, revision, frozen);
@@ -233,14 +357,12 @@ impl Live {
 
     /// The object of JSON of our own as of `revision`.
     pub(crate) fn freeze(&self, json: &Bytes, revision: u64) -> Result<Arc<Frozen>> {
-        let frozen = form::own(&self.resource, json, revision);
-        frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+        frozen(form::own(&self.resource, json, revision))
     }
 
     /// The object of an entry of the store.
     pub(crate) fn freeze_stored(&self, entry: &Entry) -> Result<Arc<Frozen>> {
-        let frozen = self.read_stored(entry)?;
-        frozen.map(Arc::new).map_err(|error| Error::Bug(error.to_string()))
+        frozen(self.read_stored(entry)?)
     }
 
     /// The same, and why it is not one.
@@ -301,7 +423,7 @@ impl Live {
     pub fn cells(&self, version: &Version, frozen: &Frozen) -> Result<Arc<[Cell]>> {
         let columns = self.resource.columns_of(version);
         let cells = |object: &Object| columns.iter().map(|column| column.cell(object)).collect();
-        if version.stored || version.columns.is_none() {
+        if version.stored || version.columns.is_none() || self.resource.is_custom() {
             return frozen.cells(|| Ok(cells(&self.thaw(frozen)?))).cloned();
         }
         Ok(cells(&self.in_version(version, self.thaw(frozen)?)))

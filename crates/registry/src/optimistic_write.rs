@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use keelson_codec::stored;
 use keelson_object::{Frozen, Object};
 use keelson_stdx::offload;
 use keelson_store::{Entry, Expect, Key, Revision, StoreError, Write};
@@ -124,7 +123,9 @@ impl<'l> OptimisticWrite<'l> {
         let keeps = match (&step, &self.current) {
             (Step::Keep, _) => true,
             (Step::Put(object), Some(current)) => {
-                *object == current.object && !live.is_stale(&self.key).await?
+                *object == current.object
+                    && live.is_in_stored_version(&current.frozen)
+                    && !live.is_stale(&self.key).await?
             }
             _ => false,
         };
@@ -219,7 +220,8 @@ async fn write(
         (Step::Put(object), _) => (object, false),
         (Step::Remove(object), _) => (object, true),
     };
-    let json = stored::encode(object);
+    let (object, json) = live.to_stored(object).await?;
+    let object = &*object;
     let frozen = match (context.dry_run, removed) {
         (DryRun::All, _) => {
             // A new object keeps the version that the client sent.
@@ -271,6 +273,6 @@ async fn read_entry(live: &Live, entry: &Entry) -> Result<Current> {
 
 async fn thawed(live: &Live, frozen: Arc<Frozen>) -> Result<Current> {
     offload::expect(frozen.json().len()).await;
-    let object = live.thaw(&frozen)?;
+    let object = live.thaw_to_hub(&frozen).await?;
     Ok(Current { frozen, object })
 }

@@ -18,6 +18,7 @@ use crate::guard::Guard;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
+use crate::structural_types::StructuralTypes;
 use crate::subresource::Subresource;
 
 /// Whether objects live in namespaces.
@@ -71,15 +72,27 @@ impl Verb {
     }
 }
 
-/// Where the numbers of the scale subresource stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Paths of the scale subresource, dotted and without a dot in front: `spec.replicas`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// The wanted replicas.
-    pub replicas: &'static str,
+    pub replicas: SmolStr,
     /// The current replicas.
-    pub current: &'static str,
-    /// The selector of the pods.
-    pub selector: &'static str,
+    pub current: SmolStr,
+    /// The selector of the pods; empty if the kind has none.
+    pub selector: SmolStr,
+    /// Whether an object must have the wanted replicas to have a scale, as custom resources must.
+    pub needs_replicas: bool,
+}
+
+impl Scale {
+    /// The scale of most workloads.
+    pub const WORKLOAD: Scale = Scale {
+        replicas: SmolStr::new_static("spec.replicas"),
+        current: SmolStr::new_static("status.replicas"),
+        selector: SmolStr::new_static("spec.selector"),
+        needs_replicas: false,
+    };
 }
 
 /// Brings an object of an old version into the stored one.
@@ -110,6 +123,10 @@ pub struct Version {
     pub columns: Option<Vec<Column>>,
     /// What an object of this version may contain; `None` admits anything.
     pub schema: Option<Schema>,
+    /// What an object of this version may contain, if it is a custom resource.
+    pub structural: Option<Arc<StructuralTypes>>,
+    /// Where the replicas of the scale stand in this version of a custom resource.
+    pub scale_replicas: Option<SmolStr>,
     /// `"kind":"Pod","apiVersion":"v1",`: what stands between the brace and the frozen bytes.
     pub head: Bytes,
     /// `v1` or `apps/v1`.
@@ -149,6 +166,8 @@ impl Version {
             conversion: None,
             columns: None,
             schema: None,
+            structural: None,
+            scale_replicas: None,
             head: Bytes::new(),
             api_version: SmolStr::default(),
             protobuf: None,
@@ -205,6 +224,8 @@ pub struct Resource {
     pub plural: SmolStr,
     /// `deployment`.
     pub singular: SmolStr,
+    /// `DeploymentList`.
+    pub list_kind: SmolStr,
     /// `deploy`.
     pub short_names: Vec<SmolStr>,
     /// `all`.
@@ -213,10 +234,15 @@ pub struct Resource {
     pub scope: Scope,
     /// The known versions, the preferred one first.
     pub versions: Vec<Version>,
+    /// The position of the version in which the rules of the kind run, if it is not the stored one. A custom resource is
+    /// one resource for each served version, because all its rules run in the version of the request.
+    pub hub: Option<usize>,
     /// What tables show, seen in the stored version; name and age unless said otherwise.
     pub columns: Vec<Column>,
-    /// What can be done.
+    /// What can be done, in the order that discovery shows.
     pub verbs: Vec<Verb>,
+    /// The verbs that discovery shows, if these are not all.
+    pub shown_verbs: Option<&'static [Verb]>,
     /// Whether there is a status subresource.
     pub has_status: bool,
     /// Further subresources: parts of the object that only the kind knows, actions, connections.
@@ -259,6 +285,8 @@ pub struct Resource {
     pub reports: Option<Arc<dyn Report>>,
     /// What users are told who rely on an effect that is not there yet.
     pub without_effect: Option<&'static str>,
+    /// Why nothing can be created, if nothing can.
+    pub create_refusal: Option<&'static str>,
     /// What is special about the kind.
     pub strategy: Arc<dyn Strategy>,
     /// Where objects get what they share with others.
@@ -284,12 +312,15 @@ impl Resource {
             kind: kind.into(),
             plural: plural.into(),
             singular: kind.to_ascii_lowercase().into(),
+            list_kind: format!("{kind}List").into(),
             short_names: Vec::new(),
             categories: Vec::new(),
             scope,
             versions: Vec::new(),
+            hub: None,
             columns: vec![Column::name(), Column::age()],
             verbs: Verb::ALL.to_vec(),
+            shown_verbs: None,
             has_status: false,
             subresources: Vec::new(),
             scale: None,
@@ -311,6 +342,7 @@ impl Resource {
             answers: None,
             reports: None,
             without_effect: None,
+            create_refusal: None,
             strategy: Arc::new(Plain),
             reserve: None,
             guard: None,
@@ -540,6 +572,19 @@ impl Resource {
         self.versions.iter().find(|it| it.stored).unwrap_or(&self.versions[0])
     }
 
+    /// The version in which the rules of the kind run: defaulting, admission, validation, tables, managed fields.
+    pub fn hub_version(&self) -> &Version {
+        match self.hub {
+            Some(hub) => &self.versions[hub],
+            None => self.stored_version(),
+        }
+    }
+
+    /// Whether a CustomResourceDefinition defines it.
+    pub fn is_custom(&self) -> bool {
+        self.hub.is_some()
+    }
+
     /// The versions that clients can ask for, the preferred one first.
     pub fn served_versions(&self) -> impl Iterator<Item = &Version> {
         self.versions.iter().filter(|it| it.served)
@@ -578,22 +623,26 @@ impl Resource {
         self.arrange(object);
     }
 
-    /// Brings the fields of a stored object to their one form.
+    /// Brings the fields of an object to their one form. Custom resources keep what is empty.
     pub fn arrange(&self, object: &mut Object) {
-        if let Some(schema) = &self.stored_version().schema {
+        let hub = self.hub_version();
+        if let Some(schema) = &hub.schema {
             schema.arrange(object);
+        }
+        if hub.structural.is_some() {
+            object.fields.sort_all_keys();
         }
     }
 
     /// Fills in what depends on the group: heads, and the schemas of built-in kinds.
-    pub(crate) fn join(mut self, group: &SmolStr) -> Resource {
+    pub fn join(mut self, group: &SmolStr) -> Resource {
         self.group = group.clone();
         for version in &mut self.versions {
             let api_version =
                 keelson_object::ApiVersion::new(group.clone(), version.name.clone()).to_string();
             version.head =
                 Bytes::from(format!("\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind));
-            if version.schema.is_none() {
+            if version.schema.is_none() && version.structural.is_none() {
                 version.schema = Schema::builtin(group, &version.name, &self.kind);
                 let list_kind = format!("{}List", self.kind);
                 version.protobuf =

@@ -5,6 +5,8 @@
 use keelson_object::selector::label::Selector;
 use keelson_object::{FieldErrors, Map, Object, ObjectMeta, Path, Value};
 
+use keelson_status::Status;
+
 use crate::error::{Error, Result};
 use crate::resource::Scale;
 
@@ -13,16 +15,31 @@ pub const KIND: &str = "Scale";
 /// See [`KIND`].
 pub const API_VERSION: &str = "autoscaling/v1";
 
+/// What an object without replicas has in its place, so that a patch that does not set them is noticed.
+const NO_REPLICAS: i64 = i32::MIN as i64;
+
+/// Whether `object` has a scale: a custom resource without replicas has none.
+///
+/// Upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go, ScaleREST.Get (v1.36.4).
+pub fn check(object: &Object, at: &Scale) -> Result<()> {
+    if at.needs_replicas && object.fields.at(&at.replicas).is_none() {
+        let why = format!("the spec replicas field \".{}\" does not exist", at.replicas);
+        return Err(Error::Rejected(Box::new(Status::internal_error(&why))));
+    }
+    Ok(())
+}
+
 /// The scale of `object`.
 pub fn of(object: &Object, at: &Scale) -> Object {
-    let number = |path: &str| object.fields.at(path).and_then(Value::as_int).unwrap_or_default();
+    let number = |path: &str| object.fields.at(path).and_then(Value::as_int);
+    let absent = if at.needs_replicas { NO_REPLICAS } else { 0 };
     let mut spec = Map::new();
-    if number(at.replicas) != 0 {
-        spec.push_new("replicas", number(at.replicas));
+    if let replicas @ (..=-1 | 1..) = number(&at.replicas).unwrap_or(absent) {
+        spec.push_new("replicas", replicas);
     }
     let mut status = Map::new();
-    status.push_new("replicas", number(at.current));
-    if let Some(selector) = selector(object, at.selector) {
+    status.push_new("replicas", number(&at.current).unwrap_or_default());
+    if let Some(selector) = selector(object, &at.selector) {
         status.push_new("selector", selector);
     }
     let meta = ObjectMeta {
@@ -42,14 +59,18 @@ pub fn of(object: &Object, at: &Scale) -> Object {
 /// `old` with the number that `scale` asks for.
 pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
     let wanted = scale.fields.at("spec.replicas").and_then(Value::as_int).unwrap_or_default();
-    if wanted < 0 {
+    if at.needs_replicas && wanted == NO_REPLICAS {
+        let text = format!("the spec replicas field \".{}\" cannot be empty", at.replicas);
+        return Err(Error::BadRequest(text));
+    }
+    if wanted < 0 && !at.needs_replicas {
         let mut errors = FieldErrors::default();
         errors.non_negative(&Path::root("spec").key("replicas"), Some(wanted));
         let kind = keelson_object::GroupKind { group: "autoscaling".into(), kind: KIND.into() };
         return Err(Error::Invalid { kind, name: scale.meta.name.to_string(), errors });
     }
     let mut object = old.clone();
-    let (parents, field) = at.replicas.rsplit_once('.').unwrap_or(("", at.replicas));
+    let (parents, field) = at.replicas.rsplit_once('.').unwrap_or(("", &at.replicas));
     let mut map = &mut object.fields;
     for parent in parents.split('.').filter(|it| !it.is_empty()) {
         map = map.map_mut(parent);
@@ -85,8 +106,7 @@ mod tests {
     use crate::resource::Scale;
     use keelson_object::{Object, Value};
 
-    const AT: Scale =
-        Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
+    const AT: Scale = Scale::WORKLOAD;
 
     fn deployment() -> Object {
         let mut object = Object::default();

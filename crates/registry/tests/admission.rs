@@ -155,7 +155,7 @@ impl Stage {
 
     async fn of(strategy: impl Strategy) -> Stage {
         let (clock, hand) = Clock::manual();
-        let at = Scale { replicas: "spec.replicas", current: "status.replicas", selector: "spec.selector" };
+        let at = Scale::WORKLOAD;
         let resource = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
         let resource = resource.strategy(strategy);
         let resource =

@@ -283,7 +283,7 @@ fn operation(
 }
 
 fn scale(found: &Found, method: &Method) -> Result<Operation> {
-    let at = found.live.resource.scale.ok_or(Error::NoSuchResource)?;
+    let at = found.live.resource.scale.clone().ok_or(Error::NoSuchResource)?;
     match *method {
         Method::GET => Ok(Operation::Scale(ScaleStep::Get, at)),
         Method::PUT => Ok(Operation::Scale(ScaleStep::Update, at)),

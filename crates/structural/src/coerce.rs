@@ -43,6 +43,22 @@ pub fn coerce(
     coerce_at(value, schema, (&Path::empty(), root), malformed)
 }
 
+/// Reads the metadata of a whole object: gives the paths of unknown fields, which are dropped. What is refused is told in
+/// Go's text.
+///
+/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go, GetObjectMetaWithOptions (v1.36.4).
+pub fn root_metadata(object: &mut Map, malformed: Malformed) -> Result<Vec<String>, String> {
+    let Some(metadata) = object.get("metadata") else { return Ok(Vec::new()) };
+    let found = match (meta::read(metadata), malformed) {
+        (Ok(found), _) => Some(found),
+        (Err(_), Malformed::Drop) => meta::read_leniently(metadata),
+        (Err(error), Malformed::Refuse) => return Err(error),
+    };
+    let Some((canonical, unknown)) = found else { return Ok(Vec::new()) };
+    object.set("metadata", canonical);
+    Ok(unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+}
+
 /// The same for a value at a path.
 pub(crate) fn coerce_at(
     value: &mut Value,

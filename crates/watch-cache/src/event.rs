@@ -82,6 +82,21 @@ impl Event {
         }
     }
 
+    /// The same event with both states in another form, such as another version.
+    #[must_use]
+    pub fn with_states(&self, object: Arc<Frozen>, previous: Option<Arc<Frozen>>) -> Event {
+        Event {
+            kind: self.kind,
+            object,
+            previous,
+            revision: self.revision,
+            sequence: self.sequence,
+            recorded: self.recorded,
+            departed: OnceLock::new(),
+            frame: OnceLock::new(),
+        }
+    }
+
     /// The same event at another place of the history.
     pub(crate) fn with_sequence(self, sequence: u64) -> Event {
         Event { sequence, ..self }

@@ -26,7 +26,8 @@ pub(crate) fn at_revision(object: &Frozen, revision: u64) -> Frozen {
     };
     let end = start + metadata.len() + text.len() - json.len();
     let offset = |at: usize| u32::try_from(at).expect("a stored object is far smaller than 4 GiB");
-    Frozen::new(revision, object.index().clone(), text, offset(start)..offset(end))
+    let revised = Frozen::new(revision, object.index().clone(), text, offset(start)..offset(end));
+    revised.in_version(u16::try_from(object.version()).unwrap_or_default())
 }
 
 fn splice(json: &[u8], range: Range<usize>, text: &str) -> Bytes {

@@ -222,7 +222,7 @@ fn read_back(
     }
     let ApiVersion { group, version } = ApiVersion::parse(&before.api_version).unwrap_or_default();
     let schema = Schema::builtin(&group, &version, &before.kind);
-    let shape = Shape { kind: &before.kind, version: &version, schema: schema.as_ref() };
+    let shape = Shape { kind: &before.kind, version: &version, schema: schema.as_ref(), structural: None };
     let after = shape.read(context, draft, FieldValidation::Ignore).map_err(unreadable)?;
     Ok(Object { kind: before.kind.clone(), api_version: before.api_version.clone(), ..after })
 }

@@ -18,6 +18,8 @@ pub struct Identity<'i> {
     pub api_version: &'i str,
     /// All versions in which the kind is served.
     pub served: &'i [Version],
+    /// Whether the kind is that of a custom resource: documents of any kind are read.
+    pub is_custom: bool,
 }
 
 impl Identity<'_> {
@@ -39,13 +41,13 @@ impl Identity<'_> {
         let text = |key| value.as_map().and_then(|map| map.str(key)).filter(|it| !it.is_empty());
         let kind = text("kind").unwrap_or(self.kind);
         let api_version = text("apiVersion").unwrap_or(self.api_version);
-        if kind == self.kind && api_version == self.api_version {
+        if (self.is_custom || kind == self.kind) && api_version == self.api_version {
             return Ok(());
         }
         let (group, number) = split(api_version);
         let is_known = Schema::builtin(group, number, kind).is_some()
             || self.served.iter().any(|it| it.api_version == api_version);
-        if kind == self.kind && is_known {
+        if self.is_custom || (kind == self.kind && is_known) {
             return Err(Error::BadRequest(format!(
                 "the API version in the data ({api_version}) does not match the expected API version ({})",
                 self.api_version
@@ -84,7 +86,8 @@ impl Identity<'_> {
         }
         let is_served =
             api_version == self.api_version || self.served.iter().any(|it| it.api_version == api_version);
-        Ok((kind != self.kind || !is_served).then(|| self.problem(kind, api_version)))
+        let is_kind = self.is_custom || kind == self.kind;
+        Ok((!is_kind || !is_served).then(|| self.problem(kind, api_version)))
     }
 
     /// Why one kind cannot be read as the other.
@@ -135,7 +138,7 @@ mod tests {
     use crate::error::Error;
 
     const SCALE: Identity<'_> =
-        Identity { kind: "Scale", group: "autoscaling", api_version: "autoscaling/v1", served: &[] };
+        Identity { kind: "Scale", group: "autoscaling", api_version: "autoscaling/v1", served: &[], is_custom: false };
 
     #[track_caller]
     fn check(origin: Origin, text: &str, expected: &str) {

@@ -234,8 +234,9 @@ impl<'k> Scaled<'k> {
     }
 
     fn paths(&self) -> Vec<(&str, &str)> {
-        let versions = &self.kind.live.resource.versions;
-        versions.iter().map(|it| (it.api_version.as_str(), self.at.replicas)).collect()
+        let versions = self.kind.live.resource.versions.iter();
+        let replicas = |version: &'k Version| version.scale_replicas.as_deref().unwrap_or(&self.at.replicas);
+        versions.map(|it| (it.api_version.as_str(), replicas(it))).collect()
     }
 
     fn versions(&self) -> OneVersion<'_> {

@@ -14,6 +14,10 @@ use crate::report;
 
 /// The object at `place`.
 pub async fn get(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Frozen>> {
+    live.to_hub(find(live, place, freshness).await?).await
+}
+
+async fn find(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Frozen>> {
     if let Some(report) = &live.resource.reports {
         let mut objects = report::objects(report).await?.into_iter();
         return objects.find(|it| it.index().name == place.name).ok_or_else(|| live.not_found(&place.name));

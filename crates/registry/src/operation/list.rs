@@ -10,7 +10,7 @@ use keelson_watch_cache::{BLOCK_TIMEOUT, PageRequest, Snapshot};
 use super::page::{Origin, Token};
 use super::select::{COMPARISON, Matcher};
 use crate::error::{Error, Result};
-use crate::live::{Live, Objects, Reads};
+use crate::live::{Live, Objects, Place, Reads};
 use crate::options::{Freshness, ListOptions};
 use crate::report;
 use crate::resource::Scope;
@@ -50,6 +50,9 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
     let walk =
         Walk { live, objects, namespace, matcher: &matcher, start, limit: limit(objects.reads, options) };
     let listing = match source(objects, freshness).await? {
+        Source::Snapshot(snapshot) if !live.keeps_fields() && !matcher.is_everything() => {
+            walk.converted(&snapshot).await
+        }
         Source::Snapshot(snapshot) => {
             let comparisons = walk.length(&snapshot).saturating_mul(matcher.comparisons());
             Ok(offload::run(comparisons.saturating_mul(COMPARISON), || walk.snapshot(&snapshot)).await)
@@ -62,7 +65,11 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
             let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
             Err(Error::ContinueExpired { token: token.encode(Origin::Store) })
         }
-        listing => listing,
+        Ok(listing) => {
+            let items = live.all_to_hub(listing.items).await?;
+            Ok(Listing { items, ..listing })
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -147,6 +154,13 @@ pub(super) fn not_older(current: u64, asked: u64) -> Result<()> {
     Ok(())
 }
 
+/// How many objects a webhook converts at once.
+const CONVERTED_AT_ONCE: usize = 500;
+
+fn place_of(object: &Frozen) -> Place {
+    Place::new(object.index().namespace.clone(), object.index().name.clone())
+}
+
 struct Walk<'l> {
     live: &'l Live,
     objects: &'l Objects,
@@ -177,6 +191,36 @@ impl Walk<'_> {
             Reads::Store => Origin::Store,
         };
         self.page(page.objects, (snapshot.revision().get(), origin), more)
+    }
+
+    /// A page of objects that a webhook converts: labels and fields are those of the version of the request.
+    async fn converted(&self, snapshot: &Snapshot) -> Result<Listing> {
+        let namespace = match self.namespace {
+            "" => keelson_watch_cache::Scope::All,
+            namespace => keelson_watch_cache::Scope::Namespace(namespace.into()),
+        };
+        let mut after = self.start.map(|start| before(&self.prefix(), start));
+        let mut items: Vec<Arc<Frozen>> = Vec::new();
+        loop {
+            let request = PageRequest { scope: &namespace, after: after.as_ref(), limit: CONVERTED_AT_ONCE };
+            let page = snapshot.page(&request);
+            after = match (page.next.is_some(), page.objects.last()) {
+                (true, Some(last)) => Some(self.live.key(&place_of(last))?),
+                _ => None,
+            };
+            let converted = self.live.all_to_hub(page.objects).await?;
+            items.extend(converted.into_iter().filter(|it| self.matcher.matches(it)));
+            // One more than the page has tells whether another page follows.
+            if after.is_none() || items.len() > self.limit {
+                break;
+            }
+        }
+        let more = (items.len() > self.limit).then_some(None);
+        items.truncate(self.limit);
+        if more.is_some() {
+            self.objects.cache.keep(snapshot);
+        }
+        Ok(self.page(items, (snapshot.revision().get(), Origin::Cache), more))
     }
 
     /// How many objects are looked at, at most. Those that an index finds are few.

@@ -32,13 +32,14 @@ pub enum Change {
 
 /// A running watch.
 pub struct Watch {
+    live: Arc<Live>,
     matcher: Matcher,
     watcher: Watcher,
     breaks: Breaks,
 }
 
 /// Follows what `options` selects in `namespace` (empty for all).
-pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Result<Watch> {
+pub async fn watch(live: &Arc<Live>, namespace: &str, options: &WatchOptions) -> Result<Watch> {
     let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
     let cache = live.cache()?;
     // A snapshot is taken when the watch begins: what matters is that the cache is new enough by then.
@@ -73,7 +74,7 @@ pub async fn watch(live: &Live, namespace: &str, options: &WatchOptions) -> Resu
         cache.reach_back(revision).await?;
     }
     let watcher = cache.watch(WatchRequest { start, scope, bookmarks, lives: options.lives })?;
-    Ok(Watch { matcher, watcher, breaks: Breaks::default() })
+    Ok(Watch { live: live.clone(), matcher, watcher, breaks: Breaks::default() })
 }
 
 impl Watch {
@@ -90,18 +91,47 @@ impl Watch {
                 }
                 Ok(Signal::Event(event)) => event,
             };
-            if self.matcher.is_everything() {
-                return Some(Ok(Change::Shared(event)));
-            }
-            if let Some((kind, object)) = event.transition(|object| self.matcher.matches(object)) {
-                if kind == event.kind() {
-                    return Some(Ok(Change::Shared(event)));
-                }
-                return Some(Ok(Change::Own { kind, object }));
+            match self.seen(event).await {
+                Ok(Some(change)) => return Some(Ok(change)),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
             }
             // Nothing is lost if the client is gone by now: this event is not for it.
             self.breaks.count(COMPARISON * self.matcher.comparisons()).await;
         }
+    }
+}
+
+impl Watch {
+    /// An event as this watch sees it; `None` if it is about objects that are not selected.
+    async fn seen(&self, event: Arc<Event>) -> Result<Option<Change>> {
+        let is_in_hub = |object: &Arc<Frozen>| self.live.is_in_hub(object);
+        if !self.live.keeps_fields() && !(is_in_hub(event.object()) && event.previous().is_none_or(is_in_hub))
+        {
+            return self.seen_converted(&event).await;
+        }
+        let (kind, object) = match self.matcher.is_everything() {
+            true => (event.kind(), event.object().clone()),
+            false => match event.transition(|object| self.matcher.matches(object)) {
+                Some(seen) => seen,
+                None => return Ok(None),
+            },
+        };
+        if kind == event.kind() && is_in_hub(event.object()) {
+            return Ok(Some(Change::Shared(event)));
+        }
+        Ok(Some(Change::Own { kind, object: self.live.to_hub(object).await? }))
+    }
+
+    /// The same where a webhook converts objects: selectors are evaluated behind it.
+    async fn seen_converted(&self, event: &Event) -> Result<Option<Change>> {
+        let object = self.live.to_hub(event.object().clone()).await?;
+        let previous = match event.previous() {
+            Some(previous) => Some(self.live.to_hub(previous.clone()).await?),
+            None => None,
+        };
+        let seen = event.with_states(object, previous).transition(|it| self.matcher.matches(it));
+        Ok(seen.map(|(kind, object)| Change::Own { kind, object }))
     }
 }
 

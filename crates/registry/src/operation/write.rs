@@ -14,7 +14,7 @@
 //! - validate: the rules of the kind, validating admission.
 //! - commit: the write to the store, if the object has not changed since it was read.
 
-use keelson_object::{FieldErrors, Object, Value};
+use keelson_object::{FieldErrors, Object, Path, Value};
 
 use super::create_permission::CreatePermission;
 use super::delete::Deletion;
@@ -79,7 +79,7 @@ pub(super) async fn write(request: WriteRequest<'_>, mut change: impl Propose) -
         match attempt(&request, &mut target, &permission, &mut change).await {
             Ok(Some(outcome)) => {
                 reserve::release_removed(request.live, request.context, &outcome).await;
-                return Ok(outcome);
+                return in_hub(&request, outcome).await;
             }
             Ok(None) => {}
             Err(error) => target.retry_if_stale(error).await?,
@@ -121,7 +121,8 @@ pub(super) async fn create(request: WriteRequest<'_>, draft: Draft) -> Result<Ou
     stages.admit(&mut object).await?;
     stages.authorize(&object).await?;
     if !object.meta.name.is_empty() || object.meta.generate_name.is_empty() {
-        return create_named(&request, object).await;
+        let created = create_named(&request, object).await?;
+        return in_hub(&request, created).await;
     }
     let mut last = String::new();
     for _ in 0..naming::ATTEMPTS {
@@ -130,10 +131,16 @@ pub(super) async fn create(request: WriteRequest<'_>, draft: Draft) -> Result<Ou
         last = named.meta.name.to_string();
         match create_named(&request, named).await {
             Err(Error::AlreadyExists { .. }) => {}
-            done => return done,
+            done => return in_hub(&request, done?).await,
         }
     }
     Err(Error::NoFreeName { resource: request.live.resource.group_resource(), name: last })
+}
+
+/// The answer shows the object in the version of the request.
+async fn in_hub(request: &WriteRequest<'_>, outcome: Outcome) -> Result<Outcome> {
+    let object = request.live.to_hub(outcome.object).await?;
+    Ok(Outcome { object, ..outcome })
 }
 
 async fn create_named(request: &WriteRequest<'_>, object: Object) -> Result<Outcome> {
@@ -183,7 +190,9 @@ impl Stages<'_> {
         let Draft { mut object, managed_fields } = draft;
         match self.old {
             Some(old) => {
-                object.kind = old.kind.clone();
+                if !live.resource.is_custom() {
+                    object.kind = old.kind.clone();
+                }
                 object.api_version = old.api_version.clone();
                 object.meta.generation = old.meta.generation;
                 system_fields::settle_namespace(&live.resource, &old.meta.namespace, &mut object)?;
@@ -209,6 +218,9 @@ impl Stages<'_> {
     async fn admit(&self, object: &mut Object) -> Result<()> {
         let WriteRequest { live, context, part, .. } = *self.request;
         let request = self.admission();
+        if let (None, Some(reason)) = (self.old, live.resource.create_refusal) {
+            return Err(request.forbidden(Some(object), reason));
+        }
         match (part, &live.resource.scale) {
             (Part::Scale, Some(at)) => scaled::mutate(live, &request, at, object).await?,
             _ => admission::mutate(&request, Some(object)).await?,
@@ -262,6 +274,11 @@ impl Stages<'_> {
         let (resource, strategy) = (&live.resource, &live.resource.strategy);
         self.prepare(object);
         let mut errors = FieldErrors::default();
+        if object.kind != resource.kind {
+            errors.invalid(&Path::root("kind"), object.kind.as_str(), format!("must be {}", resource.kind));
+            let name = object.meta.name.to_string();
+            return Err(Error::Invalid { kind: resource.group_kind(), name, errors });
+        }
         meta_rules::check(&object.meta, resource.scope, strategy.name_rule(), &mut errors);
         if let Some(old) = self.old {
             meta_rules::check_update(&object.meta, &old.meta, &mut errors);

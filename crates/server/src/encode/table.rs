@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use keelson_codec::json;
 use keelson_object::scalar::Time;
-use keelson_object::{Cell, Frozen};
+use keelson_object::{Cell, Frozen, Value};
 use keelson_registry::column::human_age;
 use keelson_registry::{Column, Found};
 use tracing::warn;
@@ -139,6 +139,7 @@ impl Table {
             Cell::Null => out.extend_from_slice(b"null"),
             Cell::Text(text) => json::write_text(text, out),
             Cell::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes()),
+            Cell::Float(number) => out.extend_from_slice(&json::to_bytes(&Value::Float(*number))),
             Cell::Bool(truth) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
             Cell::Age(then) => json::write_text(&human_age(*then, self.now), out),
             Cell::Since(text, then) => {
@@ -182,8 +183,8 @@ impl Items for Rows {
 fn write_column(out: &mut BytesMut, column: &Column) {
     let fields = [
         ("{\"name\":", &*column.name),
-        (",\"type\":", column.kind),
-        (",\"format\":", column.format),
+        (",\"type\":", &*column.kind),
+        (",\"format\":", &*column.format),
         (",\"description\":", &*column.description),
     ];
     for (name, text) in fields {

@@ -42,7 +42,7 @@ pub(crate) async fn act(
         identity.check(&draft)?;
     }
     let work = async {
-        let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref() };
+        let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref(), structural: None };
         let body = shape.read(&context, draft, params.validation)?;
         let mut body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
         action.default(&mut body);

@@ -29,6 +29,9 @@ use crate::response::Response;
 pub(crate) async fn get(call: &Call<'_>, at: &Scale) -> Result<Response> {
     let output = call.output()?;
     let frozen = operation::get(&call.found.live, &call.place(), freshness(call)?).await?;
+    if at.needs_replicas {
+        scale::check(&call.found.live.look_at(&frozen)?, at)?;
+    }
     answer(call, &frozen, at, output).await
 }
 
@@ -199,6 +202,6 @@ fn read(context: &Context, draft: Draft, validation: FieldValidation) -> keelson
     };
     identity.check(&draft)?;
     let schema = schema();
-    let shape = decode::Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref() };
+    let shape = decode::Shape { kind: scale::KIND, version: "v1", schema: schema.as_ref(), structural: None };
     shape.read(context, draft, validation)
 }

@@ -146,7 +146,7 @@ fn with_subresource(resource: Resource, name: &str, entry: &Value, version: &str
     let name = leaked(name);
     match name {
         "status" => resource.with_status(),
-        "scale" => resource.with_scale(Scale { replicas: "", current: "", selector: "" }),
+        "scale" => resource.with_scale(Scale::WORKLOAD),
         _ if verbs == ["create"] => {
             resource.subresource(Subresource::action(name, &api_version, kind, Nothing))
         }
