@@ -1,5 +1,7 @@
 //! Group: resources that share a name.
 
+use std::cmp::Ordering;
+
 use keelson_object::SmolStr;
 
 use crate::resource::Resource;
@@ -34,9 +36,14 @@ impl Group {
                 names.push(version.name.clone());
             }
         }
-        names.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.cmp(b)));
+        names.sort_by(|a, b| by_preference(a, b));
         names
     }
+}
+
+/// The preferred version is less than the others.
+pub(crate) fn by_preference(a: &str, b: &str) -> Ordering {
+    rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
 }
 
 /// `v2` > `v1` > `v1beta2` > `v1beta1` > `v1alpha1` > what is not a Kubernetes version.

@@ -15,6 +15,7 @@ use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
 use crate::guard::Guard;
+use crate::published_schema::PublishedSchema;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
@@ -110,6 +111,8 @@ pub struct Version {
     pub columns: Option<Vec<Column>>,
     /// What an object of this version may contain; `None` admits anything.
     pub schema: Option<Schema>,
+    /// What OpenAPI documents say about the kind, if it is a custom one.
+    pub published: Option<Arc<dyn PublishedSchema>>,
     /// `"kind":"Pod","apiVersion":"v1",`: what stands between the brace and the frozen bytes.
     pub head: Bytes,
     /// `v1` or `apps/v1`.
@@ -149,6 +152,7 @@ impl Version {
             conversion: None,
             columns: None,
             schema: None,
+            published: None,
             head: Bytes::new(),
             api_version: SmolStr::default(),
             protobuf: None,
@@ -180,6 +184,13 @@ impl Version {
     #[must_use]
     pub fn on_by_default(mut self) -> Version {
         self.on_by_default = true;
+        self
+    }
+
+    /// What OpenAPI documents say about the kind.
+    #[must_use]
+    pub fn published(mut self, published: Arc<dyn PublishedSchema>) -> Version {
+        self.published = Some(published);
         self
     }
 

@@ -36,7 +36,8 @@ impl Document {
     }
 
     fn new(catalog: &Catalog, wanted: impl Fn(&ServedGroup) -> bool) -> Document {
-        let items: Vec<String> = catalog.groups().iter().filter(|it| wanted(it)).map(item).collect();
+        let items: Vec<String> =
+            catalog.groups().iter().filter(|it| wanted(it)).map(|it| item(it)).collect();
         let json = format!(
             "{{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{{}},\
              \"items\":[{}]}}",
