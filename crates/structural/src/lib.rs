@@ -23,6 +23,7 @@ pub mod validate;
 pub mod values;
 
 pub use intern::Interner;
+pub use meta::object_meta;
 pub use parse::{ParseError, parse};
 pub use pattern::Patterns;
 pub use schema::{Additional, Kind, Limits, ListType, MapType, Rule, Schema};
