@@ -14,6 +14,7 @@ pub mod intern;
 pub mod jsonpath;
 pub mod list_types;
 mod meta;
+pub mod openapi;
 pub mod parse;
 pub mod pattern;
 pub mod prune;
