@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::{Map, Object, SmolStr, Value};
 use keelson_registry::Scope;
+use keelson_registry::group::by_preference;
 use keelson_structural::{Interner, ParseError, Schema, defaults, parse};
 
 /// A definition whose names are accepted.
@@ -188,11 +189,10 @@ impl VersionDefinition {
 
 /// Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning (v1.36.4).
 fn set_default_warnings(versions: &mut [VersionDefinition], group: &str, kind: &str) {
-    use keelson_registry::group::version_rank as rank;
     let newer = |than: &str| {
         let served = versions.iter().filter(|it| it.served && it.deprecation.is_none());
-        let newer = served.filter(|it| (rank(&it.name), &*it.name) > (rank(than), than));
-        newer.max_by_key(|it| (rank(&it.name), it.name.clone())).map(|it| it.name.clone())
+        let newer = served.filter(|it| by_preference(&it.name, than).is_lt());
+        newer.min_by(|a, b| by_preference(&a.name, &b.name)).map(|it| it.name.clone())
     };
     let texts: Vec<Option<SmolStr>> = versions
         .iter()

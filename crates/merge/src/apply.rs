@@ -87,8 +87,10 @@ pub trait Versions {
 /// What objects look like.
 #[derive(Clone, Copy)]
 pub enum Types<'t> {
-    /// A schema says it.
+    /// The table of a built-in kind says it.
     Known(&'t Schema),
+    /// The structural schema of a custom resource says it.
+    Structural(&'t keelson_structural::Schema),
     /// Nothing says it: maps are granular, lists are atomic.
     Deduced,
 }

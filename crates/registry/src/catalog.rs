@@ -1,5 +1,10 @@
 //! Catalog: everything served right now. An immutable value behind an atomic swap, so that a request sees one
 //! catalog from beginning to end, and discovery cannot disagree with routing.
+//!
+//! A changed catalog shares everything with the one before but the group that changed, so that the cost of a change
+//! does not depend on how much is served.
+
+mod served_group;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,30 +13,25 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use futures_util::future::try_join_all;
 use keelson_object::{Frozen, GroupResource, SmolStr};
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::live::{Ground, Live};
 use crate::resource::{Resource, Version};
 
-/// A group as it is served.
-pub struct ServedGroup {
-    /// `apps`; empty for the core group.
-    pub name: SmolStr,
-    /// The served versions, the preferred one first.
-    pub versions: Vec<SmolStr>,
-    /// Its resources, by plural.
-    pub resources: Vec<Arc<Live>>,
-}
+pub use served_group::{Origin, ServedGroup, ServedResource};
 
-/// Everything served.
-#[derive(Default)]
+/// Everything served. A copy is cheap.
+#[derive(Clone, Default)]
 pub struct Catalog {
-    groups: Vec<ServedGroup>,
-    /// (group, version, plural) of everything that is served.
-    routes: HashMap<(SmolStr, SmolStr, SmolStr), Arc<Live>>,
+    /// Groups with built-in resources in the order that they were given, then the others by name.
+    groups: imbl::Vector<Arc<ServedGroup>>,
+    by_name: imbl::HashMap<SmolStr, Arc<ServedGroup>>,
+    /// How many groups have built-in resources.
+    builtin: usize,
     /// All resources that show the same objects, if there are several, by the one that stores them.
-    kin: HashMap<GroupResource, Vec<Arc<Live>>>,
+    kin: Arc<HashMap<GroupResource, Vec<Arc<Live>>>>,
     generation: u64,
 }
 
@@ -56,42 +56,99 @@ impl Found {
 }
 
 impl Catalog {
-    /// A catalog of these groups; the order is that of discovery documents.
+    /// A catalog of these groups, all of which are built in; the order is that of discovery documents.
     pub fn new(groups: Vec<ServedGroup>) -> Catalog {
-        let mut routes = HashMap::new();
-        for group in &groups {
-            for live in &group.resources {
-                for version in live.resource.served_versions() {
-                    let key = (group.name.clone(), version.name.clone(), live.resource.plural.clone());
-                    routes.insert(key, live.clone());
-                }
+        let kin = Arc::new(kin(&groups));
+        let groups: imbl::Vector<Arc<ServedGroup>> = groups.into_iter().map(Arc::new).collect();
+        let by_name = groups.iter().map(|group| (group.name.clone(), group.clone())).collect();
+        Catalog { builtin: groups.len(), groups, by_name, kin, generation: 0 }
+    }
+
+    /// The same with one more custom resource, which takes the place of the custom resource with its group and plural.
+    ///
+    /// Built-in resources win: a version that the group serves of them does not show the new one, and without
+    /// another served version it is not served at all.
+    #[must_use]
+    pub fn with_resource(&self, live: Arc<Live>) -> Catalog {
+        let name = live.resource.group.clone();
+        let group = match self.by_name.get(&name) {
+            Some(group) => group.with(live),
+            None => ServedGroup::new(&name, Vec::new(), Vec::new()).with(live),
+        };
+        self.with_group(group)
+    }
+
+    /// The same without a custom resource. Its group goes with the last one, unless it is built in.
+    #[must_use]
+    pub fn without_resource(&self, group: &str, plural: &str) -> Catalog {
+        match self.by_name.get(group) {
+            Some(group) => self.with_group(group.without(plural)),
+            None => self.clone(),
+        }
+    }
+
+    fn with_group(&self, group: ServedGroup) -> Catalog {
+        let mut next = self.clone();
+        let position = self.position(&group);
+        if group.resources.is_empty() && position.is_ok_and(|it| it >= self.builtin) {
+            next.by_name.remove(&group.name);
+            if let Ok(at) = position {
+                next.groups.remove(at);
+            }
+            return next;
+        }
+        if group.resources.is_empty() && position.is_err() {
+            return next;
+        }
+        let group = Arc::new(group);
+        next.by_name.insert(group.name.clone(), group.clone());
+        match position {
+            Ok(at) => {
+                next.groups.set(at, group);
+            }
+            Err(at) => next.groups.insert(at, group),
+        }
+        next
+    }
+
+    /// Where a group stands, or where it would stand.
+    fn position(&self, group: &ServedGroup) -> std::result::Result<usize, usize> {
+        if group.is_builtin() {
+            let known = self.groups.iter().take(self.builtin).position(|it| it.name == group.name);
+            return known.ok_or(self.builtin);
+        }
+        let (mut low, mut high) = (self.builtin, self.groups.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.groups[middle].name.cmp(&group.name) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Greater => high = middle,
             }
         }
-        let kin = kin(&groups);
-        Catalog { groups, routes, kin, generation: 0 }
+        Err(low)
     }
 
     /// The groups, in order.
-    pub fn groups(&self) -> &[ServedGroup] {
+    pub fn groups(&self) -> &imbl::Vector<Arc<ServedGroup>> {
         &self.groups
     }
 
     /// The group called `name`.
-    pub fn group(&self, name: &str) -> Option<&ServedGroup> {
-        self.groups.iter().find(|it| it.name == name)
+    pub fn group(&self, name: &str) -> Option<&Arc<ServedGroup>> {
+        self.by_name.get(name)
     }
 
-    /// The resource at `/apis/{group}/{version}/{plural}`.
+    /// The resource at `/apis/{group}/{version}/{plural}`. Every request looks here: nothing is allocated.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Found> {
-        let key = (SmolStr::new(group), SmolStr::new(version), SmolStr::new(plural));
-        let live = self.routes.get(&key)?;
+        let live = self.group(group)?.find(version, plural)?;
         let version = live.resource.versions.iter().position(|it| it.served && it.name == version)?;
         Some(Found { live: live.clone(), version })
     }
 
-    /// The resource called `plural`, whatever its versions.
+    /// The resource called `plural`, whatever its versions; the built-in one, if there is another of the same name.
     pub fn live(&self, group: &str, plural: &str) -> Option<&Arc<Live>> {
-        self.group(group)?.resources.iter().find(|it| it.resource.plural == plural)
+        self.group(group)?.live(plural)
     }
 
     /// All resources that show the objects of `resource`, the one that stores them first; none if no other does.
@@ -150,10 +207,8 @@ pub async fn load(groups: Vec<Group>, ground: &Ground) -> Result<Catalog> {
         Loaded::Live(live) => Some(live.clone()),
         Loaded::Face(face) => Some(Live::standing_for((**face).clone(), home(face.stands_for.as_ref()?)?)),
     };
-    let served = loaded.iter().map(|(name, versions, resources)| ServedGroup {
-        name: name.clone(),
-        versions: versions.clone(),
-        resources: resources.iter().filter_map(live).collect(),
+    let served = loaded.iter().map(|(name, versions, resources)| {
+        ServedGroup::new(name, versions.clone(), resources.iter().filter_map(live).collect())
     });
     Ok(Catalog::new(served.collect()))
 }
@@ -176,35 +231,41 @@ impl Loaded {
 
 /// The catalog of a running server.
 #[derive(Clone, Default)]
-pub struct CatalogHandle(Arc<ArcSwap<Catalog>>);
+pub struct CatalogHandle(Arc<Published>);
+
+#[derive(Default)]
+struct Published {
+    catalog: ArcSwap<Catalog>,
+    /// Held by whoever makes the next catalog, so that no change is lost. Readers do not wait for it.
+    publisher: Mutex<()>,
+}
 
 impl CatalogHandle {
     /// Serves `catalog`.
     pub fn new(catalog: Catalog) -> CatalogHandle {
-        CatalogHandle(Arc::new(ArcSwap::from_pointee(catalog)))
+        let catalog = ArcSwap::from_pointee(catalog);
+        CatalogHandle(Arc::new(Published { catalog, publisher: Mutex::new(()) }))
     }
 
     /// What is served right now.
     pub fn load(&self) -> Arc<Catalog> {
-        self.0.load_full()
+        self.0.catalog.load_full()
     }
 
-    /// Serves something else from now on. There is one publisher; two would overwrite each other.
-    pub fn swap(&self, mut catalog: Catalog) {
-        catalog.generation = self.0.load().generation + 1;
-        self.0.store(Arc::new(catalog));
+    /// Serves something else from now on, whatever was served before.
+    pub fn swap(&self, catalog: Catalog) {
+        self.update(|_| catalog);
+    }
+
+    /// Serves what `change` makes of the present catalog. Publishers take turns, so each sees the change of the last.
+    pub fn update(&self, change: impl FnOnce(&Catalog) -> Catalog) {
+        let _turn = self.0.publisher.lock();
+        let present = self.load();
+        let mut next = change(&present);
+        next.generation = present.generation + 1;
+        self.0.catalog.store(Arc::new(next));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Catalog, CatalogHandle};
-
-    #[test]
-    fn every_catalog_is_a_new_generation() {
-        let handle = CatalogHandle::new(Catalog::default());
-        let before = handle.load();
-        handle.swap(Catalog::default());
-        assert_eq!((before.generation(), handle.load().generation()), (0, 1));
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! Group: resources that share a name.
 
+use std::cmp::Ordering;
+
 use keelson_object::SmolStr;
 
 use crate::resource::Resource;
@@ -34,13 +36,18 @@ impl Group {
                 names.push(version.name.clone());
             }
         }
-        names.sort_by(|a, b| version_rank(b).cmp(&version_rank(a)).then_with(|| a.cmp(b)));
+        names.sort_by(|a, b| by_preference(a, b));
         names
     }
 }
 
+/// The preferred version is less than the others.
+pub fn by_preference(a: &str, b: &str) -> Ordering {
+    rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
+}
+
 /// `v2` > `v1` > `v1beta2` > `v1beta1` > `v1alpha1` > what is not a Kubernetes version.
-pub fn version_rank(version: &str) -> (u8, u32, u32) {
+fn rank(version: &str) -> (u8, u32, u32) {
     let parse = || {
         let rest = version.strip_prefix('v')?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -15,6 +15,7 @@ use crate::column::Column;
 use crate::convert::Conversion;
 use crate::deprecation::Deprecation;
 use crate::guard::Guard;
+use crate::published_schema::PublishedSchema;
 use crate::report::Report;
 use crate::reserve::Reserve;
 use crate::strategy::{Plain, Strategy};
@@ -127,6 +128,8 @@ pub struct Version {
     pub structural: Option<Arc<StructuralTypes>>,
     /// Where the replicas of the scale stand in this version of a custom resource.
     pub scale_replicas: Option<SmolStr>,
+    /// What OpenAPI documents say about the kind, if it is a custom one.
+    pub published: Option<Arc<dyn PublishedSchema>>,
     /// `"kind":"Pod","apiVersion":"v1",`: what stands between the brace and the frozen bytes.
     pub head: Bytes,
     /// `v1` or `apps/v1`.
@@ -168,6 +171,7 @@ impl Version {
             schema: None,
             structural: None,
             scale_replicas: None,
+            published: None,
             head: Bytes::new(),
             api_version: SmolStr::default(),
             protobuf: None,
@@ -199,6 +203,13 @@ impl Version {
     #[must_use]
     pub fn on_by_default(mut self) -> Version {
         self.on_by_default = true;
+        self
+    }
+
+    /// What OpenAPI documents say about the kind.
+    #[must_use]
+    pub fn published(mut self, published: Arc<dyn PublishedSchema>) -> Version {
+        self.published = Some(published);
         self
     }
 

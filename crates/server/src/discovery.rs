@@ -1,19 +1,25 @@
-//! What is served: `/api`, `/apis` and below, derived from the catalog and therefore never at odds with routing.
+//! Discovery: `/api`, `/apis` and below, derived from the catalog and therefore never at odds with routing.
+//!
+//! Documents are made of [`fragment`]s, one per group. A change of the catalog changes one group: the next reader has
+//! that fragment made again and joined with the others.
 
 mod aggregated;
+mod fragment;
 mod kept;
 mod legacy;
 mod message;
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Method, StatusCode};
 use keelson_codec::media_type::parse_accept;
-use keelson_registry::{Catalog, Resource, Verb, Version};
+use keelson_registry::catalog::{Origin, ServedGroup, ServedResource};
+use keelson_registry::{Catalog, Verb};
 use keelson_stdx::offload;
 
 use aggregated::Document;
+use fragment::{Fragment, Fragments};
 use kept::Kept;
 
 use crate::chain::Facts;
@@ -30,10 +36,11 @@ use crate::response::Response;
 /// The documents, made when somebody first asks for them and again when the catalog has changed.
 #[derive(Default)]
 pub(crate) struct Discovery {
+    fragments: Fragments,
     core: Kept<Document>,
     named: Kept<Document>,
-    /// By path, as compact JSON.
-    legacy: Kept<HashMap<String, String>>,
+    /// The legacy list of groups, as compact JSON.
+    groups: Kept<Arc<str>>,
 }
 
 /// The answer to a discovery path; `None` for any other.
@@ -52,20 +59,21 @@ pub(crate) async fn answer(
     let aggregated_as = wants_aggregated(parts);
     match (&segments[..], aggregated_as) {
         (["api"], Some(output)) if parts.method == Method::GET => {
-            let kept = discovery.core.of(catalog, || Document::core(catalog)).await;
+            let make = || Document::core(&discovery.fragments, catalog);
+            let kept = discovery.core.of(catalog, make).await;
             return Ok(Some(aggregated(facts, &kept.1, (parts, output), "api")));
         }
         (["apis"], Some(output)) => {
-            let kept = discovery.named.of(catalog, || Document::named(catalog)).await;
+            let make = || Document::named(&discovery.fragments, catalog);
+            let kept = discovery.named.of(catalog, make).await;
             return Ok(Some(aggregated(facts, &kept.1, (parts, output), "apis")));
         }
         (["api" | "apis"] | ["api", _], _) => {}
         (["apis", group] | ["apis", group, _], _) if !group.is_empty() => {}
         _ => return Ok(None),
     }
-    let settings = &facts.server.settings;
-    let documents = discovery.legacy.of(catalog, || legacy::documents(catalog, settings)).await;
-    let compact = documents.1.get(path).ok_or_else(|| missing(catalog, &segments))?;
+    let compact = discovery.legacy(catalog, facts, &segments).await;
+    let compact = compact.ok_or_else(|| missing(catalog, &segments))?;
     // Upstream's handlers for the list of groups and for one group negotiate, and ignore the method.
     if !matches!(segments[..], ["apis"] | ["apis", _]) {
         if parts.method != Method::GET {
@@ -81,6 +89,38 @@ pub(crate) async fn answer(
     let make = || encode::document(StatusCode::OK, compact.as_bytes(), output);
     let response = offload::run(compact.len(), make).await;
     Ok(Some(whole(response, Gzip::of(&parts.headers))))
+}
+
+impl Discovery {
+    /// The document of one group, one version or one list, as compact JSON; `None` if there is no such thing.
+    async fn legacy(&self, catalog: &Catalog, facts: &Facts<'_>, segments: &[&str]) -> Option<Arc<str>> {
+        let settings = &facts.server.settings;
+        match segments {
+            ["api"] => Some(legacy::core_versions(catalog, &settings.external_address).into()),
+            ["apis"] => {
+                let make = || legacy::group_list(&self.fragments, catalog).into();
+                Some(self.groups.of(catalog, make).await.1.clone())
+            }
+            ["apis", name] => Some(self.fragments.of(catalog.group(name)?).group().clone()),
+            ["api", version] => self.list(catalog.group("")?, version, settings.storage_version_hashes).await,
+            ["apis", name, version] => {
+                self.list(catalog.group(name)?, version, settings.storage_version_hashes).await
+            }
+            _ => None,
+        }
+    }
+
+    /// What a version of a group shows.
+    async fn list(&self, group: &ServedGroup, version: &str, hashes: Offered) -> Option<Arc<str>> {
+        if !group.versions.iter().any(|it| it == version) {
+            return None;
+        }
+        let fragment = self.fragments.of(group);
+        if let Some(known) = fragment.known_list(version) {
+            return Some(known);
+        }
+        Some(offload::run(offload::LARGE, || fragment.list(group, version, hashes)).await)
+    }
 }
 
 /// Upstream: apiserver/pkg/endpoints/discovery/aggregated/handler.go, which counts it by what it is (v1.36.4).
@@ -158,9 +198,9 @@ struct Subresource<'r> {
     verbs: &'static [&'static str],
 }
 
-/// In the order of their names.
-fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
-    let verbs = &["get", "patch", "update"];
+/// Those of a built-in resource in the order of their names, status before scale for a custom one.
+fn subresources<'r>(shown: &ServedResource<'r>) -> Vec<Subresource<'r>> {
+    let (resource, verbs) = (shown.resource, &["get", "patch", "update"]);
     let mut found: Vec<_> = resource
         .subresources
         .iter()
@@ -175,29 +215,26 @@ fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
             verbs: it.verbs,
         })
         .collect();
-    if resource.scale.is_some() {
-        found.push(Subresource { name: "scale", kind: "Scale", foreign: Some(("autoscaling", "v1")), verbs });
-    }
     if resource.has_status {
         found.push(Subresource { name: "status", kind: &resource.kind, foreign: None, verbs });
     }
-    found.sort_unstable_by_key(|it| it.name);
+    if resource.scale.is_some() {
+        found.push(Subresource { name: "scale", kind: "Scale", foreign: Some(("autoscaling", "v1")), verbs });
+    }
+    if shown.origin == Origin::Builtin {
+        found.sort_unstable_by_key(|it| it.name);
+    }
     found
 }
 
-fn verbs(resource: &Resource) -> Vec<&'static str> {
-    let mut verbs: Vec<Verb> = resource.verbs.clone();
-    verbs.sort_unstable();
+/// The verbs of a built-in resource are sorted, those of a custom one are as its definition has them.
+fn verbs(shown: &ServedResource<'_>) -> Vec<&'static str> {
+    let mut verbs: Vec<Verb> = shown.resource.verbs.clone();
+    if shown.origin == Origin::Builtin {
+        verbs.sort_unstable();
+    }
     verbs.iter().map(|it| it.as_str()).collect()
 }
 
-/// The resources of a group that are served in a version, in the order of their names.
-fn served<'g>(
-    resources: impl IntoIterator<Item = &'g Resource>,
-    version: &str,
-) -> Vec<(&'g Resource, &'g Version)> {
-    let mut found: Vec<_> =
-        resources.into_iter().filter_map(|it| Some((it, it.served_version(version)?))).collect();
-    found.sort_by(|(a, _), (b, _)| a.plural.cmp(&b.plural));
-    found
-}
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ pub mod intern;
 pub mod jsonpath;
 pub mod list_types;
 mod meta;
+pub mod openapi;
 pub mod parse;
 pub mod pattern;
 pub mod prune;
@@ -23,6 +24,7 @@ pub mod validate;
 pub mod values;
 
 pub use intern::Interner;
+pub use meta::object_meta;
 pub use parse::{ParseError, parse};
 pub use pattern::Patterns;
 pub use schema::{Additional, Kind, Limits, ListType, MapType, Rule, Schema};

@@ -16,6 +16,11 @@ static OBJECT_META: LazyLock<Kind> = LazyLock::new(|| {
     }
 });
 
+/// The table of `ObjectMeta`, which is the type of `metadata` in custom resources.
+pub fn object_meta() -> &'static Kind {
+    &OBJECT_META
+}
+
 /// Reads `metadata`. Gives its canonical form and the paths of unknown fields below it; the error is Go's.
 pub(crate) fn read(metadata: &Value) -> Result<(Map, Vec<String>), String> {
     let mut metadata = if metadata.is_null() { Value::Map(Map::new()) } else { metadata.clone() };

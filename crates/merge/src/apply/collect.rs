@@ -49,7 +49,7 @@ fn field_of(fields: Fields<'_>, key: &SmolStr, value: &Value, members: Members) 
         Value::Map(map) => map.is_empty(),
         _ => false,
     };
-    let is_declared = fields.is_struct() && !matches!(place, Place::Nowhere);
+    let is_declared = fields.declares(key, place);
     let is_member = own || is_bare || !is_declared || (members == Members::Named && !below.is_empty());
     (is_member || !below.is_empty()).then(|| Node { element: Element::Field(key.clone()), is_member, below })
 }

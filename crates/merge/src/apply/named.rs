@@ -9,9 +9,11 @@ use super::place::{Face, Place};
 /// Upstream: structured-merge-diff/fieldpath/set.go, EnsureNamedFieldsAreMembers (v6).
 pub(super) fn with_named(place: Place<'_>, set: &FieldSet) -> FieldSet {
     let nodes = set.nodes().iter().map(|node| {
-        let below = step(place, &node.element);
-        let is_declared =
-            matches!((place.face(None), &node.element), (Face::Map(of), Element::Field(name)) if of.declares(name));
+        let below = place.step(&node.element);
+        let is_declared = matches!(
+            (place.face(None), &node.element),
+            (Face::Map(of), Element::Field(name)) if of.declares(name, below)
+        );
         Node {
             element: node.element.clone(),
             is_member: node.is_member || (is_declared && !node.below.is_empty()),
@@ -29,7 +31,7 @@ pub(super) fn reconcile(place: Place<'_>, set: &mut FieldSet) {
         return;
     }
     for node in set.nodes_mut() {
-        let below = step(place, &node.element);
+        let below = place.step(&node.element);
         match owned_as(below, node) {
             Owned::InParts => reconcile(below, &mut node.below),
             Owned::Whole => {
@@ -43,11 +45,11 @@ pub(super) fn reconcile(place: Place<'_>, set: &mut FieldSet) {
 
 /// Almost always not, and then the set stays shared.
 fn needs_reconciling(place: Place<'_>, set: &FieldSet) -> bool {
-    if matches!(place.face(None), Face::Map(of) if of.is_deduced()) {
+    if matches!(place.face(None), Face::Map(of) if of.is_deduced() || of.is_atomic) {
         return false;
     }
     set.nodes().iter().filter(|it| !it.below.is_empty()).any(|node| {
-        let below = step(place, &node.element);
+        let below = place.step(&node.element);
         match owned_as(below, node) {
             Owned::InParts => needs_reconciling(below, &node.below),
             Owned::Whole => true,
@@ -72,13 +74,4 @@ fn owned_as(place: Place<'_>, node: &Node) -> Owned {
         Face::Scalar(_) | Face::Nothing => return Owned::AsItIs,
     };
     if is_whole { Owned::Whole } else { Owned::InParts }
-}
-
-/// Where a step leads.
-fn step<'s>(place: Place<'s>, element: &Element) -> Place<'s> {
-    match (place.face(None), element) {
-        (Face::Map(of), Element::Field(name)) => of.field(name),
-        (Face::List(list), Element::Key(_)) => list.item(),
-        _ => Place::Nowhere,
-    }
 }

@@ -1,9 +1,12 @@
 //! What apply knows about the value at a path: scalar, list or map, and whether it is owned as a whole.
 //!
 //! Where a schema says what is there, it decides; where it does not (resources without a schema, free-form JSON), the
-//! value does: maps are granular, lists are atomic.
+//! value does: maps are granular, lists are atomic. There are two sources of schemas, the tables of built-in kinds and
+//! the structural schemas of custom resources ([`node`]); the rest of apply does not see the difference.
 //!
 //! Upstream: kube-openapi/pkg/schemaconv/{smd,openapi}.go, structured-merge-diff/typed/helpers.go (v1.36.4, v6).
+
+mod node;
 
 use std::sync::Arc;
 
@@ -13,6 +16,7 @@ use keelson_schema::{Field, ListType, Schema, Shape, Struct, Type};
 use super::element::Element;
 use super::field_set::FieldSet;
 use super::values::same;
+use node::Node;
 
 /// What may be at a path.
 #[derive(Clone, Copy)]
@@ -20,6 +24,8 @@ pub(super) enum Place<'s> {
     Scalar(Scalar),
     List(List<'s>),
     Map(Fields<'s>),
+    /// Anything; a structural schema says what lists and maps look like.
+    Any(Node<'s>),
     /// Anything; maps are granular.
     Deduced,
     /// Anything, owned as a whole.
@@ -49,8 +55,16 @@ pub(super) enum Scalar {
 #[derive(Clone, Copy)]
 pub(super) struct List<'s> {
     pub(super) items: Items<'s>,
-    /// `None` for lists without a schema, which are atomic.
-    item: Option<&'s Type>,
+    item: Item<'s>,
+}
+
+/// What the items of a list are.
+#[derive(Clone, Copy)]
+enum Item<'s> {
+    Type(&'s Type),
+    Node(Node<'s>),
+    /// Nothing says it: each is owned as a whole.
+    Whole,
 }
 
 #[derive(Clone, Copy)]
@@ -71,6 +85,7 @@ pub(super) struct Fields<'s> {
 enum Of<'s> {
     Struct(&'s Struct),
     Values(&'s Type),
+    Node(Node<'s>),
     Deduced,
     Whole,
 }
@@ -79,6 +94,11 @@ impl<'s> Place<'s> {
     /// The whole object; without a schema the values decide.
     pub(super) fn root(schema: Option<&'s Schema>) -> Place<'s> {
         schema.map_or(Place::Deduced, |it| of_struct(it.root()))
+    }
+
+    /// The whole object of a custom resource.
+    pub(super) fn structural_root(schema: &'s keelson_structural::Schema) -> Place<'s> {
+        Node::root(schema).place()
     }
 
     fn of_type(ty: &'s Type) -> Place<'s> {
@@ -90,7 +110,7 @@ impl<'s> Place<'s> {
             Shape::RawExtension => Place::Whole,
             Shape::FieldsV1 => Place::Map(Fields { of: Of::Deduced, is_atomic: false }),
             Shape::IntOrString | Shape::Json | Shape::Any | Shape::Union(..) => Place::Deduced,
-            Shape::List(item) => Place::List(List { items: Items::Atomic, item: Some(item) }),
+            Shape::List(item) => Place::List(List { items: Items::Atomic, item: Item::Type(item) }),
             Shape::Map(types) => Place::Map(Fields { of: Of::Values(&types.1), is_atomic: false }),
             Shape::Struct(target) => of_struct(target.get()),
         }
@@ -109,22 +129,34 @@ impl<'s> Place<'s> {
 
     /// What this is if `value` is there. Where anything may be, an absent value or a null is taken for a map.
     pub(super) fn face(self, value: Option<&Value>) -> Face<'s> {
-        let any = |of: Of<'s>| match value {
+        let whole = List { items: Items::Atomic, item: Item::Whole };
+        let any = |list: List<'s>, fields: Fields<'s>| match value {
             Some(Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_)) => {
                 Face::Scalar(Scalar::Untyped)
             }
-            Some(Value::List(_)) => Face::List(List { items: Items::Atomic, item: None }),
-            Some(Value::Map(_) | Value::Null) | None => {
-                Face::Map(Fields { of, is_atomic: matches!(of, Of::Whole) })
-            }
+            Some(Value::List(_)) => Face::List(list),
+            Some(Value::Map(_) | Value::Null) | None => Face::Map(fields),
         };
         match self {
             Place::Scalar(scalar) => Face::Scalar(scalar),
             Place::List(list) => Face::List(list),
             Place::Map(fields) => Face::Map(fields),
-            Place::Deduced => any(Of::Deduced),
-            Place::Whole => any(Of::Whole),
+            Place::Any(node) => any(node.list(), node.fields()),
+            Place::Deduced => any(whole, Fields { of: Of::Deduced, is_atomic: false }),
+            Place::Whole => any(whole, Fields { of: Of::Whole, is_atomic: true }),
             Place::Nowhere => Face::Nothing,
+        }
+    }
+
+    /// Where a step leads, whatever is there.
+    pub(super) fn step(self, element: &Element) -> Place<'s> {
+        match (self, element) {
+            (Place::Any(node), Element::Key(_)) => node.list().item(),
+            _ => match (self.face(None), element) {
+                (Face::Map(of), Element::Field(name)) => of.field(name),
+                (Face::List(list), Element::Key(_)) => list.item(),
+                _ => Place::Nowhere,
+            },
         }
     }
 }
@@ -136,7 +168,11 @@ impl<'s> List<'s> {
 
     /// What an item is.
     pub(super) fn item(self) -> Place<'s> {
-        self.item.map_or(Place::Whole, Place::of_type)
+        match self.item {
+            Item::Type(ty) => Place::of_type(ty),
+            Item::Node(node) => node.place(),
+            Item::Whole => Place::Whole,
+        }
     }
 
     /// The step to an item; an error says why there is none.
@@ -213,7 +249,12 @@ impl<'s> List<'s> {
 
     /// The default of a key field: the one that the schema names, else the zero that Go writes.
     fn default(self, key: &str) -> Option<Value> {
-        let field = self.item?.as_struct()?.field(key)?;
+        let ty = match self.item {
+            Item::Type(ty) => ty,
+            Item::Node(node) => return node.default(key).cloned(),
+            Item::Whole => return None,
+        };
+        let field = ty.as_struct()?.field(key)?;
         field.default.clone().or_else(|| match &field.ty.shape {
             _ if field.ty.is_pointer || field.omit_empty => None,
             Shape::String => Some(Value::from("")),
@@ -230,24 +271,28 @@ impl<'s> Fields<'s> {
         match self.of {
             Of::Struct(of) => of.field(key).map_or(Place::Nowhere, Place::of_field),
             Of::Values(ty) => Place::of_type(ty),
+            Of::Node(node) => node.field(key),
             Of::Deduced => Place::Deduced,
             Of::Whole => Place::Whole,
         }
     }
 
-    /// Whether `key` is a field that the schema names, not a key of a map.
-    pub(super) fn declares(self, key: &str) -> bool {
-        matches!(self.of, Of::Struct(of) if of.field(key).is_some())
-    }
-
-    /// Whether the keys are fields that the schema names, all of them.
-    pub(super) fn is_struct(self) -> bool {
-        matches!(self.of, Of::Struct(_))
+    /// Whether `key`, under which `place` is, is a field that the schema names, not a key of a map.
+    pub(super) fn declares(self, key: &str, place: Place<'_>) -> bool {
+        match self.of {
+            Of::Struct(_) => !matches!(place, Place::Nowhere),
+            Of::Node(node) => node.declares(key),
+            Of::Values(_) | Of::Deduced | Of::Whole => false,
+        }
     }
 
     /// Whether nothing is known of what is inside.
     pub(super) fn is_deduced(self) -> bool {
-        matches!(self.of, Of::Deduced)
+        match self.of {
+            Of::Deduced => true,
+            Of::Node(node) => node.is_deduced(),
+            Of::Struct(_) | Of::Values(_) | Of::Whole => false,
+        }
     }
 }
 

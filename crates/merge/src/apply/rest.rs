@@ -60,7 +60,7 @@ fn fields(of: Fields<'_>, map: &Map, all: &FieldSet, without: &FieldSet) -> Opti
         let place = of.field(key);
         let none = FieldSet::new();
         let left = rest(place, value, whole.map_or(&none, |it| &it.below), &without.below);
-        let is_declared = of.is_struct() && !matches!(place, Place::Nowhere);
+        let is_declared = of.declares(key, place);
         let is_member = left.is_member || left.is_null || !is_declared || !left.below.is_empty();
         if is_member {
             let element = without.element.clone();

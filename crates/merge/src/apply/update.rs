@@ -348,6 +348,7 @@ impl<'t> Types<'t> {
     pub(super) fn place(self) -> Place<'t> {
         match self {
             Types::Known(schema) => Place::root(Some(schema)),
+            Types::Structural(schema) => Place::structural_root(schema),
             Types::Deduced => Place::root(None),
         }
     }

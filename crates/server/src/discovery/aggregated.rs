@@ -1,16 +1,19 @@
-//! One document with everything in it, and a tag by which clients know that it has not changed.
+//! Aggregated discovery: one document with everything in it, and a tag by which clients know that it has not changed.
+//!
+//! The tag is a hash of the hashes of the fragments: joining them costs less than hashing the document.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::digest;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
-use keelson_registry::catalog::ServedGroup;
-use keelson_registry::{Catalog, Resource, Scope};
+use keelson_registry::catalog::{Origin, ServedGroup, ServedResource};
+use keelson_registry::{Catalog, Scope};
 
-use super::legacy::strings;
-use super::{message, served, subresources, verbs};
+use super::legacy::push_strings;
+use super::{Fragment, Fragments, message, subresources, verbs};
 use crate::encode;
 use crate::encode::compress::{Gzip, whole};
 use crate::negotiate::{Encoding, Output};
@@ -20,35 +23,50 @@ use crate::response::{Body, Response, with_type};
 pub(crate) struct Document {
     /// Compact.
     pub(super) json: Bytes,
-    protobuf: Bytes,
-    tag: HeaderValue,
+    fragments: Vec<Arc<Fragment>>,
+    protobuf: OnceLock<Bytes>,
+    pub(super) tag: HeaderValue,
 }
 
 impl Document {
     /// The core group.
-    pub(super) fn core(catalog: &Catalog) -> Document {
-        Document::new(catalog, |group| group.name.is_empty())
+    pub(super) fn core(fragments: &Fragments, catalog: &Catalog) -> Document {
+        Document::new(catalog.group("").into_iter().map(|it| (&**it, fragments.of(it))))
     }
 
     /// All named groups.
-    pub(super) fn named(catalog: &Catalog) -> Document {
-        Document::new(catalog, |group| !group.name.is_empty())
+    pub(super) fn named(fragments: &Fragments, catalog: &Catalog) -> Document {
+        Document::new(fragments.all(catalog).into_iter().filter(|(group, _)| !group.name.is_empty()))
     }
 
-    fn new(catalog: &Catalog, wanted: impl Fn(&ServedGroup) -> bool) -> Document {
-        let items: Vec<String> = catalog.groups().iter().filter(|it| wanted(it)).map(item).collect();
-        let json = format!(
-            "{{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{{}},\
-             \"items\":[{}]}}",
-            items.join(",")
+    fn new<'g>(groups: impl Iterator<Item = (&'g ServedGroup, Arc<Fragment>)>) -> Document {
+        let mut json = String::from(
+            "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[",
         );
-        let hash = digest::digest(&digest::SHA512, json.as_bytes());
+        let (start, mut fragments) = (json.len(), Vec::new());
+        let mut hashes = digest::Context::new(&digest::SHA512);
+        for (group, fragment) in groups {
+            if json.len() > start {
+                json.push(',');
+            }
+            let item = fragment.item(group);
+            json.push_str(&item.json);
+            hashes.update(item.hash.as_ref());
+            fragments.push(fragment);
+        }
+        json.push_str("]}");
+        let hash = hashes.finish();
         let tag = hash.as_ref().iter().fold(String::from("\""), |mut tag, byte| {
             let _ = write!(tag, "{byte:02X}");
             tag
         });
         let tag = HeaderValue::from_str(&format!("{tag}\"")).expect("hexadecimal digits are header text");
-        Document { protobuf: message::of(json.as_bytes()), json: Bytes::from(json), tag }
+        Document { json: Bytes::from(json), fragments, protobuf: OnceLock::new(), tag }
+    }
+
+    /// Made when somebody first asks for it.
+    fn protobuf(&self) -> &Bytes {
+        self.protobuf.get_or_init(|| message::list(self.fragments.iter().map(|it| it.message())))
     }
 
     /// The document, or the word that the client has it already.
@@ -60,9 +78,11 @@ impl Document {
             response
         } else {
             let mut response = match output.encoding {
-                Encoding::Protobuf => {
-                    with_type(StatusCode::OK, media_type(output.encoding), Body::full(self.protobuf.clone()))
-                }
+                Encoding::Protobuf => with_type(
+                    StatusCode::OK,
+                    media_type(output.encoding),
+                    Body::full(self.protobuf().clone()),
+                ),
                 _ => encode::document(StatusCode::OK, &self.json, output),
             };
             response.headers_mut().insert(header::CONTENT_TYPE, media_type(output.encoding));
@@ -88,60 +108,63 @@ fn media_type(encoding: Encoding) -> HeaderValue {
     })
 }
 
-fn item(group: &ServedGroup) -> String {
-    let metadata = match &*group.name {
-        "" => String::new(),
-        name => format!("\"name\":\"{name}\""),
+/// The part of the document that is about one group.
+pub(super) fn item(group: &ServedGroup) -> String {
+    let mut out = String::from("{\"metadata\":{");
+    if !group.name.is_empty() {
+        let _ = write!(out, "\"name\":\"{}\"", group.name);
+    }
+    out.push_str("},\"versions\":[");
+    for (at, name) in group.versions.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}{{\"version\":\"{name}\",\"resources\":[");
+        for (at, shown) in group.served(name).iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            resource(shown, &mut out);
+        }
+        out.push_str("],\"freshness\":\"Current\"}");
+    }
+    out.push_str("]}");
+    out
+}
+
+fn resource(shown: &ServedResource<'_>, out: &mut String) {
+    let resource = shown.resource;
+    // Custom resources name their group and version, built-in ones leave it to the reader.
+    let own = match shown.origin {
+        Origin::Builtin => ("", ""),
+        Origin::Custom => (&*resource.group, &*shown.version.name),
     };
-    let versions: Vec<String> = group.versions.iter().map(|it| version(group, it)).collect();
-    format!("{{\"metadata\":{{{metadata}}},\"versions\":[{}]}}", versions.join(","))
-}
-
-fn version(group: &ServedGroup, name: &str) -> String {
-    let resources: Vec<String> = served(group.resources.iter().map(|it| &it.resource), name)
-        .iter()
-        .map(|(it, _)| resource(it))
-        .collect();
-    format!("{{\"version\":\"{name}\",\"resources\":[{}],\"freshness\":\"Current\"}}", resources.join(","))
-}
-
-fn resource(resource: &Resource) -> String {
     let scope = match resource.scope {
         Scope::Namespaced => "Namespaced",
         Scope::Cluster => "Cluster",
     };
-    let mut out = format!(
-        "{{\"resource\":\"{}\",\"responseKind\":{},\"scope\":\"{scope}\",\"singularResource\":\"{}\",\"verbs\":{}",
-        resource.plural,
-        response_kind(("", ""), &resource.kind),
-        resource.singular,
-        strings(verbs(resource)),
-    );
+    let _ = write!(out, "{{\"resource\":\"{}\",\"responseKind\":", resource.plural);
+    response_kind(own, &resource.kind, out);
+    let _ = write!(out, ",\"scope\":\"{scope}\",\"singularResource\":\"{}\",\"verbs\":", resource.singular);
+    push_strings(verbs(shown), out);
     if !resource.short_names.is_empty() {
-        let _ = write!(out, ",\"shortNames\":{}", strings(resource.short_names.iter().map(|it| &**it)));
+        out.push_str(",\"shortNames\":");
+        push_strings(resource.short_names.iter().map(|it| &**it), out);
     }
     if !resource.categories.is_empty() {
-        let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
+        out.push_str(",\"categories\":");
+        push_strings(resource.categories.iter().map(|it| &**it), out);
     }
-    let below: Vec<String> = subresources(resource)
-        .iter()
-        .map(|sub| {
-            format!(
-                "{{\"subresource\":\"{}\",\"responseKind\":{},\"verbs\":{}}}",
-                sub.name,
-                response_kind(sub.foreign.unwrap_or_default(), sub.kind),
-                strings(sub.verbs.iter().copied())
-            )
-        })
-        .collect();
-    if !below.is_empty() {
-        let _ = write!(out, ",\"subresources\":[{}]", below.join(","));
+    let below = subresources(shown);
+    for (at, sub) in below.iter().enumerate() {
+        out.push_str(if at == 0 { ",\"subresources\":[" } else { "," });
+        let _ = write!(out, "{{\"subresource\":\"{}\",\"responseKind\":", sub.name);
+        response_kind(sub.foreign.unwrap_or(own), sub.kind, out);
+        out.push_str(",\"verbs\":");
+        push_strings(sub.verbs.iter().copied(), out);
+        out.push('}');
     }
-    out.push('}');
-    out
+    out.push_str(if below.is_empty() { "}" } else { "]}" });
 }
 
-/// Group and version are left empty where they are those of the resource.
-fn response_kind((group, version): (&str, &str), kind: &str) -> String {
-    format!("{{\"group\":\"{group}\",\"version\":\"{version}\",\"kind\":\"{kind}\"}}")
+fn response_kind((group, version): (&str, &str), kind: &str, out: &mut String) {
+    let _ = write!(out, "{{\"group\":\"{group}\",\"version\":\"{version}\",\"kind\":\"{kind}\"}}");
 }

@@ -1,36 +1,16 @@
-//! The documents of one group, one version, one list each.
+//! Legacy discovery: the documents of one group, one version, one list each.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use keelson_registry::catalog::ServedGroup;
+use keelson_object::SmolStr;
+use keelson_registry::catalog::{Origin, ServedGroup, ServedResource};
 use keelson_registry::{Catalog, Resource, Scope};
 
-use super::{served, subresources, verbs};
+use super::{Fragments, subresources, verbs};
 use crate::openapi::Offered;
-use crate::settings::Settings;
-
-/// All documents, by path.
-pub(super) fn documents(catalog: &Catalog, settings: &Settings) -> HashMap<String, String> {
-    let (address, hashes) = (&settings.external_address, settings.storage_version_hashes);
-    let mut documents = HashMap::from([
-        ("/api".to_owned(), core_versions(catalog, address)),
-        ("/apis".to_owned(), group_list(catalog)),
-    ]);
-    for served in catalog.groups() {
-        let root = root(served);
-        for version in &served.versions {
-            documents.insert(format!("{root}/{version}"), resource_list(served, version, hashes));
-        }
-        if !served.name.is_empty() {
-            documents.insert(root, group(served));
-        }
-    }
-    documents
-}
 
 /// Below which path a group is served.
 pub(super) fn root(group: &ServedGroup) -> String {
@@ -38,7 +18,7 @@ pub(super) fn root(group: &ServedGroup) -> String {
 }
 
 /// `/api`: the versions of the core group.
-fn core_versions(catalog: &Catalog, address: &str) -> String {
+pub(super) fn core_versions(catalog: &Catalog, address: &str) -> String {
     let versions = catalog.group("").map(|it| it.versions.as_slice()).unwrap_or_default();
     format!(
         "{{\"kind\":\"APIVersions\",\"versions\":{},\"serverAddressByClientCIDRs\":\
@@ -47,88 +27,114 @@ fn core_versions(catalog: &Catalog, address: &str) -> String {
     )
 }
 
-/// `/apis`: all named groups.
-fn group_list(catalog: &Catalog) -> String {
-    let groups: Vec<String> = catalog
-        .groups()
-        .iter()
-        .filter(|it| !it.name.is_empty())
-        .map(|it| format!("{{{}}}", group_fields(it)))
-        .collect();
-    format!("{{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[{}]}}", groups.join(","))
+/// `/apis`: all named groups, those without built-in resources by the name of their first APIService.
+///
+/// Upstream: kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go, ByGroupPriorityMinimum (v1.36.4).
+pub(super) fn group_list(fragments: &Fragments, catalog: &Catalog) -> String {
+    let named = fragments.all(catalog).into_iter().filter(|(group, _)| !group.name.is_empty());
+    let (mut groups, mut custom): (Vec<_>, Vec<_>) = named.partition(|(group, _)| group.is_builtin());
+    custom.sort_by(|(_, a), (_, b)| a.first_service.cmp(&b.first_service));
+    groups.append(&mut custom);
+    let mut out = String::from("{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+    for (at, (_, fragment)) in groups.iter().enumerate() {
+        let comma = if at == 0 { "{" } else { ",{" };
+        // The document of a group is its entry in the list, after a head.
+        let entry = fragment.group().strip_prefix(GROUP_HEAD).unwrap_or_default();
+        out.push_str(comma);
+        out.push_str(entry);
+    }
+    out.push_str("]}");
+    out
+}
+
+const GROUP_HEAD: &str = "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",";
+
+/// The name of the APIService of a group that comes first: `v1.example.com`.
+pub(super) fn first_service(group: &ServedGroup) -> SmolStr {
+    let services = group.versions.iter().map(|version| format!("{version}.{}", group.name));
+    services.min().unwrap_or_default().into()
 }
 
 /// `/apis/{group}`.
-fn group(group: &ServedGroup) -> String {
-    format!("{{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",{}}}", group_fields(group))
-}
-
-fn group_fields(group: &ServedGroup) -> String {
+pub(super) fn group(group: &ServedGroup) -> String {
     let one = |version: &str| {
         format!("{{\"groupVersion\":\"{}/{version}\",\"version\":\"{version}\"}}", group.name)
     };
     let versions: Vec<String> = group.versions.iter().map(|it| one(it)).collect();
     let preferred = group.versions.first().map(|it| one(it)).unwrap_or_default();
     format!(
-        "\"name\":\"{}\",\"versions\":[{}],\"preferredVersion\":{preferred}",
+        "{GROUP_HEAD}\"name\":\"{}\",\"versions\":[{}],\"preferredVersion\":{preferred}}}",
         group.name,
         versions.join(",")
     )
 }
 
 /// `/api/{version}` and `/apis/{group}/{version}`.
-fn resource_list(group: &ServedGroup, version: &str, hashes: Offered) -> String {
-    let mut entries = Vec::new();
-    for (resource, _) in served(group.resources.iter().map(|it| &it.resource), version) {
-        entries.push(entry(resource, hashes));
-        for sub in subresources(resource) {
-            let foreign = sub.foreign.map_or_else(String::new, |(group, version)| {
-                format!("\"group\":\"{group}\",\"version\":\"{version}\",")
-            });
-            entries.push(format!(
-                "{{\"name\":\"{}/{}\",\"singularName\":\"\",\"namespaced\":{},{foreign}\"kind\":\"{}\",\"verbs\":{}}}",
-                resource.plural,
-                sub.name,
-                is_namespaced(resource),
-                sub.kind,
-                strings(sub.verbs.iter().copied()),
-            ));
-        }
-    }
+pub(super) fn resource_list(group: &ServedGroup, version: &str, hashes: Offered) -> String {
     // The core group's list is older than the field.
     let (api_version, group_version) = match &*group.name {
         "" => ("", version.to_owned()),
         name => ("\"apiVersion\":\"v1\",", format!("{name}/{version}")),
     };
-    format!(
-        "{{\"kind\":\"APIResourceList\",{api_version}\"groupVersion\":\"{group_version}\",\"resources\":[{}]}}",
-        entries.join(",")
-    )
+    let mut out = format!(
+        "{{\"kind\":\"APIResourceList\",{api_version}\"groupVersion\":\"{group_version}\",\"resources\":["
+    );
+    for (at, shown) in group.served(version).iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        entry(shown, hashes, &mut out);
+        subresource_entries(shown, &mut out);
+    }
+    out.push_str("]}");
+    out
 }
 
-fn entry(resource: &Resource, hashes: Offered) -> String {
-    let mut out = format!(
-        "{{\"name\":\"{}\",\"singularName\":\"{}\",\"namespaced\":{},\"kind\":\"{}\",\"verbs\":{}",
+fn subresource_entries(shown: &ServedResource<'_>, out: &mut String) {
+    let (plural, is_namespaced) = (&shown.resource.plural, is_namespaced(shown.resource));
+    for sub in subresources(shown) {
+        let name = sub.name;
+        let _ = write!(
+            out,
+            ",{{\"name\":\"{plural}/{name}\",\"singularName\":\"\",\"namespaced\":{is_namespaced},"
+        );
+        if let Some((group, version)) = sub.foreign {
+            let _ = write!(out, "\"group\":\"{group}\",\"version\":\"{version}\",");
+        }
+        let _ = write!(out, "\"kind\":\"{}\",\"verbs\":", sub.kind);
+        push_strings(sub.verbs.iter().copied(), out);
+        out.push('}');
+    }
+}
+
+fn entry(shown: &ServedResource<'_>, hashes: Offered, out: &mut String) {
+    let resource = shown.resource;
+    let _ = write!(
+        out,
+        "{{\"name\":\"{}\",\"singularName\":\"{}\",\"namespaced\":{},\"kind\":\"{}\",\"verbs\":",
         resource.plural,
         resource.singular,
         is_namespaced(resource),
         resource.kind,
-        strings(verbs(resource)),
     );
+    push_strings(verbs(shown), out);
     if !resource.short_names.is_empty() {
-        let _ = write!(out, ",\"shortNames\":{}", strings(resource.short_names.iter().map(|it| &**it)));
+        out.push_str(",\"shortNames\":");
+        push_strings(resource.short_names.iter().map(|it| &**it), out);
     }
     if !resource.categories.is_empty() {
-        let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
+        out.push_str(",\"categories\":");
+        push_strings(resource.categories.iter().map(|it| &**it), out);
     }
-    if resource.is_stored() && hashes == Offered::Yes {
+    // A custom resource tells nothing about a version that clients cannot ask for.
+    let is_told = shown.origin == Origin::Builtin || resource.stored_version().served;
+    if resource.is_stored() && is_told && hashes == Offered::Yes {
         let announced = resource.announced.as_ref().map(|version| format!("{}/{version}", resource.group));
         let stored = announced.as_deref().unwrap_or(&resource.stored_version().api_version);
         let hash = storage_version_hash(stored, &resource.kind);
         let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"");
     }
     out.push('}');
-    out
 }
 
 fn is_namespaced(resource: &Resource) -> bool {
@@ -145,13 +151,25 @@ fn storage_version_hash(api_version: &str, kind: &str) -> String {
 }
 
 /// `["a","b"]`. Names have nothing in them that JSON would escape.
-pub(super) fn strings<'s>(texts: impl IntoIterator<Item = &'s str>) -> String {
-    let quoted: Vec<String> = texts.into_iter().map(|it| format!("\"{it}\"")).collect();
-    format!("[{}]", quoted.join(","))
+fn strings<'s>(texts: impl IntoIterator<Item = &'s str>) -> String {
+    let mut out = String::new();
+    push_strings(texts, &mut out);
+    out
+}
+
+/// The same behind a text.
+pub(super) fn push_strings<'s>(texts: impl IntoIterator<Item = &'s str>, out: &mut String) {
+    out.push('[');
+    for (at, text) in texts.into_iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}\"{text}\"");
+    }
+    out.push(']');
 }
 
 #[cfg(test)]
 mod tests {
+    use keelson_registry::catalog::{Origin, ServedResource};
     use keelson_registry::{Resource, Version};
 
     use super::{entry, storage_version_hash, strings};
@@ -167,8 +185,14 @@ mod tests {
     #[test]
     fn hashes_can_be_left_out() {
         let things = Resource::cluster("Thing", "things").version(Version::stored("v1"));
-        assert!(entry(&things, Offered::Yes).contains("storageVersionHash"));
-        assert!(!entry(&things, Offered::No).contains("storageVersionHash"));
+        let check = |hashes: Offered, expected: bool| {
+            let (origin, mut out) = (Origin::Builtin, String::new());
+            let shown = ServedResource { resource: &things, version: &things.versions[0], origin };
+            entry(&shown, hashes, &mut out);
+            assert_eq!(out.contains("storageVersionHash"), expected, "{out}");
+        };
+        check(Offered::Yes, true);
+        check(Offered::No, false);
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl<'c> Served<'c> {
             versions: group.versions.clone(),
             resources: group.resources.iter().map(|live| &live.resource).collect(),
         };
-        catalog.groups().iter().map(served).collect()
+        catalog.groups().iter().map(|it| served(it)).collect()
     }
 
     /// Groups that nobody serves yet.

@@ -491,11 +491,8 @@ mod tests {
     fn a_new_catalog_makes_new_documents() {
         let client = Client::new();
         let before = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
-        let group = keelson_registry::catalog::ServedGroup {
-            name: "stable.example.com".into(),
-            versions: vec!["v1".into()],
-            resources: Vec::new(),
-        };
+        let versions = vec!["v1".into()];
+        let group = keelson_registry::catalog::ServedGroup::new("stable.example.com", versions, Vec::new());
         client.0.0.catalog.swap(Catalog::new(vec![group]));
         let after = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
         assert!(!before.contains("stable.example.com"));

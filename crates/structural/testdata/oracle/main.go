@@ -44,6 +44,14 @@ type question struct {
 	Old    json.RawMessage `json:"old,omitempty"`
 	Path   string          `json:"path,omitempty"`
 	Text   string          `json:"text,omitempty"`
+
+	// Of apply.
+	Versions []version `json:"versions,omitempty"`
+	Steps    []step    `json:"steps,omitempty"`
+	// Of openapi and selectable.
+	Names names `json:"names"`
+	// Of scale.
+	Scale *apiextensions.CustomResourceSubresourceScale `json:"scale,omitempty"`
 }
 
 type answer struct {
@@ -134,6 +142,16 @@ func once(asked question) (result answer) {
 		return answer{Yes: strfmt.Default.Validates(asked.Path, asked.Text)}
 	case "jsonpath":
 		return jsonPath(asked)
+	case "apply":
+		return apply(asked)
+	case "openapi":
+		return definitions(asked)
+	case "table":
+		return table(asked)
+	case "scale":
+		return scale(asked)
+	case "selectable":
+		return selectable(asked)
 	}
 	internal, err := read(asked.Schema)
 	if err != nil {
