@@ -15,7 +15,19 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateObjectMetaAccessor (v1.36.4).
 pub fn check(meta: &ObjectMeta, scope: Scope, rule: NameRule, errors: &mut FieldErrors) {
-    let at = Path::root("metadata");
+    check_at(meta, scope, rule, &Path::root("metadata"), errors);
+}
+
+/// Checks the metadata of a resource inside of an object: names are path segments, and the resource is namespaced if it
+/// names a namespace.
+///
+/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go, validateEmbeddedResource (v1.36.4).
+pub fn check_embedded(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
+    let scope = if meta.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
+    check_at(meta, scope, NameRule::PathSegment, at, errors);
+}
+
+fn check_at(meta: &ObjectMeta, scope: Scope, rule: NameRule, at: &Path<'_>, errors: &mut FieldErrors) {
     if !meta.generate_name.is_empty() {
         for message in prefix_problems(rule, &meta.generate_name) {
             errors.invalid(&at.key("generateName"), meta.generate_name.as_str(), message);
