@@ -18,7 +18,6 @@ pub(crate) mod lookup;
 pub(crate) mod name_warning;
 pub(crate) mod node_labels;
 pub(crate) mod node_selector;
-pub(crate) mod pem;
 pub(crate) mod percent;
 pub(crate) mod pod_template;
 pub(crate) mod read;

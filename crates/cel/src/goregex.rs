@@ -9,6 +9,9 @@ use std::fmt;
 
 mod classes;
 mod parse;
+mod patterns;
+
+pub use patterns::CompiledPatterns;
 
 /// A compiled expression.
 #[derive(Clone, Debug)]

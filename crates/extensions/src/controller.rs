@@ -238,7 +238,7 @@ impl Controller {
         if self.establish_delay.is_zero() {
             return false;
         }
-        let waits = state.serving.waits_to_establish(name, self.clock().since_start(), self.establish_delay);
+        let waits = state.serving.waits_to_establish(name, self.clock().monotonic(), self.establish_delay);
         if waits {
             self.look_at_later(state, name, self.establish_delay);
         }

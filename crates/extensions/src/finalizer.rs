@@ -11,11 +11,8 @@ use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, Scope
 use keelson_stdx::clock::Clock;
 use tracing::{debug, warn};
 
-use crate::conditions::terminating;
+use crate::conditions::terminating::{self, FINALIZER};
 use crate::controller::context;
-
-/// The finalizer that the first DELETE adds.
-pub const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// How long the loop waits before it looks again whether objects are left that wait for finalizers of their own.
 const POLL: Duration = Duration::from_millis(500);
@@ -63,7 +60,7 @@ impl Emptying {
         };
         self.note(&context, terminating::in_progress()).await?;
         if let Err(error) = self.delete_all(&context, objects).await {
-            self.note(&context, terminating::failed(&error.to_string())).await?;
+            self.note(&context, terminating::delete_failed(&error)).await?;
             return Err(error);
         }
         for look in 1.. {

@@ -61,17 +61,11 @@ impl Serving {
 
     /// Serves a definition in another way. Watches of the old resources end, other requests go on.
     pub fn replace(&mut self, catalog: &CatalogHandle, name: &SmolStr, served: Served) {
-        let (old, lives) = (self.served.remove(name), served.lives.clone());
-        let gone = old.as_ref().and_then(|it| identity(&it.lives));
-        catalog.update(|catalog| {
-            let without = match (&gone, lives.is_empty()) {
-                (Some((group, plural)), true) => catalog.without_resource(group, plural),
-                _ => catalog.clone(),
-            };
-            match lives.is_empty() {
-                true => without,
-                false => without.with_resource(lives),
-            }
+        let old = self.served.remove(name);
+        let gone = old.as_ref().and_then(|it| identity(&it.lives)).filter(|_| served.lives.is_empty());
+        catalog.update(|catalog| match &gone {
+            Some((group, plural)) => catalog.without_resource(group, plural),
+            None => catalog.with_resource(&served.lives),
         });
         if let Some(old) = old {
             old.lives.iter().take(1).for_each(|it| it.retire());

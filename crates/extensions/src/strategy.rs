@@ -81,7 +81,7 @@ impl Strategy for CustomKind {
     fn validate(&self, _context: &Context, object: &Object, errors: &mut FieldErrors) {
         let value = object.clone().into_value();
         if let Some(schema) = &self.schema {
-            errors.extend(validate::validate(&value, schema, "", &*self.patterns));
+            errors.append(validate::validate(&value, schema, "", &*self.patterns));
         }
         if let Some(scale) = &self.scale {
             scale.check_spec(&object.fields, errors);
@@ -89,14 +89,14 @@ impl Strategy for CustomKind {
         }
         self.check_embedded(&value, errors);
         if let Some(schema) = &self.schema {
-            errors.extend(list_types::check(&object.fields, schema));
+            errors.append(list_types::check(&object.fields, schema));
         }
     }
 
     fn validate_update(&self, _context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         let (value, old_value) = (object.clone().into_value(), old.clone().into_value());
         if let Some(schema) = &self.schema {
-            errors.extend(validate::validate_update(&value, &old_value, schema, "", &*self.patterns));
+            errors.append(validate::validate_update(&value, &old_value, schema, "", &*self.patterns));
         }
         if let Some(scale) = &self.scale {
             scale.check_spec(&object.fields, errors);
@@ -104,7 +104,7 @@ impl Strategy for CustomKind {
         }
         self.check_embedded(&value, errors);
         if let Some(schema) = &self.schema {
-            errors.extend(list_types::check_update(&object.fields, &old.fields, schema));
+            errors.append(list_types::check_update(&object.fields, &old.fields, schema));
         }
     }
 
@@ -117,7 +117,7 @@ impl Strategy for CustomKind {
     ) {
         let status_schema = self.schema.as_ref().and_then(|it| it.property("status"));
         if let (Some(status), Some(schema)) = (object.fields.get("status"), status_schema) {
-            errors.extend(match old.fields.get("status") {
+            errors.append(match old.fields.get("status") {
                 Some(old) => validate::validate_update(status, old, schema, "status", &*self.patterns),
                 None => validate::validate(status, schema, "status", &*self.patterns),
             });
@@ -126,7 +126,7 @@ impl Strategy for CustomKind {
             scale.check_status(&object.fields, errors);
         }
         if let Some(schema) = &self.schema {
-            errors.extend(list_types::check_update(&object.fields, &old.fields, schema));
+            errors.append(list_types::check_update(&object.fields, &old.fields, schema));
         }
     }
 
@@ -146,7 +146,7 @@ impl Strategy for CustomKind {
 impl CustomKind {
     fn check_embedded(&self, value: &Value, errors: &mut FieldErrors) {
         let Some(schema) = self.schema.as_deref() else { return };
-        errors.extend(embedded::validate(value, Some(schema), Root::Value, &meta_rules::check_embedded));
+        errors.append(embedded::validate(value, Some(schema), Root::Value, &meta_rules::check_embedded));
     }
 }
 

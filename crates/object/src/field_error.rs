@@ -193,6 +193,11 @@ impl FieldErrors {
         self.0.is_empty()
     }
 
+    /// Adds what somebody else found.
+    pub fn append(&mut self, mut others: FieldErrors) {
+        self.0.append(&mut others.0);
+    }
+
     /// What was found, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
         self.0.iter()

@@ -5,6 +5,7 @@
 #![deny(missing_docs)]
 
 pub mod cell;
+pub mod condition;
 pub mod domain_path;
 pub mod field_error;
 pub mod frozen;
@@ -18,6 +19,7 @@ pub mod selector;
 pub mod value;
 
 pub use cell::Cell;
+pub use condition::Condition;
 pub use field_error::{FieldError, FieldErrors};
 pub use frozen::{Frozen, Index, SelectableField};
 pub use meta::{ObjectMeta, OwnerReference};

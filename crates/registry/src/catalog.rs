@@ -65,15 +65,16 @@ impl Catalog {
     }
 
     /// The same with one more custom resource, which takes the place of the custom resource with its group and plural.
+    /// It consists of one resource for each served version; the first one stands for the objects.
     ///
     /// Built-in resources win: a version that the group serves of them does not show the new one, and without
     /// another served version it is not served at all.
     #[must_use]
-    pub fn with_resource(&self, live: Arc<Live>) -> Catalog {
-        let name = live.resource.group.clone();
-        let group = match self.by_name.get(&name) {
-            Some(group) => group.with(live),
-            None => ServedGroup::new(&name, Vec::new(), Vec::new()).with(live),
+    pub fn with_resource(&self, lives: &[Arc<Live>]) -> Catalog {
+        let Some(name) = lives.first().map(|it| &it.resource.group) else { return self.clone() };
+        let group = match self.by_name.get(name) {
+            Some(group) => group.with(lives),
+            None => ServedGroup::new(name, Vec::new(), Vec::new()).with(lives),
         };
         self.with_group(group)
     }
@@ -153,6 +154,9 @@ impl Catalog {
 
     /// All resources that show the objects of `resource`, the one that stores them first; none if no other does.
     pub fn kin(&self, resource: &Resource) -> &[Arc<Live>] {
+        if resource.is_custom() {
+            return self.group(&resource.group).map_or(&[], |group| group.custom(&resource.plural));
+        }
         let home = resource.stands_for.clone().unwrap_or_else(|| resource.group_resource());
         self.kin.get(&home).map_or(&[], Vec::as_slice)
     }

@@ -181,7 +181,10 @@ fn pruned_node(
         object.as_map()?;
         coerce::coerce(&mut object, Some(root), Root::Resource, Malformed::Drop).ok()?;
         prune(&mut object, Some(root), Report::Nothing);
-        node.default = extracted(object, steps).filter(|it| !it.is_null()).map(Box::new);
+        node.default = extracted(object, steps).filter(|it| !it.is_null()).map(|mut default| {
+            default.sort_all_keys();
+            Box::new(default)
+        });
     }
     let mut below = |schema: &Arc<Schema>, step: Step| {
         steps.push(step);

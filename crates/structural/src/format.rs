@@ -6,7 +6,7 @@ mod code;
 mod mail;
 mod net;
 mod time;
-mod uri;
+pub(crate) mod uri;
 
 use crate::schema::Kind;
 

@@ -1,10 +1,13 @@
 //! Structural schemas of custom resources: parse, prune, default, coerce, validate, ratchet, JSONPath.
 //!
+//! [`approval`] and [`terminating`] have the texts that definitions share with their controllers.
+//!
 //! Nothing here does IO and nothing is `async`. Every function works on [`keelson_object::Value`] and gives the texts,
 //! the paths and the order of upstream; where upstream's order is that of a Go map, ours is that of the keys.
 
 #![deny(missing_docs)]
 
+pub mod approval;
 pub mod coerce;
 pub mod default;
 pub mod defaults;
@@ -17,9 +20,12 @@ mod meta;
 pub mod openapi;
 pub mod parse;
 pub mod pattern;
+pub mod props;
 pub mod prune;
 pub mod scale;
 pub mod schema;
+pub mod structurality;
+pub mod terminating;
 pub mod validate;
 pub mod values;
 

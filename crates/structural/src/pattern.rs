@@ -7,4 +7,9 @@
 pub trait Patterns {
     /// Whether `pattern` matches somewhere in `text`; the error is Go's text for a pattern that is none.
     fn is_match(&self, pattern: &str, text: &str) -> Result<bool, String>;
+
+    /// Go's text for a pattern that is none; `None` if it is one, or empty.
+    fn problem(&self, pattern: &str) -> Option<String> {
+        if pattern.is_empty() { None } else { self.is_match(pattern, "").err() }
+    }
 }

@@ -8,12 +8,14 @@
 //! Certificate::parse   DER ─▶ Certificate          strict DER, every extension that decides something
 //! Authorities          the trust anchors           findable by subject
 //! Verification         leaf, others, time, purpose, host name ─▶ Ok or Error in Go's words
+//! pem, bundle          text ─▶ DER; whether a caBundle has a certificate
 //! handshake            signatures of TLS handshakes, and key pairs, for certificates of any version
 //! ```
 
 #![warn(missing_docs)]
 
 mod authorities;
+pub mod bundle;
 mod certificate;
 mod constraints;
 mod der;
@@ -23,6 +25,7 @@ pub mod handshake;
 mod host;
 mod key;
 mod name;
+pub mod pem;
 mod signature;
 mod uri;
 mod verify;

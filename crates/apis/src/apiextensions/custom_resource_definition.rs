@@ -6,6 +6,7 @@ mod definition;
 mod names;
 mod schema;
 mod spec;
+mod strictness;
 #[cfg(test)]
 mod tests;
 mod version_form;

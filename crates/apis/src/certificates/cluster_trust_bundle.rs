@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Object, Path};
 use keelson_registry::{Column, Context, NameRule, Strategy};
+use keelson_x509::pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::shared::{pem, signer_name};
+use crate::shared::signer_name;
 
 pub(crate) struct ClusterTrustBundle;
 

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use keelson_object::selector::name_rules::{pattern_message, qualified_name};
 use keelson_object::{FieldErrors, Map, Path, Value};
 
+pub(crate) use keelson_object::condition::status_of;
+
 const MAX_REASON: usize = 1024;
 const MAX_MESSAGE: usize = 32 * 1024;
 
@@ -21,11 +23,6 @@ pub(crate) fn check(conditions: &[Value], at: &Path<'_>, errors: &mut FieldError
         }
         check_one(condition, &at, errors);
     }
-}
-
-/// The status of the first condition of a type.
-pub(crate) fn status_of<'s>(status: Option<&'s Map>, kind: &str) -> Option<&'s str> {
-    status?.maps("conditions").find(|it| it.str("type") == Some(kind))?.str("status")
 }
 
 fn check_one(condition: &Map, at: &Path<'_>, errors: &mut FieldErrors) {

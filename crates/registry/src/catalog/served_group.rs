@@ -8,6 +8,7 @@
 //!        custom:    widgets     v1, v2      v1 shows deployments, v2 shows widgets
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -125,17 +126,19 @@ impl ServedGroup {
             Origin::Builtin => {
                 self.of(Origin::Builtin).iter().filter(|it| it.resource.plural == plural).find(serves)
             }
-            Origin::Custom => {
-                let at = self.position(plural).ok()?;
-                Some(&self.resources[at]).filter(serves)
-            }
+            Origin::Custom => self.custom(plural).iter().find(serves),
         }
     }
 
     /// The resource called `plural`.
     pub(super) fn live(&self, plural: &str) -> Option<&Arc<Live>> {
         let builtin = self.of(Origin::Builtin).iter().find(|it| it.resource.plural == plural);
-        builtin.or_else(|| self.position(plural).ok().map(|at| &self.resources[at]))
+        builtin.or_else(|| self.custom(plural).first())
+    }
+
+    /// The custom resource called `plural`: one for each served version, the one that stands for the objects first.
+    pub(super) fn custom(&self, plural: &str) -> &[Arc<Live>] {
+        &self.resources[self.range(plural)]
     }
 
     fn of(&self, origin: Origin) -> &[Arc<Live>] {
@@ -146,34 +149,30 @@ impl ServedGroup {
         }
     }
 
-    /// Where a custom resource is, or where it would be.
-    fn position(&self, plural: &str) -> Result<usize, usize> {
-        let found = self.of(Origin::Custom).binary_search_by(|it| it.resource.plural.as_str().cmp(plural));
-        let after_builtin = |at| at + self.builtin.count;
-        found.map(after_builtin).map_err(after_builtin)
+    /// Where a custom resource is, or where it would be if it is empty.
+    fn range(&self, plural: &str) -> Range<usize> {
+        let (count, custom) = (self.builtin.count, self.of(Origin::Custom));
+        let start = custom.partition_point(|it| it.resource.plural.as_str() < plural);
+        let end = custom.partition_point(|it| it.resource.plural.as_str() <= plural);
+        count + start..count + end
     }
 
-    /// The same with a custom resource, if any version shows it.
-    pub(super) fn with(&self, live: Arc<Live>) -> ServedGroup {
+    /// The same with a custom resource, as far as versions show it.
+    pub(super) fn with(&self, lives: &[Arc<Live>]) -> ServedGroup {
+        let Some(first) = lives.first() else { return self.clone() };
         let mut next = self.clone();
-        let is_shown = live.resource.served_versions().any(|it| self.origin(&it.name) == Origin::Custom);
-        match self.position(&live.resource.plural) {
-            Ok(at) if is_shown => next.resources[at] = live,
-            Ok(at) => {
-                next.resources.remove(at);
-            }
-            Err(at) if is_shown => next.resources.insert(at, live),
-            Err(_) => {}
-        }
+        let is_shown = |live: &&Arc<Live>| {
+            live.resource.served_versions().any(|it| self.origin(&it.name) == Origin::Custom)
+        };
+        let shown: Vec<Arc<Live>> = lives.iter().filter(is_shown).cloned().collect();
+        next.resources.splice(self.range(&first.resource.plural), shown);
         next.changed()
     }
 
     /// The same without a custom resource.
     pub(super) fn without(&self, plural: &str) -> ServedGroup {
         let mut next = self.clone();
-        if let Ok(at) = self.position(plural) {
-            next.resources.remove(at);
-        }
+        next.resources.drain(self.range(plural));
         next.changed()
     }
 

@@ -324,7 +324,12 @@ impl<'l> Kind<'l> {
 impl Versions for Kind<'_> {
     fn types(&self, api_version: &str) -> Option<Types<'_>> {
         let version = self.live.resource.versions.iter().find(|it| it.api_version == api_version)?;
-        Some(version.schema.as_ref().map_or(Types::Deduced, Types::Known))
+        let structural = version.structural.as_ref().and_then(|it| it.schema.as_deref());
+        Some(match (&version.schema, structural) {
+            (Some(schema), _) => Types::Known(schema),
+            (None, Some(schema)) => Types::Structural(schema),
+            (None, None) => Types::Deduced,
+        })
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> std::result::Result<Value, ConvertError> {

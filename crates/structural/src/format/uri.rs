@@ -28,6 +28,19 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     has_good_escapes(path, |_| true)
 }
 
+/// Whether a text is an absolute URI with a scheme and a host.
+pub(crate) fn has_host(text: &str) -> bool {
+    let authority = |rest: &str| {
+        let rest = rest.split_once('?').map_or(rest, |(before, _)| before);
+        let after = rest.strip_prefix("//")?;
+        let authority = after.split('/').next()?;
+        authority.rsplit('@').next().map(|host| !host.is_empty())
+    };
+    is_request_uri(text)
+        && split_scheme(text)
+            .is_some_and(|(scheme, rest)| !scheme.is_empty() && authority(rest) == Some(true))
+}
+
 /// The scheme, which may be empty, and the rest; `None` for a scheme that should be there and is not.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (index, byte) in text.bytes().enumerate() {

@@ -3,10 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_object::{FieldErrors, Map, Path, Value};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use keelson_x509::bundle;
 
 use super::definition::Definition;
-use crate::shared::{pem, webhook_client};
+use crate::shared::webhook_client;
 
 /// The versions of reviews that servers understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -87,20 +87,7 @@ fn check_bundle(client: &Map, before: Before<'_>, at: &Path<'_>, errors: &mut Fi
     }
 }
 
-fn bundle_problem(client: &Map) -> Option<&'static str> {
+fn bundle_problem(client: &Map) -> Option<String> {
     let bundle = client.str("caBundle").filter(|it| !it.is_empty())?;
-    let bytes = STANDARD.decode(bundle).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let mut problem = "unable to parse bytes as PEM block";
-    for block in pem::blocks(&text) {
-        if block.label != "CERTIFICATE" || block.has_headers {
-            problem = "no valid certificate authority data seen";
-            continue;
-        }
-        match X509Certificate::from_der(&block.bytes) {
-            Ok(_) => return None,
-            Err(_) => return Some("failed to parse certificate: x509: malformed certificate"),
-        }
-    }
-    Some(problem)
+    bundle::problem(&STANDARD.decode(bundle).unwrap_or_default())
 }

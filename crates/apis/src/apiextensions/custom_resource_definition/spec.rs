@@ -5,14 +5,19 @@
 
 use std::collections::HashSet;
 
+use keelson_cel::goregex::CompiledPatterns;
 use keelson_object::selector::name_rules::{dns1035_label, dns1123_subdomain};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
+use keelson_registry::lifecycle::meta_rules;
+use keelson_structural::defaults::{self, Checks};
+use keelson_structural::{Interner, ParseError, parse, structurality};
 
 use super::conversion::{self, Before};
 use super::definition::{Definition, has_status, is_established, schema_of};
 use super::names;
-use super::schema::open_api::{Strictness, Surroundings, has_unknown_type};
-use super::schema::{Schema, defaults, extensions, form, open_api, structural};
+use super::schema::open_api::{Strictness, Surroundings};
+use super::schema::{Schema, form, open_api};
+use super::strictness::strictness;
 use super::{version_form, versions};
 use crate::shared::strings::check_joined;
 
@@ -23,7 +28,12 @@ pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErr
     let definition = Definition::of(object);
     let before = old.map(Definition::of);
     let at = Path::root("spec");
-    let check = Check { definition: &definition, old: before.as_ref(), strict: strictness(before.as_ref()) };
+    if refuse_deep_schemas(&definition, &at.key("versions"), errors) {
+        return;
+    }
+    let patterns = CompiledPatterns::default();
+    let strict = strictness(before.as_ref(), &patterns);
+    let check = Check { definition: &definition, old: before.as_ref(), strict, patterns: &patterns };
     check.head(&at, errors);
     check.each_version(&at, errors);
     check.all_versions(&at, errors);
@@ -52,24 +62,24 @@ fn check_unchanged(new: &Map, old: &Map, is_served: bool, errors: &mut FieldErro
     }
 }
 
-/// What an old definition does wrong, a new one may, too.
-fn strictness(old: Option<&Definition<'_>>) -> Strictness {
-    let lacks_keys = |schema: Schema<'_>| {
-        let mut errors = FieldErrors::default();
-        extensions::check_keys_are_there(schema, &Path::empty(), &mut errors);
-        !errors.is_empty()
-    };
-    Strictness {
-        types: !old.is_some_and(|it| it.has(&has_unknown_type)),
-        atomic_sets: !old.is_some_and(|it| it.has(&|schema| extensions::not_atomic(schema).is_some())),
-        map_keys: !old.is_some_and(|it| it.has(&lacks_keys)),
+/// Schemas that nest too deeply are not checked further: all checks recurse.
+fn refuse_deep_schemas(definition: &Definition<'_>, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
+    let mut is_refused = false;
+    for (index, version) in definition.versions.iter().enumerate() {
+        if schema_of(version).is_some_and(Schema::is_too_deep) {
+            let at = at.index(index);
+            errors.invalid(&at.key("schema.openAPIV3Schema"), "", ParseError::TooDeep.to_string());
+            is_refused = true;
+        }
     }
+    is_refused
 }
 
 struct Check<'c, 'o> {
     definition: &'c Definition<'o>,
     old: Option<&'c Definition<'o>>,
     strict: Strictness,
+    patterns: &'c CompiledPatterns,
 }
 
 impl Check<'_, '_> {
@@ -91,7 +101,6 @@ impl Check<'_, '_> {
             scope if SCOPES.contains(&scope) => {}
             scope => errors.not_supported(&at.key("scope"), scope, &SCOPES),
         }
-        let had_all = self.old.is_none_or(|old| old.versions.iter().all(|it| schema_of(it).is_some()));
         let versions_at = at.key("versions");
         for (index, version) in self.definition.versions.iter().enumerate() {
             let at = versions_at.index(index);
@@ -99,7 +108,7 @@ impl Check<'_, '_> {
             if schema_of(version).is_some() {
                 continue;
             }
-            if had_all {
+            if self.strict.schemas {
                 errors.required(&at, "");
             } else if !self.definition.keeps_unknown_fields() && version.bool("served") == Some(true) {
                 errors.required(&at, "because otherwise all fields are pruned");
@@ -222,14 +231,10 @@ impl Check<'_, '_> {
         if schema.is("nullable") {
             errors.forbidden(&at.key("nullable"), "nullable cannot be true at the root");
         }
-        let unreadable = structural::unreadable(schema);
-        if self.must_be_structural() && unreadable.is_none() {
-            let before = errors.iter().len();
-            structural::check(schema, &at, errors);
-            if errors.iter().len() == before {
-                defaults::check(schema, &at, errors);
-            }
-        }
+        let unreadable = match self.must_be_structural() {
+            true => self.structure(schema, &at, errors),
+            false => None,
+        };
         open_api::check(schema, Surroundings::root(self.strict), &at, errors);
         if let Some(problem) = unreadable
             && errors.iter().len() == before
@@ -238,19 +243,45 @@ impl Check<'_, '_> {
         }
     }
 
+    /// Checks that a schema is structural and that its defaults are valid. Gives the reason why it cannot be read as a
+    /// structural one, which is reported only if nothing else is wrong.
+    fn structure(&self, schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) -> Option<String> {
+        let parsed = match parse(schema.0, &mut Interner::new()) {
+            Ok(parsed) => Some(parsed),
+            // Upstream reads any type; what is wrong with it is reported elsewhere.
+            Err(ParseError::UnknownType(_)) => None,
+            Err(error) => return Some(error.to_string()),
+        };
+        let before = errors.iter().len();
+        structurality::check(schema, at, self.patterns, errors);
+        if errors.iter().len() > before {
+            return None;
+        }
+        let checks = Checks {
+            patterns: self.patterns,
+            rules: &meta_rules::check_embedded,
+            requires_pruned: self.strict.pruned_defaults,
+        };
+        if let Some(parsed) = parsed {
+            let found = defaults::check(&parsed, at, checks);
+            found.iter().cloned().for_each(|error| errors.push(error));
+        }
+        None
+    }
+
     /// Definitions of old keep what they cannot describe.
     fn must_be_structural(&self) -> bool {
-        if !self.definition.keeps_unknown_fields() {
-            return true;
-        }
-        let is_loose = |schema: Schema<'_>| {
-            let mut errors = FieldErrors::default();
-            structural::check(schema, &Path::empty(), &mut errors);
-            structural::unreadable(schema).is_some() || !errors.is_empty()
-        };
-        let has_extension =
-            |schema: Schema<'_>| schema.0.iter().any(|(key, _)| key.starts_with("x-kubernetes-"));
-        !self.old.is_some_and(|old| old.schemas().any(is_loose))
+        const EXTENSIONS: [&str; 6] = [
+            "x-kubernetes-embedded-resource",
+            "x-kubernetes-preserve-unknown-fields",
+            "x-kubernetes-int-or-string",
+            "x-kubernetes-list-map-keys",
+            "x-kubernetes-list-type",
+            "x-kubernetes-validations",
+        ];
+        let has_extension = |schema: Schema<'_>| EXTENSIONS.iter().any(|it| schema.said(it).is_some());
+        self.strict.structural
+            || !self.definition.keeps_unknown_fields()
             || self.definition.has(&|it| it.default().is_some() || has_extension(it))
     }
 }

@@ -4,12 +4,13 @@
 
 use keelson_object::scalar::Time;
 use keelson_object::{FieldErrors, Map, Path, Value};
+use keelson_x509::pem;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::creation::bytes;
 use crate::certificates::keys;
-use crate::shared::{conditions, pem};
+use crate::shared::conditions;
 
 const DECISIONS: [&str; 3] = ["Issued", "Denied", "Failed"];
 const MAX_CHAIN: usize = 100 * 1024;

@@ -7,11 +7,12 @@ use std::collections::HashSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_object::{FieldErrors, Map, Object, Path};
+use keelson_x509::pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::super::keys;
 use super::conditions;
-use crate::shared::{pem, signer_name};
+use crate::shared::signer_name;
 
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const MIN_SECONDS: i64 = 600;

@@ -9,7 +9,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::field_path::{self, Notation};
 use super::open_api::Strictness;
-use super::{Schema, structural};
+use super::{Schema, is_readable};
 
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const LIST_KEYS: &str = "x-kubernetes-list-map-keys";
@@ -213,11 +213,8 @@ fn check_rule(schema: Schema<'_>, rule: &Map, at: &Path<'_>, errors: &mut FieldE
     if has_lines(path) {
         errors.invalid(&path_at, path, "must not contain line breaks");
     }
-    let is_valid = || {
-        structural::unreadable(schema).is_some()
-            || field_path::resolve(path, schema, Notation::Brackets).is_ok()
-    };
-    if !path.is_empty() && !is_valid() {
+    let leads_nowhere = || field_path::resolve(path, schema, Notation::Brackets).is_err();
+    if !path.is_empty() && leads_nowhere() && is_readable(schema) {
         errors.invalid(&path_at, path, "must be a valid path");
     }
 }

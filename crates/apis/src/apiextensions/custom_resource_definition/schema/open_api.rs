@@ -9,9 +9,15 @@ use super::{Additional, Schema, extensions};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Which rules count for old definitions.
+/// Which rules count: those that an old definition breaks do not.
 #[derive(Clone, Copy)]
 pub(crate) struct Strictness {
+    /// Every version has a schema.
+    pub schemas: bool,
+    /// Schemas are structural.
+    pub structural: bool,
+    /// Defaults have no unknown fields.
+    pub pruned_defaults: bool,
     /// Types are known.
     pub types: bool,
     /// Items of sets are atomic.

@@ -1,20 +1,20 @@
-//! What restricts values restricts values that the schema describes.
+//! Completeness of structural schemas: `allOf` and the like restrict only what the schema describes.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apiserver/schema/complete.go (v1.36.4).
 
 use keelson_object::{FieldErrors, Path};
 
-use super::Schema;
+use crate::props::Props;
 
 /// Checks that all that is said in `allOf` and the like is about something.
-pub(super) fn check(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+pub(super) fn check(schema: Props<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     check_values(schema, schema, (at, at), errors);
 }
 
 /// The path in the schema, and the path in what restricts it.
 type Paths<'p> = (&'p Path<'p>, &'p Path<'p>);
 
-fn check_values(values: Schema<'_>, schema: Schema<'_>, (at, from): Paths<'_>, errors: &mut FieldErrors) {
+fn check_values(values: Props<'_>, schema: Props<'_>, (at, from): Paths<'_>, errors: &mut FieldErrors) {
     if let Some(not) = values.not() {
         check_nested(not, schema, (at, &from.key("not")), errors);
     }
@@ -26,7 +26,7 @@ fn check_values(values: Schema<'_>, schema: Schema<'_>, (at, from): Paths<'_>, e
     }
 }
 
-fn check_nested(values: Schema<'_>, schema: Schema<'_>, (at, from): Paths<'_>, errors: &mut FieldErrors) {
+fn check_nested(values: Props<'_>, schema: Props<'_>, (at, from): Paths<'_>, errors: &mut FieldErrors) {
     check_values(values, schema, (at, from), errors);
     if let Some(items) = values.items() {
         let (at, from) = (at.key("items"), from.key("items"));
@@ -38,7 +38,7 @@ fn check_nested(values: Schema<'_>, schema: Schema<'_>, (at, from): Paths<'_>, e
     }
 }
 
-fn check_below(values: Schema<'_>, schema: Option<Schema<'_>>, paths: Paths<'_>, errors: &mut FieldErrors) {
+fn check_below(values: Props<'_>, schema: Option<Props<'_>>, paths: Paths<'_>, errors: &mut FieldErrors) {
     match schema {
         Some(schema) => check_nested(values, schema, paths, errors),
         None => errors.required(paths.0, format!("because it is defined in {}", paths.1)),

@@ -1,10 +1,13 @@
-//! Structural schemas: every value has one type, and what restricts values does not say what they are.
+//! Structural schema rules: every value has one type, and `allOf` and the like restrict values without describing them.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go (v1.36.4).
 
+mod completeness;
+
 use keelson_object::{FieldErrors, Path, Value};
 
-use super::{Additional, Schema, completeness, pattern};
+use crate::pattern::Patterns;
+use crate::props::{Additional, Props};
 
 /// Where a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,10 +17,12 @@ enum Level {
     Field,
 }
 
-/// Checks that a schema is structural. Messages are in the order of their text.
-pub(crate) fn check(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+/// Checks that a schema, which [`parse`](crate::parse()) can read, is structural. Errors are in the order of their text.
+///
+/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go, ValidateStructural (v1.36.4).
+pub fn check(schema: Props<'_>, at: &Path<'_>, patterns: &dyn Patterns, errors: &mut FieldErrors) {
     let mut found = FieldErrors::default();
-    check_invariants(schema, Level::Root, at, &mut found);
+    Walk { patterns, errors: &mut found }.node(schema, Level::Root, at);
     completeness::check(schema, at, &mut found);
     if found.is_empty() {
         return;
@@ -27,67 +32,73 @@ pub(crate) fn check(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors)
     found.into_iter().for_each(|(_, error)| errors.push(error));
 }
 
-/// Why a schema cannot even be read as a structural one.
-///
-/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/convert.go, NewStructural (v1.36.4).
-pub(crate) fn unreadable(schema: Schema<'_>) -> Option<&'static str> {
-    let is_there = |field: &str| schema.said(field).is_some_and(|it| !it.is_empty());
-    const UNSUPPORTED: [(&str, &str); 6] = [
-        ("id", "OpenAPIV3Schema 'id' is not supported"),
-        ("$schema", "OpenAPIV3Schema 'schema' is not supported"),
-        ("$ref", "OpenAPIV3Schema '$ref' is not supported"),
-        ("patternProperties", "OpenAPIV3Schema 'patternProperties' is not supported"),
-        ("dependencies", "OpenAPIV3Schema 'dependencies' is not supported"),
-        ("definitions", "OpenAPIV3Schema 'definitions' is not supported"),
-    ];
-    if let Some((_, problem)) = UNSUPPORTED.iter().find(|(field, _)| is_there(field)) {
-        return Some(problem);
-    }
-    if schema.said("additionalItems").is_some() {
-        return Some("OpenAPIV3Schema 'additionalItems' is not supported");
-    }
-    if schema.0.bool("x-kubernetes-preserve-unknown-fields") == Some(false) {
-        return Some("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined");
-    }
-    if !schema.0.list("items").is_empty() {
-        return Some("OpenAPIV3Schema 'items' must be a schema, but is an array");
-    }
-    let mut below = schema
-        .not()
-        .into_iter()
-        .chain(["allOf", "anyOf", "oneOf"].into_iter().flat_map(|field| schema.list(field)))
-        .chain(schema.items())
-        .chain(schema.properties().map(|(_, it)| it))
-        .chain(schema.additional_schema());
-    below.find_map(unreadable)
+struct Walk<'w> {
+    patterns: &'w dyn Patterns,
+    errors: &'w mut FieldErrors,
 }
 
-fn check_invariants(schema: Schema<'_>, level: Level, at: &Path<'_>, errors: &mut FieldErrors) {
-    let kind = schema.kind();
-    match schema.items() {
-        Some(items) => check_invariants(items, Level::Item, &at.key("items"), errors),
-        None if kind == "array" => errors.required(&at.key("items"), "must be specified"),
-        None => {}
+impl Walk<'_> {
+    /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go, validateStructuralInvariants (v1.36.4).
+    fn node(&mut self, schema: Props<'_>, level: Level, at: &Path<'_>) {
+        match schema.items() {
+            Some(items) => self.node(items, Level::Item, &at.key("items")),
+            None if schema.kind() == "array" => self.errors.required(&at.key("items"), "must be specified"),
+            None => {}
+        }
+        let properties_at = at.key("properties");
+        for (name, property) in schema.properties() {
+            self.node(property, Level::Field, &properties_at.entry(name));
+        }
+        let additional_at = at.key("additionalProperties");
+        if schema.additional().is_some() && level == Level::Root {
+            self.errors.forbidden(&additional_at, "must not be used at the root");
+        }
+        if let Some(additional) = schema.additional_schema() {
+            self.node(additional, Level::Field, &additional_at);
+        }
+        check_int_or_string(schema, at, self.errors);
+        self.values(schema, Skipped::of(schema), at);
+        check_type(schema, level, at, self.errors);
+        check_resource(schema, level, at, self.errors);
     }
-    let properties_at = at.key("properties");
-    for (name, property) in schema.properties() {
-        check_invariants(property, Level::Field, &properties_at.entry(name), errors);
+
+    /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go, validateValueValidation (v1.36.4).
+    fn values(&mut self, schema: Props<'_>, skipped: Skipped, at: &Path<'_>) {
+        for field in ["anyOf", "allOf", "oneOf"] {
+            if field == "anyOf" && skipped.any_of {
+                continue;
+            }
+            let list_at = at.key(field);
+            for (index, nested) in schema.list(field).enumerate() {
+                let any_of = field == "allOf" && index == 0 && skipped.first_all_of;
+                self.nested(nested, Skipped { any_of, first_all_of: false }, &list_at.index(index));
+            }
+        }
+        if let Some(not) = schema.not() {
+            self.nested(not, Skipped::default(), &at.key("not"));
+        }
+        let text = schema.text("pattern");
+        if let Some(problem) = self.patterns.problem(text) {
+            let detail = format!("must be a valid regular expression, but isn't: {problem}");
+            self.errors.invalid(&at.key("pattern"), text, detail);
+        }
     }
-    let additional_at = at.key("additionalProperties");
-    if schema.additional().is_some() && level == Level::Root {
-        errors.forbidden(&additional_at, "must not be used at the root");
+
+    /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go, validateNestedValueValidation (v1.36.4).
+    fn nested(&mut self, schema: Props<'_>, skipped: Skipped, at: &Path<'_>) {
+        self.values(schema, skipped, at);
+        if let Some(items) = schema.items() {
+            self.nested(items, Skipped::default(), &at.key("items"));
+        }
+        let properties_at = at.key("properties");
+        for (name, property) in schema.properties() {
+            self.nested(property, Skipped::default(), &properties_at.entry(name));
+        }
+        check_forbidden(schema, at, self.errors);
     }
-    if let Some(additional) = schema.additional_schema() {
-        check_invariants(additional, Level::Field, &additional_at, errors);
-    }
-    check_int_or_string(schema, at, errors);
-    let skipped = Skipped::of(schema);
-    check_values(schema, skipped, at, errors);
-    check_type(schema, level, at, errors);
-    check_resource(schema, level, at, errors);
 }
 
-fn check_int_or_string(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_int_or_string(schema: Props<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     if !schema.is("x-kubernetes-int-or-string") {
         return;
     }
@@ -98,7 +109,7 @@ fn check_int_or_string(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErro
     }
 }
 
-fn check_type(schema: Schema<'_>, level: Level, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_type(schema: Props<'_>, level: Level, at: &Path<'_>, errors: &mut FieldErrors) {
     let kind = schema.kind();
     let at = at.key("type");
     let is_open = schema.is("x-kubernetes-int-or-string") || schema.keeps_unknown_fields();
@@ -122,7 +133,7 @@ fn check_type(schema: Schema<'_>, level: Level, at: &Path<'_>, errors: &mut Fiel
 }
 
 /// What belongs to every object is not described again.
-fn check_resource(schema: Schema<'_>, level: Level, at: &Path<'_>, errors: &mut FieldErrors) {
+fn check_resource(schema: Props<'_>, level: Level, at: &Path<'_>, errors: &mut FieldErrors) {
     let is_embedded = schema.is_embedded();
     if is_embedded && schema.additional().is_some() {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
@@ -152,10 +163,11 @@ fn check_resource(schema: Schema<'_>, level: Level, at: &Path<'_>, errors: &mut 
 }
 
 /// Whether nothing is said of metadata but of names.
-fn is_plain_metadata(metadata: Schema<'_>) -> bool {
+fn is_plain_metadata(metadata: Props<'_>) -> bool {
     let is_plain = |(key, value): (&str, &Value)| match key {
         "type" | "default" => true,
         "properties" => metadata.properties().all(|(name, _)| matches!(name, "name" | "generateName")),
+        "additionalProperties" => value.is_null(),
         _ => value.is_empty() && !matches!(value, Value::Int(_) | Value::Float(_)),
     };
     metadata.0.iter().all(|(key, value)| is_plain((key, value)))
@@ -169,43 +181,21 @@ struct Skipped {
 }
 
 impl Skipped {
-    fn of(schema: Schema<'_>) -> Skipped {
+    fn of(schema: Props<'_>) -> Skipped {
         let first_all_of = schema.list("allOf").next().is_some_and(is_int_or_string);
         Skipped { any_of: is_int_or_string(schema), first_all_of }
     }
 }
 
 /// `anyOf: [{type: integer}, {type: string}]`
-fn is_int_or_string(schema: Schema<'_>) -> bool {
+fn is_int_or_string(schema: Props<'_>) -> bool {
     let mut kinds = schema.list("anyOf").map(|it| (it.kind(), it.0.len()));
     let found = [kinds.next(), kinds.next(), kinds.next()];
     found == [Some(("integer", 1)), Some(("string", 1)), None]
 }
 
-/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go, validateValueValidation (v1.36.4).
-fn check_values(schema: Schema<'_>, skipped: Skipped, at: &Path<'_>, errors: &mut FieldErrors) {
-    for field in ["anyOf", "allOf", "oneOf"] {
-        if field == "anyOf" && skipped.any_of {
-            continue;
-        }
-        let list_at = at.key(field);
-        for (index, nested) in schema.list(field).enumerate() {
-            let any_of = field == "allOf" && index == 0 && skipped.first_all_of;
-            check_nested(nested, Skipped { any_of, first_all_of: false }, &list_at.index(index), errors);
-        }
-    }
-    if let Some(not) = schema.not() {
-        check_nested(not, Skipped::default(), &at.key("not"), errors);
-    }
-    let text = schema.text("pattern");
-    if let Some(problem) = pattern::problem(text) {
-        let detail = format!("must be a valid regular expression, but isn't: {problem}");
-        errors.invalid(&at.key("pattern"), text, detail);
-    }
-}
-
-/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/validation.go, validateNestedValueValidation (v1.36.4).
-fn check_nested(schema: Schema<'_>, skipped: Skipped, at: &Path<'_>, errors: &mut FieldErrors) {
+/// What is refused inside of `allOf` and the like.
+fn check_forbidden(schema: Props<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     const EMPTY: &str = "must be empty to be structural";
     const UNDEFINED: &str = "must be undefined to be structural";
     const FALSE: &str = "must be false to be structural";
@@ -222,14 +212,6 @@ fn check_nested(schema: Schema<'_>, skipped: Skipped, at: &Path<'_>, errors: &mu
         ("x-kubernetes-list-type", UNDEFINED),
         ("x-kubernetes-map-type", UNDEFINED),
     ];
-    check_values(schema, skipped, at, errors);
-    if let Some(items) = schema.items() {
-        check_nested(items, Skipped::default(), &at.key("items"), errors);
-    }
-    let properties_at = at.key("properties");
-    for (name, property) in schema.properties() {
-        check_nested(property, Skipped::default(), &properties_at.entry(name), errors);
-    }
     for (field, detail) in FORBIDDEN {
         let is_said = |it: &Value| if detail == UNDEFINED { !it.is_null() } else { !it.is_empty() };
         if schema.0.get(field).is_some_and(is_said) {
@@ -243,6 +225,7 @@ fn check_nested(schema: Schema<'_>, skipped: Skipped, at: &Path<'_>, errors: &mu
         errors.forbidden(&at.key("x-kubernetes-validations"), EMPTY);
     }
     if schema.property("metadata").is_some() {
+        let properties_at = at.key("properties");
         errors.forbidden(&properties_at.entry("metadata"), "must not be specified in a nested context");
     }
 }

@@ -14,28 +14,37 @@ use base64::engine::general_purpose::STANDARD;
 
 /// One block.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Block<'t> {
+pub struct Block<'t> {
     /// What it says it is.
     pub label: &'t str,
+    /// Whether there are headers before the data.
     pub has_headers: bool,
+    /// The data.
     pub bytes: Vec<u8>,
 }
 
 /// The blocks of a text, in order.
-pub(crate) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+pub fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        loop {
-            let start = after_begin(rest)?;
-            match read(start) {
-                Some((block, after)) => {
-                    rest = after;
-                    return Some(block);
-                }
-                None => rest = start,
-            }
-        }
+        let (block, after) = next(rest)?;
+        rest = after;
+        Some(block)
     })
+}
+
+/// The next block of a text, and what follows it.
+///
+/// Upstream: Go's encoding/pem, Decode.
+pub fn next(text: &str) -> Option<(Block<'_>, &str)> {
+    let mut rest = text;
+    loop {
+        let start = after_begin(rest)?;
+        match read(start) {
+            Some(found) => return Some(found),
+            None => rest = start,
+        }
+    }
 }
 
 /// What follows the next beginning of a block, which is at the beginning of a line.
