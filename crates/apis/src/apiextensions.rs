@@ -22,7 +22,6 @@ pub(crate) fn group() -> Group {
             .columns(default_columns())
             .with_status()
             .conditional_update()
-            .strategy(CustomResourceDefinition)
-            .without_effect("custom resources are not served yet"),
+            .strategy(CustomResourceDefinition),
     )
 }

@@ -10,7 +10,7 @@ struct Lifecycle {
 }
 
 const fn since(since: &'static str, removed: &'static str) -> Deprecation {
-    Deprecation { text: None, since, removed, instead: "" }
+    Deprecation { since, removed, instead: "" }
 }
 
 /// What is deprecated in v1.36. What v1.36 does not serve any more is not here: it is nowhere.

@@ -134,7 +134,9 @@ fn read_schema(
     preserves_unknown: bool,
     interner: &mut Interner,
 ) -> Result<Option<Arc<Schema>>, ParseError> {
-    let Some(schema) = version.map("schema").and_then(|it| it.map("openAPIV3Schema")) else { return Ok(None) };
+    let Some(schema) = version.map("schema").and_then(|it| it.map("openAPIV3Schema")) else {
+        return Ok(None);
+    };
     match parse(schema, interner) {
         Ok(schema) if preserves_unknown => Ok(Some(schema)),
         Ok(schema) => Ok(Some(defaults::pruned(&schema, interner).unwrap_or(schema))),
@@ -146,8 +148,7 @@ fn read_schema(
 impl Names {
     fn read(object: &Object) -> Result<Names, DefinitionError> {
         let empty = Map::new();
-        let accepted =
-            object.fields.map("status").and_then(|it| it.map("acceptedNames")).unwrap_or(&empty);
+        let accepted = object.fields.map("status").and_then(|it| it.map("acceptedNames")).unwrap_or(&empty);
         let one = |key: &'static str| match accepted.str(key) {
             Some(name) if !name.is_empty() => Ok(SmolStr::from(name)),
             _ => Err(DefinitionError::NoName(object.meta.name.clone(), key)),

@@ -90,17 +90,16 @@ fn resource(
 }
 
 fn registry_version(definition: &Definition, version: &VersionDefinition, is_hub: bool) -> Version {
-    let types = StructuralTypes {
-        schema: version.schema.clone(),
-        preserves_unknown: definition.preserves_unknown,
-    };
+    let types =
+        StructuralTypes { schema: version.schema.clone(), preserves_unknown: definition.preserves_unknown };
     let deprecation = version.deprecation.clone();
     let replicas = version.scale.as_ref().and_then(|it| it.str("specReplicasPath"));
     Version {
         stored: version.storage,
         served: is_hub,
         on_by_default: true,
-        deprecation: deprecation.map(|text| Deprecation { text: Some(text), ..Deprecation::default() }),
+        deprecation: deprecation.as_ref().map(|_| Deprecation::default()),
+        deprecation_warning: deprecation,
         columns: is_hub.then(|| printer_columns(version)),
         structural: Some(Arc::new(types)),
         scale_replicas: replicas.map(|it| it.trim_start_matches('.').into()),

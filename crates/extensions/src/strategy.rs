@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use keelson_cel::goregex::CompiledPatterns;
+use keelson_object::field_error::FieldErrorKind;
 use keelson_object::selector::name_rules;
-use keelson_object::{FieldErrorKind, FieldErrors, Object, Path, SmolStr, Value};
+use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
 use keelson_registry::lifecycle::meta_rules;
 use keelson_registry::options::Part;
 use keelson_registry::{Context, Strategy};
@@ -29,12 +30,7 @@ impl CustomKind {
         scale: Option<ScalePaths>,
         patterns: Arc<CompiledPatterns>,
     ) -> CustomKind {
-        CustomKind {
-            schema: version.schema.clone(),
-            has_status: version.has_status,
-            scale,
-            patterns,
-        }
+        CustomKind { schema: version.schema.clone(), has_status: version.has_status, scale, patterns }
     }
 }
 

@@ -96,6 +96,7 @@ impl Assembly {
             informers: Informers::default(),
         };
         storage.start_loops(config, &measures, &loops.tasks);
+        loops.start_custom_resources(&ground).await;
         loops.start_housekeeping();
         let leave_services = loops.start_services(&ground, address.port(), &service_counts);
         let trust_changed = security.start(&loops, prepared)?;

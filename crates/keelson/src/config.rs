@@ -118,6 +118,8 @@ pub struct Config {
     pub kubernetes_node_port: Option<u16>,
     /// How the endpoints of the service `kubernetes` are kept.
     pub endpoint_reconciler: Reconciler,
+    /// `--apiserver-count`: how many servers there are, as far as anybody says.
+    pub apiserver_count: i64,
     /// Files that are opened although nothing follows from them yet.
     pub files: OtherFiles,
     /// The address under which others reach this server.
@@ -375,6 +377,7 @@ impl Config {
                 .ok()
                 .filter(|port| *port > 0),
             endpoint_reconciler: endpoint_reconciler(flags),
+            apiserver_count: flags.int("apiserver-count"),
             files: other_files(flags),
             flags: flags.shown(),
             logging,

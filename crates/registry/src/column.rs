@@ -153,9 +153,9 @@ pub fn human_age(then: Option<Time>, now: Time) -> String {
 mod tests {
     use super::human_age;
     use std::fmt;
-use std::sync::Arc;
+    use std::sync::Arc;
 
-use keelson_object::scalar::Time;
+    use keelson_object::scalar::Time;
 
     #[track_caller]
     fn check(seconds: i64, expected: &str) {

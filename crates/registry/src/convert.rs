@@ -34,9 +34,8 @@ pub(crate) async fn convert_all(
     mut objects: Vec<Object>,
     version: &Version,
 ) -> Result<Vec<Object>> {
-    let others: Vec<usize> = (0..objects.len())
-        .filter(|position| objects[*position].api_version != version.api_version)
-        .collect();
+    let others: Vec<usize> =
+        (0..objects.len()).filter(|position| objects[*position].api_version != version.api_version).collect();
     if others.is_empty() {
         return Ok(objects);
     }

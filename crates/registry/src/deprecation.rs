@@ -3,10 +3,8 @@
 use keelson_object::SmolStr;
 
 /// Since when a version of a kind is deprecated, and what comes of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deprecation {
-    /// The warning of a CustomResourceDefinition, which has no releases.
-    pub text: Option<SmolStr>,
     /// The release from which on users are told, `1.35`.
     pub since: &'static str,
     /// The release that does not serve it any more; empty if none is known.
@@ -20,9 +18,6 @@ impl Deprecation {
     ///
     /// Upstream: apiserver/pkg/endpoints/deprecation/deprecation.go, WarningMessage (v1.36.4).
     pub fn warning(&self, api_version: &SmolStr, kind: &SmolStr) -> String {
-        if let Some(text) = &self.text {
-            return text.to_string();
-        }
         let mut text = format!("{api_version} {kind} is deprecated in v{}+", self.since);
         if !self.removed.is_empty() {
             text.push_str(&format!(", unavailable in v{}+", self.removed));
@@ -41,7 +36,7 @@ mod tests {
     #[test]
     fn users_are_told_what_to_expect() {
         let check = |removed, instead, expected: &str| {
-            let deprecation = Deprecation { text: None, since: "1.34", removed, instead };
+            let deprecation = Deprecation { since: "1.34", removed, instead };
             assert_eq!(deprecation.warning(&"g/v1beta1".into(), &"Kind".into()), expected);
         };
         check("", "", "g/v1beta1 Kind is deprecated in v1.34+");

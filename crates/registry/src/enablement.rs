@@ -133,8 +133,8 @@ impl Enablement {
                     .any(|it| it.introduced <= emulation.minor && !it.name.contains("alpha"));
                 for version in &mut resource.versions {
                     let is_deprecated =
-                        version.deprecation.as_ref().is_some_and(|it| minor(it.since) <= emulation.minor);
-                    version.deprecation = version.deprecation.take().filter(|_| is_deprecated);
+                        version.deprecation.is_some_and(|it| minor(it.since) <= emulation.minor);
+                    version.deprecation = version.deprecation.filter(|_| is_deprecated);
                     let name = format!("{}/{}", group.name, version.name);
                     let is_named = self.names(&name, &resource.plural);
                     let is_offered = version.introduced <= emulation.minor

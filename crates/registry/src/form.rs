@@ -117,10 +117,7 @@ fn custom(resource: &Resource, value: &Bytes, revision: u64) -> std::result::Res
 }
 
 /// The JSON of a stored custom resource with everything that its version's schema changes when it is read.
-pub(crate) fn completed_custom(
-    resource: &Resource,
-    value: &Bytes,
-) -> std::result::Result<Bytes, FormError> {
+pub(crate) fn completed_custom(resource: &Resource, value: &Bytes) -> std::result::Result<Bytes, FormError> {
     let mut tree = json::read(value)?.value;
     let text = |key| tree.as_map().and_then(|it| it.str(key)).unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
@@ -155,7 +152,8 @@ pub(crate) fn complete_custom(
 pub(crate) fn is_outdated(resource: &Resource, value: &Bytes) -> bool {
     if resource.is_custom() {
         let stored = || Object::from_value(json::read(value).ok()?.value).ok();
-        let now = || Object::from_value(json::read(&completed_custom(resource, value).ok()?).ok()?.value).ok();
+        let now =
+            || Object::from_value(json::read(&completed_custom(resource, value).ok()?).ok()?.value).ok();
         return stored() != now();
     }
     let Ok(mut stored) = known(resource, value) else { return false };

@@ -282,7 +282,8 @@ impl Live {
     /// The object as it is stored, and its JSON.
     pub(crate) async fn to_stored<'o>(&self, object: &'o Object) -> Result<(Cow<'o, Object>, Bytes)> {
         let stored_version = self.resource.stored_version();
-        let Some(convert) = self.convert.as_ref().filter(|_| object.api_version != stored_version.api_version)
+        let Some(convert) =
+            self.convert.as_ref().filter(|_| object.api_version != stored_version.api_version)
         else {
             return Ok((Cow::Borrowed(object), stored::encode(object)));
         };

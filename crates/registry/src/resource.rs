@@ -118,6 +118,8 @@ pub struct Version {
     pub introduced: u8,
     /// Since when it is on its way out; everybody who uses it is told.
     pub deprecation: Option<Deprecation>,
+    /// The warning about the deprecation that a CustomResourceDefinition has, which knows no releases.
+    pub deprecation_warning: Option<SmolStr>,
     /// How to get to the stored version and back, where the shape differs.
     pub conversion: Option<Conversion>,
     /// What a table of this version shows, if that is not what tables of the resource show.
@@ -166,6 +168,7 @@ impl Version {
             emulated: true,
             introduced: 0,
             deprecation: None,
+            deprecation_warning: None,
             conversion: None,
             columns: None,
             schema: None,

@@ -9,7 +9,7 @@ use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;
 use keelson_registry::options::Part;
 use keelson_registry::subresource::Deed;
-use keelson_registry::{Catalog, Found, Scale, Scope, Subresource, Verb};
+use keelson_registry::{Catalog, Found, Scope, Subresource, Verb};
 use keelson_stdx::offload;
 
 use crate::body::RequestBody;
@@ -53,7 +53,8 @@ pub(crate) async fn route(
     let series = observe::series(&facts.server.metrics, info, parts, &query);
     if let Some(deprecation) = &found.version().deprecation {
         let (version, kind) = (&found.version().api_version, &found.live.resource.kind);
-        facts.warnings.extend([deprecation.warning(version, kind)]);
+        let own = found.version().deprecation_warning.as_ref().map(ToString::to_string);
+        facts.warnings.extend([own.unwrap_or_else(|| deprecation.warning(version, kind))]);
         observe::deprecated(facts, info, deprecation);
     }
     if granted.user.name == OWN_USER {
@@ -78,10 +79,11 @@ pub(crate) async fn route(
         Operation::Create => scoped(handler::create::create(&call, body)).await,
         Operation::Update(part) => scoped(handler::update::update(&call, part, body)).await,
         Operation::Patch(part) => scoped(handler::patch::patch(&call, part, body)).await,
-        Operation::Scale(step, at) => match step {
-            ScaleStep::Get => scoped(handler::scale::get(&call, &at)).await,
-            ScaleStep::Update => scoped(handler::scale::update(&call, &at, body)).await,
-            ScaleStep::Patch => scoped(handler::scale::patch(&call, &at, body)).await,
+        Operation::Scale(step) => match (step, call.found.live.resource.scale.as_ref()) {
+            (ScaleStep::Get, Some(at)) => scoped(handler::scale::get(&call, at)).await,
+            (ScaleStep::Update, Some(at)) => scoped(handler::scale::update(&call, at, body)).await,
+            (ScaleStep::Patch, Some(at)) => scoped(handler::scale::patch(&call, at, body)).await,
+            (_, None) => Err(Error::NoSuchResource),
         },
         Operation::Act(at) | Operation::Connect(at) => {
             scoped(below(&call, &call.found.live.resource.subresources[at], body)).await
@@ -121,7 +123,7 @@ enum Operation {
     Create,
     Update(Part),
     Patch(Part),
-    Scale(ScaleStep, Scale),
+    Scale(ScaleStep),
     /// The subresource at this position does something.
     Act(usize),
     /// The subresource at this position is a stream.
@@ -142,12 +144,12 @@ impl Operation {
     /// The verb that the resource must support; subresources have their own.
     fn verb(self) -> Option<Verb> {
         Some(match self {
-            Operation::Get | Operation::Scale(ScaleStep::Get, _) => Verb::Get,
+            Operation::Get | Operation::Scale(ScaleStep::Get) => Verb::Get,
             Operation::List => Verb::List,
             Operation::Watch => Verb::Watch,
             Operation::Create => Verb::Create,
-            Operation::Update(_) | Operation::Scale(ScaleStep::Update, _) => Verb::Update,
-            Operation::Patch(_) | Operation::Scale(ScaleStep::Patch, _) => Verb::Patch,
+            Operation::Update(_) | Operation::Scale(ScaleStep::Update) => Verb::Update,
+            Operation::Patch(_) | Operation::Scale(ScaleStep::Patch) => Verb::Patch,
             Operation::Delete => Verb::Delete,
             Operation::DeleteCollection => Verb::DeleteCollection,
             Operation::Act(_) | Operation::Connect(_) => return None,
@@ -283,11 +285,13 @@ fn operation(
 }
 
 fn scale(found: &Found, method: &Method) -> Result<Operation> {
-    let at = found.live.resource.scale.clone().ok_or(Error::NoSuchResource)?;
+    if found.live.resource.scale.is_none() {
+        return Err(Error::NoSuchResource);
+    }
     match *method {
-        Method::GET => Ok(Operation::Scale(ScaleStep::Get, at)),
-        Method::PUT => Ok(Operation::Scale(ScaleStep::Update, at)),
-        Method::PATCH => Ok(Operation::Scale(ScaleStep::Patch, at)),
+        Method::GET => Ok(Operation::Scale(ScaleStep::Get)),
+        Method::PUT => Ok(Operation::Scale(ScaleStep::Update)),
+        Method::PATCH => Ok(Operation::Scale(ScaleStep::Patch)),
         _ => Err(Error::MethodNotAllowed),
     }
 }

@@ -30,13 +30,13 @@ pub(crate) fn name_of_class(object: &Object, annotations: &[&str]) -> Cell {
 /// A column that says yes or no.
 pub(crate) fn boolean(name: &str, compute: fn(&Object) -> Cell) -> Column {
     let mut column = Column::computed(name, compute);
-    column.kind = "boolean";
+    column.kind = "boolean".into();
     column
 }
 
 /// A column of names.
 pub(crate) fn named(mut column: Column) -> Column {
-    column.format = "name";
+    column.format = "name".into();
     column
 }
 

@@ -8,7 +8,7 @@ use keelson_registry::Column;
 /// Upstream: apiserver/pkg/registry/rest/table.go, defaultTableConvertor (v1.36.4).
 pub(crate) fn default_columns() -> [Column; 2] {
     let mut created = Column::computed("Created At", created_at);
-    created.kind = "date";
+    created.kind = "date".into();
     [Column::name(), created.describe("When the object was created.")]
 }
 

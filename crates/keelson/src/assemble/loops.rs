@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use keelson_apis::services::{NodePorts, ServiceCounts};
 use keelson_authz::rbac::Rbac;
 use keelson_authz::rbac::bootstrap::Policy;
+use keelson_extensions::Controller;
+use keelson_extensions::conversion::Converters;
 use keelson_housekeeping::certificate_durations::{self, CertificateDurations};
 use keelson_housekeeping::kubernetes_service::{KubernetesService, LEAVES_WITHIN, Presence, Reconciler};
 use keelson_housekeeping::services::{Services, Stage};
@@ -20,9 +23,15 @@ use keelson_registry::live::Ground;
 use keelson_server::{Builder, Hook, NamedCheck};
 use keelson_stdx::clock::Clock;
 use keelson_stdx::task::Tasks;
+use parking_lot::Mutex;
 
 use super::informers::Informers;
 use crate::config::Config;
+
+/// How long a definition waits to say that it is served, if other servers must serve it too.
+///
+/// Upstream: pkg/controlplane/apiserver/apiextensions.go, establishingController (v1.36.4).
+const ESTABLISH_DELAY: Duration = Duration::from_secs(5);
 
 /// The loops of a server, and what they share.
 pub(super) struct Loops<'a> {
@@ -55,6 +64,28 @@ impl Loops<'_> {
         let done = self.done(|it| &it.legacy_tokens);
         self.tasks
             .spawn("legacy tokens", legacy_tokens::track(self.catalog.clone(), self.clock.clone(), done));
+    }
+
+    /// Custom resources. Those that are defined are served when this is done.
+    pub(super) async fn start_custom_resources(&self, ground: &Ground) {
+        let controller = Controller {
+            catalog: self.catalog.clone(),
+            ground: ground.clone(),
+            tasks: self.tasks.clone(),
+            establish_delay: if self.config.apiserver_count > 1 { ESTABLISH_DELAY } else { Duration::ZERO },
+            converters: Converters,
+        };
+        let (synced, is_synced) = tokio::sync::oneshot::channel();
+        let (synced, done) = (Mutex::new(Some(synced)), self.done(|it| &it.definitions));
+        let synced = move || {
+            done();
+            if let Some(synced) = synced.lock().take() {
+                let _ = synced.send(());
+            }
+        };
+        self.tasks.spawn("custom resource definitions", controller.run(synced));
+        // The controller drops its end only when the server stops.
+        let _ = is_synced.await;
     }
 
     /// Counts what quotas limit, as the plugin does that charges them.
@@ -153,6 +184,7 @@ pub(super) struct Booted(Arc<Done>);
 
 #[derive(Default)]
 pub(super) struct Done {
+    definitions: AtomicBool,
     namespaces: AtomicBool,
     service_range: AtomicBool,
     services_repaired: AtomicBool,
@@ -181,10 +213,13 @@ pub(super) const IDENTITY_LEASE_COLLECTOR: &str = "start-kube-apiserver-identity
 ///
 /// Upstream: apiserver/pkg/server/config.go, New; pkg/controlplane/apiserver/server.go and pkg/controlplane/instance.go
 /// (v1.36.4).
-const HOOKS: [(&str, HookDone); 14] = [
+const HOOKS: [(&str, HookDone); 17] = [
     ("start-apiserver-admission-initializer", HookDone::BeforeRequests),
     ("generic-apiserver-start-informers", HookDone::BeforeRequests),
     ("max-in-flight-filter", HookDone::BeforeRequests),
+    ("start-apiextensions-informers", HookDone::When(|it| &it.definitions)),
+    ("start-apiextensions-controllers", HookDone::When(|it| &it.definitions)),
+    ("crd-informer-synced", HookDone::When(|it| &it.definitions)),
     ("start-system-namespaces-controller", HookDone::When(|it| &it.namespaces)),
     ("start-cluster-authentication-info-controller", HookDone::When(|it| &it.cluster_authentication)),
     (IDENTITY_LEASE, HookDone::When(|it| &it.identity_lease)),

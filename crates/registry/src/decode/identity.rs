@@ -137,8 +137,13 @@ mod tests {
     use super::{Draft, Identity, Origin};
     use crate::error::Error;
 
-    const SCALE: Identity<'_> =
-        Identity { kind: "Scale", group: "autoscaling", api_version: "autoscaling/v1", served: &[], is_custom: false };
+    const SCALE: Identity<'_> = Identity {
+        kind: "Scale",
+        group: "autoscaling",
+        api_version: "autoscaling/v1",
+        served: &[],
+        is_custom: false,
+    };
 
     #[track_caller]
     fn check(origin: Origin, text: &str, expected: &str) {

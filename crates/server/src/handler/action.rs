@@ -37,12 +37,18 @@ pub(crate) async fn act(
     let said = draft.value.as_map().and_then(|map| map.str("apiVersion")).unwrap_or_default();
     if !action.accepts(said) {
         let api_version = kind.api_version();
-        let identity =
-            Identity { kind: &kind.kind, group: &kind.group, api_version: &api_version, served: &[] };
+        let identity = Identity {
+            kind: &kind.kind,
+            group: &kind.group,
+            api_version: &api_version,
+            served: &[],
+            is_custom: false,
+        };
         identity.check(&draft)?;
     }
     let work = async {
-        let shape = Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref(), structural: None };
+        let shape =
+            Shape { kind: &kind.kind, version: &kind.version, schema: schema.as_ref(), structural: None };
         let body = shape.read(&context, draft, params.validation)?;
         let mut body = Object { kind: kind.kind.clone(), api_version: kind.api_version(), ..body };
         action.default(&mut body);

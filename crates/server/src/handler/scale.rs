@@ -199,6 +199,7 @@ fn read(context: &Context, draft: Draft, validation: FieldValidation) -> keelson
         api_version: scale::API_VERSION,
         // The scale has one version, whatever those of the object are.
         served: &[],
+        is_custom: false,
     };
     identity.check(&draft)?;
     let schema = schema();
