@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod coerce;
+pub mod correlate;
 pub mod default;
 pub mod defaults;
 pub mod embedded;
