@@ -133,9 +133,11 @@ impl Walk<'_> {
             );
         }
         let properties_at = place.at.key("properties");
+        let is_correlatable = !self.has_unknown_map_type(place.at);
+        let uncorrelatable = place.uncorrelatable.or((!is_correlatable).then_some(place.at));
         for (name, child) in &schema.properties {
             let types = types.and_then(|types| declared_property(name, types)).or_else(|| own_types(child));
-            self.node(child, Place { at: &properties_at.entry(name), cardinality, types, ..place });
+            self.node(child, Place { at: &properties_at.entry(name), cardinality, types, uncorrelatable });
         }
         if let Some(child) = &schema.items {
             let is_correlatable = schema.list_type == Some(ListType::Map);
@@ -145,6 +147,15 @@ impl Walk<'_> {
         }
         if !schema.rules().is_empty() && !self.is_wrong(place.at) {
             self.rules(schema, &place);
+        }
+    }
+
+    /// Whether the schema has a map type that does not exist: nobody knows how its values correspond to old ones.
+    fn has_unknown_map_type(&self, at: &Path<'_>) -> bool {
+        let errors = self.definition.schema_errors;
+        !errors.is_empty() && {
+            let at = at.key("x-kubernetes-map-type").to_string();
+            errors.iter().any(|error| error.field == at)
         }
     }
 
