@@ -4,15 +4,18 @@
 //!
 //! Upstream: apiserver/pkg/cel/common/schemas.go, SchemaDeclType and apiserver/pkg/cel/types.go (v1.36.4).
 
+use std::sync::Arc;
+
+use keelson_structural::{Kind, Limits, Schema};
 use smol_str::SmolStr;
 
 use crate::escape;
 use crate::estimate::{Range, Sizes};
-use crate::schema::{Schema, SchemaType};
+use crate::schema::with_type_and_object_meta;
 use crate::types::{Type, TypeProvider};
 
 /// The size of the largest request.
-const MAX_REQUEST: u64 = 3 * 1024 * 1024;
+pub const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
 /// The type of a schema node and of everything below it.
 #[derive(Clone, Debug)]
@@ -39,33 +42,28 @@ impl Declared {
     /// The type of a schema; None if expressions do not see it. `name` is the name of the root's type.
     pub fn of_schema(schema: &Schema, name: &str) -> Option<Self> {
         if schema.int_or_string {
-            let max = schema.max_length.map_or(MAX_REQUEST - 2, |length| length.saturating_mul(4));
+            let max = limit(schema, |it| it.max_length).map_or(MAX_REQUEST - 2, |it| it.saturating_mul(4));
             return Some(Self::scalar(Type::Dyn, max, 1));
         }
         match schema.kind {
-            SchemaType::None => None,
-            SchemaType::Boolean => Some(Self::scalar(Type::Bool, 0, 4)),
-            SchemaType::Number => Some(Self::scalar(Type::Double, 0, 1)),
-            SchemaType::Integer => Some(Self::scalar(Type::Int, 0, 1)),
-            SchemaType::String => Some(Self::text(schema)),
-            SchemaType::Array => Self::list(schema, name),
-            SchemaType::Object => match &schema.additional {
+            Kind::None => None,
+            Kind::Boolean => Some(Self::scalar(Type::Bool, 0, 4)),
+            Kind::Number => Some(Self::scalar(Type::Double, 0, 1)),
+            Kind::Integer => Some(Self::scalar(Type::Int, 0, 1)),
+            Kind::String => Some(Self::text(schema)),
+            Kind::Array => Self::list(schema, name),
+            Kind::Object => match schema.additional_schema() {
                 Some(values) => Self::map(schema, values, name),
                 None => Some(Self::object(schema, name)),
             },
         }
     }
 
-    /// The type of the root of a custom resource or embedded resource.
-    pub fn of_resource(schema: &Schema, name: &str) -> Option<Self> {
-        if schema.int_or_string {
-            return Self::of_schema(schema, name);
+    fn of_child(schema: &Arc<Schema>, name: &str) -> Option<Self> {
+        match schema.embedded && !schema.int_or_string {
+            true => Self::of_schema(&with_type_and_object_meta(schema), name),
+            false => Self::of_schema(schema, name),
         }
-        Self::of_schema(&schema.with_type_and_object_meta(), name)
-    }
-
-    fn of_child(schema: &Schema, name: &str) -> Option<Self> {
-        if schema.embedded_resource { Self::of_resource(schema, name) } else { Self::of_schema(schema, name) }
     }
 
     fn scalar(of: Type, max_elements: u64, min_size: u64) -> Self {
@@ -73,16 +71,18 @@ impl Declared {
     }
 
     fn text(schema: &Schema) -> Self {
-        let longest = || schema.enum_texts.iter().map(|text| text.len() as u64).max().unwrap_or_default();
-        match schema.format.as_str() {
-            "byte" => Self::scalar(Type::Bytes, schema.max_length.unwrap_or(MAX_REQUEST - 2), 2),
+        let values = schema.limits.as_ref().map_or(&[][..], |limits| &limits.values);
+        let longest = || values.iter().filter_map(|value| value.as_str()).map(str::len).max();
+        let max_length = limit(schema, |it| it.max_length);
+        match schema.format() {
+            "byte" => Self::scalar(Type::Bytes, max_length.unwrap_or(MAX_REQUEST - 2), 2),
             "duration" => Self::scalar(Type::Duration, 32, 3),
             "date" => Self::scalar(Type::Timestamp, 12, 12),
             "date-time" => Self::scalar(Type::Timestamp, 32, 21),
             _ => {
-                let max = match schema.max_length {
+                let max = match max_length {
                     Some(length) => length.saturating_mul(4),
-                    None if schema.has_enum => longest(),
+                    None if !values.is_empty() => longest().unwrap_or_default() as u64,
                     None => MAX_REQUEST - 2,
                 };
                 Self::scalar(Type::String, max, 2)
@@ -91,15 +91,17 @@ impl Declared {
     }
 
     fn list(schema: &Schema, name: &str) -> Option<Self> {
-        let element = Self::of_child(schema.items.as_deref()?, &format!("{name}.@idx"))?;
-        let max_elements = schema.max_items.unwrap_or((MAX_REQUEST - 2) / (element.min_size + 1));
+        let element = Self::of_child(schema.items.as_ref()?, &format!("{name}.@idx"))?;
+        let max_elements =
+            limit(schema, |it| it.max_items).unwrap_or((MAX_REQUEST - 2) / (element.min_size + 1));
         let of = Type::list(element.of.clone());
         Some(Self { of, max_elements, min_size: 2, inner: Inner::List(Box::new(element)) })
     }
 
-    fn map(schema: &Schema, values: &Schema, name: &str) -> Option<Self> {
+    fn map(schema: &Schema, values: &Arc<Schema>, name: &str) -> Option<Self> {
         let value = Self::of_child(values, &format!("{name}.@elem"))?;
-        let max_elements = schema.max_properties.unwrap_or((MAX_REQUEST - 2) / (value.min_size + 6));
+        let max_elements =
+            limit(schema, |it| it.max_properties).unwrap_or((MAX_REQUEST - 2) / (value.min_size + 6));
         let of = Type::map(Type::String, value.of.clone());
         Some(Self { of, max_elements, min_size: 2, inner: Inner::Map(Box::new(value)) })
     }
@@ -107,11 +109,11 @@ impl Declared {
     fn object(schema: &Schema, name: &str) -> Self {
         let mut fields = Vec::new();
         let mut min_size: u64 = 2;
-        for (property, schema_of) in schema.properties.iter().flatten() {
+        for (property, schema_of) in &schema.properties {
             let escaped = escape::escape(property);
             let path = format!("{name}.{}", escaped.as_deref().unwrap_or_default());
             let Some(field) = Self::of_child(schema_of, &path) else { continue };
-            if schema.required.contains(property) && !schema_of.has_default {
+            if schema.required.contains(property) && schema_of.default.is_none() {
                 min_size = min_size.saturating_add(property.len() as u64 + field.min_size + 4);
             }
             if let Some(escaped) = escaped {
@@ -144,6 +146,11 @@ impl Declared {
         }
         matches!(at.inner, Inner::Object(_)).then_some(at)
     }
+}
+
+/// A limit of the schema; negative ones count as zero.
+fn limit(schema: &Schema, of: impl Fn(&Limits) -> Option<i64>) -> Option<u64> {
+    schema.limits.as_deref().and_then(of).map(|it| u64::try_from(it).unwrap_or_default())
 }
 
 /// A declared type as the type of a variable.

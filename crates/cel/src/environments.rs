@@ -43,6 +43,7 @@ mod objects;
 
 use std::sync::Arc;
 
+use keelson_structural::Schema;
 use smol_str::SmolStr;
 
 use crate::ast::Checked;
@@ -50,7 +51,6 @@ use crate::declared::{Declared, DeclaredTypes};
 use crate::env::Env;
 use crate::estimate::{Range, estimate};
 use crate::libraries::Library;
-use crate::schema::Schema;
 use crate::source::Issues;
 use crate::types::Type;
 
@@ -79,7 +79,7 @@ pub enum OldSelf {
 }
 
 /// The environment of the rules at a node; `None` if expressions cannot see values of this schema. The schema of the
-/// root of a resource comes from [`Schema::with_type_and_object_meta`].
+/// root of a resource comes from [`with_type_and_object_meta`](crate::schema::with_type_and_object_meta).
 ///
 /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go, prepareEnvSet (v1.36.4).
 pub fn rules(base: Env, schema: &Schema, old_self: OldSelf) -> Option<Rules> {
@@ -102,6 +102,11 @@ impl Rules {
     /// Parses and checks a rule.
     pub fn compile(&self, rule: &str) -> Result<Checked, Issues> {
         self.env.compile(rule)
+    }
+
+    /// The type of `self`, with the sizes that follow from the limits of the schema.
+    pub fn declared(&self) -> &Declared {
+        &self.types.root
     }
 
     /// The least and the most that a rule can cost, by the limits of the schema.

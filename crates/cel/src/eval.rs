@@ -6,12 +6,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use keelson_structural::ListType;
+
 use crate::fail::{Failure, Outcome, fail};
 use crate::library;
 use crate::program::{Append, Call, Charging, Comparison, Fold, Insert, Item, MapItem, Node, StructLiteral};
 use crate::run::{Local, Run};
 use crate::runtime_cost;
-use crate::schema::ListType;
 use crate::value::opaque::Object;
 use crate::value::{Entries, List, MapVal, Opaque, Text, Val, equal, map, order};
 
@@ -478,7 +479,8 @@ pub(crate) fn go_type(value: &Val<'_>) -> &'static str {
         Val::Timestamp(_) => "types.Timestamp",
         Val::Type(_) => "*types.Type",
         Val::List(List::Concat(_)) => "*types.concatList",
-        Val::List(list) if list.schema().is_some() => match list.schema().map(|schema| schema.list_type) {
+        Val::List(list) if list.schema().is_some() => match list.schema().and_then(|schema| schema.list_type)
+        {
             Some(ListType::Map) => "*common.unstructuredMapList",
             Some(ListType::Set) => "*common.unstructuredSetList",
             _ => "*common.unstructuredList",

@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use keelson_object::Value;
+use keelson_structural::Schema;
 
 use crate::fail::{Failure, Outcome};
-use crate::schema::Schema;
 
 pub mod convert;
 pub mod equal;

@@ -7,10 +7,10 @@ use keelson_cel::estimate::estimate;
 use keelson_cel::fail::Cause;
 use keelson_cel::program::Program;
 use keelson_cel::run::{Options, PER_CALL_LIMIT, Variables};
-use keelson_cel::schema::{Schema, SchemaType};
 use keelson_cel::value::{Opaque, Val};
 use keelson_cel::{Env, Type};
 use keelson_object::{Map, Value};
+use keelson_structural::{Kind, Schema};
 
 const LIMITED: Options<'_> = Options { cost_limit: Some(PER_CALL_LIMIT), decisions: None, interrupt: None };
 
@@ -38,8 +38,9 @@ fn is_refused(env: &Env, expression: &str, message: &str) {
 #[test]
 fn rules_see_self_and_old_self_by_their_schema() {
     let schema = Schema {
-        properties: Some(vec![("replicas".into(), Schema::of(SchemaType::Integer))]),
-        ..Schema::of(SchemaType::Object)
+        kind: Kind::Object,
+        properties: [("replicas".into(), Schema { kind: Kind::Integer, ..Schema::default() }.into())].into(),
+        ..Schema::default()
     };
     let (new, old) = (object(&[("replicas", 3.into())]), object(&[("replicas", 2.into())]));
     let [new, old] = [&new, &old].map(|tree| Val::typed(tree, &schema).unwrap());

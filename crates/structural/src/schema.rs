@@ -217,6 +217,11 @@ impl Schema {
         self.property(key).or_else(|| self.additional_schema())
     }
 
+    /// `format`, empty if there is none.
+    pub fn format(&self) -> &str {
+        self.limits.as_ref().map_or("", |limits| &limits.format)
+    }
+
     /// `x-kubernetes-list-map-keys`
     pub fn list_map_keys(&self) -> &[SmolStr] {
         self.more.as_ref().map_or(&[], |more| &more.list_map_keys)
@@ -241,7 +246,7 @@ impl Schema {
     }
 
     /// The schemas below this one, each once per place.
-    pub(crate) fn children(&self) -> impl Iterator<Item = &Arc<Schema>> {
+    pub fn children(&self) -> impl Iterator<Item = &Arc<Schema>> {
         let limits = self.limits.as_deref();
         let lists = limits.into_iter().flat_map(|it| it.all_of.iter().chain(&it.any_of).chain(&it.one_of));
         let not = limits.and_then(|it| it.not.as_ref());

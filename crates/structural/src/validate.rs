@@ -12,18 +12,17 @@ mod composite;
 mod number;
 mod object;
 mod problem;
-mod ratchet;
 mod text;
 
 use keelson_object::{FieldErrors, Value};
 
+use crate::correlate::Old;
 use crate::format::Format;
 use crate::pattern::Patterns;
 use crate::schema::{Kind, Schema};
 use crate::values::{go_v, json, shown};
 use at::At;
 use problem::Outcome;
-use ratchet::Old;
 
 /// Validates a value against a schema. `base` is the path of the value in the object: empty for the object itself,
 /// `status` for its status.

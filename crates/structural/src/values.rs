@@ -30,7 +30,7 @@ pub fn same(one: &Value, other: &Value) -> bool {
 }
 
 /// The pairs of a map in the order of their keys, which is the order in which this crate reports: Go's maps have none.
-pub(crate) fn sorted(map: &Map) -> Vec<(&SmolStr, &Value)> {
+pub fn sorted(map: &Map) -> Vec<(&SmolStr, &Value)> {
     let mut pairs: Vec<_> = map.iter().collect();
     if !pairs.is_sorted_by(|(one, _), (other, _)| one <= other) {
         pairs.sort_by_key(|(key, _)| *key);
@@ -39,7 +39,7 @@ pub(crate) fn sorted(map: &Map) -> Vec<(&SmolStr, &Value)> {
 }
 
 /// A text that errors show as it is.
-pub(crate) struct Raw(pub(crate) String);
+pub struct Raw(pub String);
 
 impl Shown for Raw {
     fn shown(self) -> String {
@@ -50,7 +50,7 @@ impl Shown for Raw {
 /// A value as an error of a field shows it.
 ///
 /// Upstream: apimachinery/pkg/util/validation/field/errors.go, Error.ErrorBody (v1.36.4).
-pub(crate) fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),
         Value::Int(number) => number.to_string(),
@@ -68,7 +68,7 @@ enum Open<'v> {
 }
 
 /// `json.Marshal`: ordered keys, characters of HTML escaped.
-pub(crate) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut out = String::new();
     let mut open = vec![Open::Value(value)];
     while let Some(next) = open.pop() {

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use keelson_object::Value;
+use keelson_structural::ListType;
 
 use super::{List, MapVal, Opaque, Val, order, typed};
 use crate::fail::Failure;
-use crate::schema::ListType;
 
 /// `lhs == rhs`
 ///
@@ -62,9 +62,9 @@ fn list_equal(a: &List<'_>, other: &Val<'_>) -> Result<bool, Failure> {
         return Ok(false);
     }
     match typed.map(|schema| (schema, schema.list_type)) {
-        Some((schema, ListType::Map)) => return typed::map_lists_equal(a, b, schema),
-        Some((_, ListType::Set)) => return typed::set_lists_equal(a, b),
-        Some((_, ListType::Atomic)) => return items_equal(a, b),
+        Some((schema, Some(ListType::Map))) => return typed::map_lists_equal(a, b, schema),
+        Some((_, Some(ListType::Set))) => return typed::set_lists_equal(a, b),
+        Some((_, Some(ListType::Atomic) | None)) => return items_equal(a, b),
         None => {}
     }
     // cel-go's plain lists take an error for "not different"; sums of lists report it at the end.

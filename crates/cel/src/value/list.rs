@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use keelson_object::Value;
+use keelson_structural::{ListType, Schema};
 
 use super::{Val, typed};
 use crate::fail::{Failure, Outcome};
-use crate::schema::{ListType, Schema};
 
 /// A list.
 #[derive(Clone, Debug)]
@@ -94,9 +94,9 @@ impl<'a> List<'a> {
     /// `self + other`.
     pub fn concat(self, other: List<'a>) -> Outcome<'a> {
         match self.schema().map(|schema| (schema, schema.list_type)) {
-            Some((schema, ListType::Map)) => return typed::merge_map_lists(&self, &other, schema),
-            Some((schema, ListType::Set)) => return typed::union_set_lists(&self, &other, schema),
-            Some((_, ListType::Atomic)) | None => {}
+            Some((schema, Some(ListType::Map))) => return typed::merge_map_lists(&self, &other, schema),
+            Some((schema, Some(ListType::Set))) => return typed::union_set_lists(&self, &other, schema),
+            Some((_, Some(ListType::Atomic) | None)) | None => {}
         }
         if self.is_empty() {
             return Ok(Val::List(other));

@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use keelson_object::Map;
+use keelson_structural::Schema;
 
 use super::{Opaque, Text, Val, typed};
 use crate::fail::{Failure, Outcome};
-use crate::schema::Schema;
 
 /// Something that looks like a map with text keys: metadata, the request, variables that are computed when they are
 /// first read.

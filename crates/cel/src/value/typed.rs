@@ -3,16 +3,17 @@
 //! Upstream: apiserver/pkg/cel/common/valuesunstructured.go (v1.36.4).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use keelson_object::scalar::Duration;
 use keelson_object::{Map, Value};
+use keelson_structural::{Kind, Schema};
 
 use super::{List, MapVal, Timestamp, Val, equal};
 use crate::escape;
 use crate::fail::{Failure, Outcome, fail};
 use crate::gofmt;
-use crate::schema::{Schema, SchemaType};
+use crate::schema::{declares_type_and_object_meta, meta_property};
 
 /// Reads a node of the tree by its schema.
 pub(super) fn value<'a>(value: &'a Value, schema: &'a Schema) -> Outcome<'a> {
@@ -31,30 +32,30 @@ pub(super) fn value<'a>(value: &'a Value, schema: &'a Schema) -> Outcome<'a> {
         };
     }
     match (schema.kind, value) {
-        (SchemaType::Object, Value::Map(map)) => Ok(Val::Map(MapVal::Tree(map, Some(schema)))),
-        (SchemaType::Object, _) => {
+        (Kind::Object, Value::Map(map)) => Ok(Val::Map(MapVal::Tree(map, Some(schema)))),
+        (Kind::Object, _) => {
             fail!("invalid data, expected a map for the provided schema with type=object")
         }
-        (SchemaType::Array, Value::List(items)) if schema.items.is_some() => {
+        (Kind::Array, Value::List(items)) if schema.items.is_some() => {
             Ok(Val::List(List::Tree(items, Some(schema))))
         }
-        (SchemaType::Array, Value::List(_)) => {
+        (Kind::Array, Value::List(_)) => {
             fail!("invalid array type, expected Items with a non-empty Schema")
         }
-        (SchemaType::Array, _) => {
+        (Kind::Array, _) => {
             fail!("invalid data, expected an array for the provided schema with type=array")
         }
-        (SchemaType::String, Value::String(text)) => string(text, &schema.format),
-        (SchemaType::String, other) => fail!("invalid data, expected string, got {}", go_type(other)),
-        (SchemaType::Number, Value::Int(number)) => Ok(Val::Double(*number as f64)),
-        (SchemaType::Number, Value::Float(number)) => Ok(Val::Double(*number)),
-        (SchemaType::Number, other) => fail!("invalid data, expected float, got {}", go_type(other)),
-        (SchemaType::Integer, Value::Int(number)) => Ok(Val::Int(*number)),
-        (SchemaType::Integer, other) => fail!("invalid data, expected int, got {}", go_type(other)),
-        (SchemaType::Boolean, Value::Bool(truth)) => Ok(Val::Bool(*truth)),
-        (SchemaType::Boolean, other) => fail!("invalid data, expected bool, got {}", go_type(other)),
-        (SchemaType::None, value) if schema.preserve_unknown => Ok(Val::Preserved(value)),
-        (SchemaType::None, _) => fail!(
+        (Kind::String, Value::String(text)) => string(text, schema.format()),
+        (Kind::String, other) => fail!("invalid data, expected string, got {}", go_type(other)),
+        (Kind::Number, Value::Int(number)) => Ok(Val::Double(*number as f64)),
+        (Kind::Number, Value::Float(number)) => Ok(Val::Double(*number)),
+        (Kind::Number, other) => fail!("invalid data, expected float, got {}", go_type(other)),
+        (Kind::Integer, Value::Int(number)) => Ok(Val::Int(*number)),
+        (Kind::Integer, other) => fail!("invalid data, expected int, got {}", go_type(other)),
+        (Kind::Boolean, Value::Bool(truth)) => Ok(Val::Bool(*truth)),
+        (Kind::Boolean, other) => fail!("invalid data, expected bool, got {}", go_type(other)),
+        (Kind::None, value) if schema.preserve_unknown => Ok(Val::Preserved(value)),
+        (Kind::None, _) => fail!(
             "invalid type, expected object, array, number, integer, boolean or string, or no type with \
              x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got "
         ),
@@ -99,29 +100,24 @@ fn string<'a>(text: &'a str, format: &str) -> Outcome<'a> {
 
 /// An item of a typed array.
 pub(super) fn item<'a>(item: &'a Value, array: &'a Schema) -> Outcome<'a> {
-    match &array.items {
+    match array.items.as_deref() {
         Some(schema) => value(item, schema),
         None => fail!("invalid array type, expected Items with a non-empty Schema"),
     }
 }
 
-fn embedded() -> &'static Schema {
-    static EMBEDDED: OnceLock<Schema> = OnceLock::new();
-    EMBEDDED.get_or_init(|| Schema::of(SchemaType::Object).with_type_and_object_meta())
-}
-
 /// Whether the object has properties, as opposed to being a map.
 fn is_object(schema: &Schema) -> bool {
-    schema.embedded_resource || schema.properties.is_some()
+    schema.embedded || !schema.properties.is_empty()
 }
 
 fn property<'a>(schema: &'a Schema, key: &str) -> Option<&'a Schema> {
     if !is_object(schema) {
-        return schema.additional.as_deref();
+        return schema.additional_schema().map(|it| &**it);
     }
-    let own = schema.property(key);
-    if schema.embedded_resource && !schema.declares_type_and_object_meta() {
-        return embedded().property(key).or(own);
+    let own = schema.property(key).map(|it| &**it);
+    if schema.embedded && !declares_type_and_object_meta(schema) {
+        return meta_property(key).or(own);
     }
     own
 }
@@ -222,10 +218,10 @@ fn scalar_text(text: &mut String, value: Option<&Value>) {
 pub(super) fn map_lists_equal(a: &List<'_>, b: &List<'_>, schema: &Schema) -> Result<bool, Failure> {
     let own = a.to_vec()?;
     let by_key: HashMap<String, &Val<'_>> =
-        own.iter().map(|item| (key_text(item, &schema.list_map_keys), item)).collect();
+        own.iter().map(|item| (key_text(item, schema.list_map_keys()), item)).collect();
     for item in b.iter() {
         let item = item?;
-        let Some(own) = by_key.get(&key_text(&item, &schema.list_map_keys)) else { return Ok(false) };
+        let Some(own) = by_key.get(&key_text(&item, schema.list_map_keys())) else { return Ok(false) };
         if !equal::is_equal(own, &item)? {
             return Ok(false);
         }
@@ -238,10 +234,10 @@ pub(super) fn merge_map_lists<'a>(a: &List<'a>, b: &List<'a>, schema: &'a Schema
     let mut items = a.to_vec()?;
     // As upstream, the keys of items that are appended are not remembered.
     let positions: HashMap<String, usize> =
-        items.iter().enumerate().map(|(at, item)| (key_text(item, &schema.list_map_keys), at)).collect();
+        items.iter().enumerate().map(|(at, item)| (key_text(item, schema.list_map_keys()), at)).collect();
     for item in b.iter() {
         let item = item?;
-        match positions.get(&key_text(&item, &schema.list_map_keys)) {
+        match positions.get(&key_text(&item, schema.list_map_keys())) {
             Some(at) => items[*at] = item,
             None => items.push(item),
         }
@@ -249,16 +245,28 @@ pub(super) fn merge_map_lists<'a>(a: &List<'a>, b: &List<'a>, schema: &'a Schema
     Ok(Val::List(List::Typed(Arc::new(items), schema)))
 }
 
-/// What makes two scalars of a set the same.
-fn set_key(item: &Val<'_>) -> String {
-    format!("{} {}", item.type_name(), item.go_text())
+/// What makes two scalars of a set the same. Upstream panics on bytes, which Go cannot hash.
+fn set_key(item: &Val<'_>) -> Result<String, Failure> {
+    match item {
+        Val::Bytes(_) => Err(Failure::internal("runtime error: hash of unhashable type []uint8")),
+        item => Ok(format!("{} {}", item.type_name(), item.go_text())),
+    }
+}
+
+/// The items of the left set. As upstream, those of an object are not read by their schema: a text with the format
+/// `duration` is no duration, so that such a set does not even equal itself.
+fn left_keys(set: &List<'_>) -> Result<HashSet<String>, Failure> {
+    match set {
+        List::Tree(items, _) => items.iter().map(|item| set_key(&Val::json(item))).collect(),
+        set => set.iter().map(|item| set_key(&item?)).collect(),
+    }
 }
 
 /// Equality of set lists: the same number of items, and all of `b` are in `a`.
 pub(super) fn set_lists_equal(a: &List<'_>, b: &List<'_>) -> Result<bool, Failure> {
-    let own: HashSet<String> = a.iter().map(|item| Ok(set_key(&item?))).collect::<Result<_, Failure>>()?;
+    let own = left_keys(a)?;
     for item in b.iter() {
-        if !own.contains(&set_key(&item?)) {
+        if !own.contains(&set_key(&item?)?) {
             return Ok(false);
         }
     }
@@ -268,10 +276,10 @@ pub(super) fn set_lists_equal(a: &List<'_>, b: &List<'_>) -> Result<bool, Failur
 /// `a + b` of set lists: what `a` does not have is appended.
 pub(super) fn union_set_lists<'a>(a: &List<'a>, b: &List<'a>, schema: &'a Schema) -> Outcome<'a> {
     let mut items = a.to_vec()?;
-    let mut known: HashSet<String> = items.iter().map(set_key).collect();
+    let mut known = left_keys(a)?;
     for item in b.iter() {
         let item = item?;
-        if known.insert(set_key(&item)) {
+        if known.insert(set_key(&item)?) {
             items.push(item);
         }
     }

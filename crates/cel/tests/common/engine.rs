@@ -12,12 +12,12 @@ use keelson_cel::fail::{Cause, Outcome};
 use keelson_cel::library::net::{parse_cidr, parse_ip};
 use keelson_cel::program::Program;
 use keelson_cel::run::{Evaluated, Options, PER_CALL_LIMIT, Variables};
-use keelson_cel::schema::Schema;
 use keelson_cel::types::Type;
 use keelson_cel::value::{Opaque, Timestamp, Val};
 use keelson_cel::{Env, Library};
 use keelson_object::Value as Tree;
 use keelson_object::scalar::Duration;
+use keelson_structural::Schema;
 use serde_json::{Value, json};
 
 use super::schema::schema;
@@ -30,7 +30,7 @@ pub(crate) const ENVIRONMENT: &str = include_str!("../../testdata/environment.js
 pub(crate) struct Engine {
     pub(crate) env: Env,
     types: Option<Arc<DeclaredTypes>>,
-    schema: Schema,
+    schema: Arc<Schema>,
     variables: BTreeMap<String, String>,
     is_old_optional: bool,
 }

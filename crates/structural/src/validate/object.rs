@@ -7,8 +7,8 @@ use keelson_object::{Map, SmolStr, Value};
 
 use super::at::At;
 use super::problem::Outcome;
-use super::ratchet::Old;
 use super::{Walk, size};
+use crate::correlate::Old;
 use crate::schema::{Additional, Schema};
 use crate::values::sorted;
 

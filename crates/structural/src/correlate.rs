@@ -1,5 +1,6 @@
-//! Ratcheting: an update may leave wrong what was wrong before.
+//! Ratcheting: which part of an old object corresponds to a part of the new one, and whether it changed.
 //!
+//! An update may leave wrong what was wrong before.
 //! A node is unchanged if it equals the old value that it is correlated with: by property, by key of a map, by the keys
 //! of a list of type map. Items of other lists are not correlated; such lists are compared as a whole.
 //!
@@ -14,23 +15,24 @@ use crate::schema::{Kind, ListType, Schema};
 use crate::values::same;
 
 /// The value of the same place in the old object.
-#[derive(Clone, Copy)]
-pub(super) struct Old<'o>(pub(super) &'o Value);
+#[derive(Clone, Copy, Debug)]
+pub struct Old<'o>(pub &'o Value);
 
 /// The items of an old list of type map, by their keys.
-pub(super) struct Items<'o> {
+#[derive(Debug)]
+pub struct Items<'o> {
     by_key: HashMap<String, &'o Value>,
     schema: &'o Schema,
 }
 
 impl<'o> Old<'o> {
     /// The old value of a field that the new object has too.
-    pub(super) fn field(self, key: &str) -> Option<Old<'o>> {
+    pub fn field(self, key: &str) -> Option<Old<'o>> {
         self.0.as_map()?.get(key).map(Old)
     }
 
     /// The old items, if items of this list can be correlated.
-    pub(super) fn items(self, schema: &'o Schema) -> Option<Items<'o>> {
+    pub fn items(self, schema: &'o Schema) -> Option<Items<'o>> {
         let items = self.0.as_list()?;
         if schema.list_type != Some(ListType::Map) {
             return None;
@@ -47,7 +49,7 @@ impl<'o> Old<'o> {
     }
 
     /// Whether the new value equals this one.
-    pub(super) fn is_unchanged(self, new: &Value, schema: &Schema) -> bool {
+    pub fn is_unchanged(self, new: &Value, schema: &Schema) -> bool {
         match (self.0, new) {
             (Value::List(old), Value::List(items)) => {
                 old.len() == items.len() && self.are_unchanged_items(items, schema)
@@ -80,19 +82,23 @@ impl<'o> Old<'o> {
 
 impl<'o> Items<'o> {
     /// The old item with the keys of this one.
-    pub(super) fn of(&self, item: &Value) -> Option<Old<'o>> {
+    pub fn of(&self, item: &Value) -> Option<Old<'o>> {
         let key = key(item.as_map()?, self.schema)?;
         self.by_key.get(&key).map(|old| Old(old))
     }
 }
 
-/// The keys of an item as one text; `None` if one is missing or no scalar.
+/// The keys of an item as one text; `None` if one is missing or no scalar. As upstream, several keys with fractions are
+/// compared by six digits, a single one exactly.
 fn key(item: &Map, schema: &Schema) -> Option<String> {
     let mut text = String::new();
-    for name in schema.list_map_keys() {
+    let names = schema.list_map_keys();
+    for name in names {
         text.push('\0');
         match item.get(name)? {
             Value::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),
+            // Zero has no sign.
+            Value::Float(number) if names.len() == 1 => text.push_str(&format!("{:?}f", number + 0.0)),
             Value::Float(number) => text.push_str(&format!("{number:.6}f")),
             Value::Int(number) => text.push_str(&number.to_string()),
             Value::String(key) => text.push_str(&quote(key)),
