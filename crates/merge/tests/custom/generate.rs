@@ -138,7 +138,10 @@ fn schema(random: &mut Random, depth: usize) -> Json {
 
 fn properties(random: &mut Random, depth: usize) -> Json {
     let count = random.below(4);
-    (0..count).map(|_| ((*random.pick(&KEYS)).to_owned(), schema(random, depth - 1))).collect::<Map<_, _>>().into()
+    (0..count)
+        .map(|_| ((*random.pick(&KEYS)).to_owned(), schema(random, depth - 1)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// A set or a list with keys.
@@ -233,7 +236,9 @@ fn value(random: &mut Random, schema: &Json, depth: usize) -> Json {
         Some("integer") => json!(random.below(3)),
         Some("number") => json!(random.pick(&[0.5, 2.5])),
         Some("boolean") => json!(random.chance(50)),
-        Some("array") => (0..random.below(4)).map(|_| value(random, &schema["items"], depth.saturating_sub(1))).collect(),
+        Some("array") => {
+            (0..random.below(4)).map(|_| value(random, &schema["items"], depth.saturating_sub(1))).collect()
+        }
         Some("object") => fields(random, schema, depth),
         _ if schema["x-kubernetes-int-or-string"] == json!(true) => {
             random.pick(&[json!(1), json!(2), json!("x")]).clone()
@@ -256,7 +261,10 @@ fn fields(random: &mut Random, schema: &Json, depth: usize) -> Json {
     if schema["x-kubernetes-embedded-resource"] == json!(true) && random.chance(80) {
         out.insert("apiVersion".to_owned(), json!("v1"));
         out.insert("kind".to_owned(), json!("Pod"));
-        out.insert("metadata".to_owned(), json!({"name": random.pick(&TEXTS), "finalizers": [random.pick(&TEXTS)]}));
+        out.insert(
+            "metadata".to_owned(),
+            json!({"name": random.pick(&TEXTS), "finalizers": [random.pick(&TEXTS)]}),
+        );
     }
     let is_open = schema["x-kubernetes-preserve-unknown-fields"] == json!(true) || out.is_empty();
     if let Some(below) = schema.get("additionalProperties") {
