@@ -195,10 +195,7 @@ impl Tracker<'_> {
             // Nothing was ever applied, and nobody followed from the start: that begins with the first apply.
             return Ok(Vec::new());
         }
-        self.check(new, Duplicates::Allowed, "failed to convert new object", "to smd typed")?;
-        self.check(live.object, Duplicates::Allowed, "failed to convert live object", "to smd typed")?;
-        let id = Id::updater(manager, self.api_version, self.subresource);
-        self.track(live.object, new, &mut managers, id)?;
+        self.track_checked(live.object, new, &mut managers, manager)?;
         managers.cap();
         Ok(managers.into_entries())
     }
@@ -251,8 +248,8 @@ impl Tracker<'_> {
     ) -> Result<(Option<Value>, Managers), Refusal> {
         let (manager, force) = by;
         if managers.is_empty() {
-            let id = Id::updater(BEFORE_FIRST_APPLY, self.api_version, self.subresource);
-            self.track(Tree::Whole(&self.empty()), Tree::Whole(live), &mut managers, id).map_err(
+            let empty = self.empty();
+            self.track_checked((&empty).into(), live.into(), &mut managers, BEFORE_FIRST_APPLY).map_err(
                 |error| Refusal::Internal(format!("failed to create manager for existing fields: {error}")),
             )?;
         }
@@ -270,6 +267,25 @@ impl Tracker<'_> {
             managed.time = Some(self.now);
         }
         Ok((object, managers))
+    }
+
+    /// Checks both objects and gives what differs to someone who updates.
+    ///
+    /// Upstream: apimachinery/pkg/util/managedfields/internal/structuredmerge.go, structuredMergeManager.Update (v1.36.4).
+    fn track_checked(
+        &self,
+        live: Tree<'_>,
+        new: Tree<'_>,
+        managers: &mut Managers,
+        manager: &str,
+    ) -> Result<(), Refusal> {
+        self.check(new, Duplicates::Allowed, "failed to convert new object", "to smd typed")?;
+        self.check(live, Duplicates::Allowed, "failed to convert live object", "to smd typed")?;
+        let id = Id::updater(manager, self.api_version, self.subresource);
+        self.track(live, new, managers, id).map_err(|error| {
+            let object = shown(&new.whole());
+            Refusal::Internal(format!("failed to update ManagedFields ({object}): {error}"))
+        })
     }
 
     /// The managers that a write starts from. A client may set them; one that does not know them loses nothing.

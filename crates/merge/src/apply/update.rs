@@ -85,7 +85,7 @@ impl Tracker<'_> {
         let time = last.as_ref().and_then(|it| it.time);
         managers.0.push(Managed { id: id.clone(), api_version, time, fields, read: None });
         let new = match &last {
-            Some(last) => self.prune(merged, managers, id, last)?,
+            Some(last) => self.prune(merged, patch, managers, (id, last))?,
             None => merged,
         };
         self.settle((Tree::Whole(live), Tree::Whole(&new)), managers, Some(id), force)?;
@@ -195,7 +195,7 @@ impl Tracker<'_> {
         for managed in &mut managers.0 {
             let is_there = managed.api_version == self.api_version || {
                 let live = versioned.get_or_insert_with(|| self.versioned(live));
-                self.converted(live, &managed.api_version, "failed to convert live object")?.is_some()
+                self.converted(live, &managed.api_version, "")?.is_some()
             };
             is_gone.push(!is_there);
             if is_there {
@@ -208,10 +208,17 @@ impl Tracker<'_> {
     }
 
     /// Removes what the manager applied the last time, does not apply now, and nobody else has.
-    fn prune(&self, merged: Value, managers: &Managers, id: &Id, last: &Managed) -> Result<Value, Refusal> {
+    fn prune(
+        &self,
+        merged: Value,
+        patch: &Value,
+        managers: &Managers,
+        (id, last): (&Id, &Managed),
+    ) -> Result<Value, Refusal> {
         let applied = managers.get(id).map(|it| &it.fields);
-        let is_superset =
-            last.api_version == self.api_version && applied.is_some_and(|it| last.fields.is_subset(it));
+        let is_superset = last.api_version == self.api_version
+            && applied.is_some_and(|it| last.fields.is_subset(it))
+            && !is_hollow(patch, &merged);
         if last.fields.is_empty() || is_superset {
             return Ok(merged);
         }
@@ -258,11 +265,12 @@ impl Tracker<'_> {
         // What is owned in the version at hand comes first: other versions may need it to be converted at all.
         owned.sort_by_key(|(version, _)| **version != merged.version);
         for (version, fields) in owned {
-            let what = format!(
-                "failed to prune fields: failed add back owned items: failed to convert object at version {version}"
-            );
-            let Some(there) = self.converted(merged, version, &what)? else { continue };
-            let Some(rest) = self.converted(&pruned, version, &what)? else { continue };
+            let what = |which: &str| {
+                let problem = format!("failed to convert {which} object at version {version}");
+                format!("failed to prune fields: failed add back owned items: {problem}")
+            };
+            let Some(there) = self.converted(merged, version, &what("merged"))? else { continue };
+            let Some(rest) = self.converted(&pruned, version, &what("pruned"))? else { continue };
             let place = self.place(version)?;
             let all = named_field_set(place, &there.value);
             let kept = named_field_set(place, &rest.value).union(&with_named(place, &fields));
@@ -296,7 +304,7 @@ impl Tracker<'_> {
         Versioned { value: object.into().whole(), version: self.api_version.into() }
     }
 
-    /// The object in another version; `None` if there is no such version.
+    /// The object in another version; `None` if there is no such version. An error begins with `what`.
     fn converted<'v>(
         &self,
         object: &'v Versioned<'_>,
@@ -306,16 +314,17 @@ impl Tracker<'_> {
         if object.version == version {
             return Ok(Some(object.borrowed()));
         }
+        let refuse = |problem: String| {
+            let colon = if what.is_empty() { "" } else { ": " };
+            Refusal::Internal(format!("{what}{colon}{problem}"))
+        };
         let value = match self.versions.convert(&object.value, version) {
             Ok(value) => value,
             Err(ConvertError::Missing) => return Ok(None),
-            Err(ConvertError::Failed(problem)) => {
-                return Err(Refusal::Internal(format!("{what}: {problem}")));
-            }
+            Err(ConvertError::Failed(problem)) => return Err(refuse(problem)),
         };
         let Some(types) = self.versions.types(version) else { return Ok(None) };
-        validate(types.place(), &value, Duplicates::Refused)
-            .map_err(|problem| Refusal::Internal(format!("{what}: {problem}")))?;
+        validate(types.place(), &value, Duplicates::Refused).map_err(refuse)?;
         Ok(Some(Versioned { value: Cow::Owned(value), version: version.into() }))
     }
 
@@ -324,6 +333,23 @@ impl Tracker<'_> {
             Some(types) => Ok(types.place()),
             None => Err(Refusal::Internal(format!("no corresponding type for {}", self.gvk(version)))),
         }
+    }
+}
+
+/// Whether `patch` has a null or an empty map where there is more: it owns that field, but nothing in it, and then even
+/// what is applied again may lose its last fields.
+fn is_hollow(patch: &Value, merged: &Value) -> bool {
+    match (patch, merged) {
+        (Value::Null, Value::Map(merged)) => !merged.is_empty(),
+        (Value::Map(patch), Value::Map(merged)) if patch.is_empty() => !merged.is_empty(),
+        (Value::Map(patch), Value::Map(merged)) => {
+            patch.iter().any(|(key, patch)| merged.get(key).is_some_and(|it| is_hollow(patch, it)))
+        }
+        (Value::List(patch), Value::List(merged)) => {
+            // Which of them belong together does not matter enough to find it out.
+            patch.iter().any(|patch| merged.iter().any(|it| is_hollow(patch, it)))
+        }
+        _ => false,
     }
 }
 

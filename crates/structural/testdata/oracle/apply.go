@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,6 +74,9 @@ func typesOf(versions []version) (managedfields.TypeConverter, error) {
 	models := map[string]*spec.Schema{}
 	crd := definitionOf(versions)
 	for _, version := range versions {
+		if err := isStructural(version.Schema); err != nil {
+			return nil, err
+		}
 		built, err := builder.BuildOpenAPIV3(crd, version.Name, builder.Options{})
 		if err != nil {
 			return nil, err
@@ -82,6 +86,25 @@ func typesOf(versions []version) (managedfields.TypeConverter, error) {
 		}
 	}
 	return managedfields.NewTypeConverter(models, false)
+}
+
+// isStructural refuses schemas that upstream does not publish.
+func isStructural(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	internal, err := read(raw)
+	if err != nil {
+		return err
+	}
+	structural, err := structuralschema.NewStructural(internal)
+	if err != nil {
+		return err
+	}
+	if found := structuralschema.ValidateStructural(nil, structural); len(found) > 0 {
+		return fmt.Errorf("not structural: %v", found.ToAggregate())
+	}
+	return nil
 }
 
 func definitionOf(versions []version) *v1.CustomResourceDefinition {

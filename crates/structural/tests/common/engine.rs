@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use keelson_cel::goregex::Regex;
-use keelson_object::{FieldError, FieldErrors, Map, Path, Value};
+use keelson_object::{FieldError, FieldErrors, Path, Value};
 use keelson_structural::coerce::{self, Malformed, Root};
 use keelson_structural::defaults::{self, Checks};
 use keelson_structural::format::Format;
@@ -12,6 +12,8 @@ use keelson_structural::jsonpath::JsonPath;
 use keelson_structural::prune::Report;
 use keelson_structural::{Interner, Kind, Patterns, default, embedded, list_types, parse, prune, validate};
 use serde_json::{Value as Json, json};
+
+use crate::oracle::{json_of, tree};
 
 /// Patterns that stay compiled.
 #[derive(Default)]
@@ -23,36 +25,6 @@ impl Patterns for Cache {
         let compile = || Regex::new(pattern).map_err(|error| error.to_string());
         let compiled = cache.entry(pattern.to_owned()).or_insert_with(compile);
         compiled.as_ref().map(|regex| regex.is_match(text)).map_err(Clone::clone)
-    }
-}
-
-pub(crate) fn tree(json: &Json) -> Value {
-    match json {
-        Json::Null => Value::Null,
-        Json::Bool(truth) => Value::Bool(*truth),
-        Json::Number(number) => match number.as_i64() {
-            Some(whole) => Value::Int(whole),
-            None => Value::Float(number.as_f64().unwrap()),
-        },
-        Json::String(text) => Value::String(text.as_str().into()),
-        Json::Array(items) => Value::List(items.iter().map(tree).collect()),
-        Json::Object(map) => {
-            Value::Map(map.iter().map(|(key, value)| (key.as_str().into(), tree(value))).collect::<Map>())
-        }
-    }
-}
-
-pub(crate) fn json_of(value: &Value) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Bool(truth) => json!(truth),
-        Value::Int(number) => json!(number),
-        // Go writes a float without fraction like a whole number.
-        Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 => json!(*number as i64),
-        Value::Float(number) => json!(number),
-        Value::String(text) => json!(text.as_str()),
-        Value::List(items) => Json::Array(items.iter().map(json_of).collect()),
-        Value::Map(map) => map.iter().map(|(key, value)| (key.to_string(), json_of(value))).collect(),
     }
 }
 

@@ -2,30 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-/// A small generator of random numbers: runs can be repeated.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.next() >> 11) as usize % limit
-    }
-
-    /// True in `percent` of a hundred cases.
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(crate) fn pick<'p, T>(&mut self, from: &'p [T]) -> &'p T {
-        &from[self.below(from.len())]
-    }
-}
+use crate::oracle::Random;
 
 pub(crate) const FORMATS: [&str; 26] = [
     "bsonobjectid",
