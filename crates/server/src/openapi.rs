@@ -1,10 +1,13 @@
 //! OpenAPI: what is served, described for machines. `/openapi/v2` is one document, `/openapi/v3` an index and one
 //! document per group version.
 //!
-//! Documents are functions of the catalog. They are made when they are first asked for and kept until the catalog
-//! changes; the index makes all of them, for their hashes, and keeps the hashes alone.
+//! Documents are functions of the catalog, made when they are first asked for. The index has the hash of each: that of a
+//! built-in group version is made of its document, that of custom resources of their definitions' fingerprints, so that
+//! a new definition costs one hash.
 
+mod custom;
 mod document;
+mod kept_documents;
 mod media;
 mod operation_id;
 mod parameter_text;

@@ -18,12 +18,12 @@ use crate::types::{Shape, Struct};
 pub struct Components<'h> {
     style: Style,
     home: Option<Home<'h>>,
-    found: BTreeMap<String, Part>,
+    found: BTreeMap<String, Part<'h>>,
     descriptions: Arc<Descriptions>,
 }
 
 /// What a name stands for.
-enum Part {
+enum Part<'h> {
     Fixed(Fixed),
     Table {
         path: SmolStr,
@@ -39,6 +39,8 @@ enum Part {
         kind: [SmolStr; 3],
         item: String,
     },
+    /// A schema that is made elsewhere, when it is written.
+    Given(Box<dyn Fn() -> Map + 'h>),
 }
 
 impl<'h> Components<'h> {
@@ -110,6 +112,11 @@ impl<'h> Components<'h> {
         name
     }
 
+    /// Adds a schema that `make` makes when it is written. One that is there already stays.
+    pub fn given(&mut self, name: String, make: impl Fn() -> Map + 'h) {
+        self.found.entry(name).or_insert_with(|| Part::Given(Box::new(make)));
+    }
+
     /// Whether there are no schemas.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
@@ -165,7 +172,7 @@ impl<'h> Components<'h> {
         }
     }
 
-    fn schema(&self, published: &str, part: &Part) -> Map {
+    fn schema(&self, published: &str, part: &Part<'_>) -> Map {
         let said = self.descriptions.of(published);
         let (mut map, kinds) = match part {
             Part::Fixed(fixed) => (fixed.schema(self.form(), said), Vec::new()),
@@ -179,6 +186,7 @@ impl<'h> Components<'h> {
                 }
                 (map, self.kinds_of(path, name))
             }
+            Part::Given(make) => (make(), Vec::new()),
             Part::Custom { kind: [group, version, kind], schema } => {
                 let map = match schema {
                     Some(schema) => self.style.structure(Owner::default(), schema.root()),
@@ -290,6 +298,21 @@ mod tests {
         assert!(names.contains(&"io.k8s.apimachinery.pkg.api.resource.Quantity"));
         assert!(!names.contains(&"io.k8s.api.apps.v1.ReplicaSet"));
         assert!(names.is_sorted());
+    }
+
+    #[test]
+    fn a_schema_that_is_given_does_not_replace_another() {
+        let mut components = Components::new(Form::V3, Enums::Hidden, None);
+        let builtin = components.kind("apps", "v1", "Deployment", None);
+        let given = || [("type".into(), "string".into())].into_iter().collect();
+        components.given(builtin.clone(), given);
+        components.given("com.example.v1.Thing".to_owned(), given);
+        let type_of = |name: &str| {
+            let (_, schema) = components.schemas().find(|it| it.0 == name).expect("it was added");
+            schema.str("type").map(str::to_owned)
+        };
+        assert_eq!(type_of(&builtin).as_deref(), Some("object"));
+        assert_eq!(type_of("com.example.v1.Thing").as_deref(), Some("string"));
     }
 
     #[test]

@@ -1,44 +1,16 @@
-//! Which documents there are, and the routes that each describes.
+//! OpenAPI documents: which there are, and the routes that each describes.
 
-use keelson_object::SmolStr;
-use keelson_registry::{Catalog, Resource};
+use keelson_registry::Catalog;
+use keelson_registry::catalog::{Origin, ServedGroup};
 use keelson_schema::openapi::{Components, Form, Home};
 
-use super::media::{self, Origin};
+use super::media;
 use super::route::{Method, Model, Parameter, Route};
-use super::{Extra, Settings, resource, v2, v3};
-
-/// A group as documents see it.
-pub(super) struct Served<'c> {
-    group: &'c str,
-    versions: Vec<SmolStr>,
-    resources: Vec<&'c Resource>,
-}
-
-impl<'c> Served<'c> {
-    /// Everything that a catalog serves.
-    pub(super) fn all(catalog: &'c Catalog) -> Vec<Served<'c>> {
-        let served = |group: &'c keelson_registry::catalog::ServedGroup| Served {
-            group: &group.name,
-            versions: group.versions.clone(),
-            resources: group.resources.iter().map(|live| &live.resource).collect(),
-        };
-        catalog.groups().iter().map(|it| served(it)).collect()
-    }
-
-    /// Groups that nobody serves yet.
-    #[cfg(test)]
-    pub(super) fn groups(groups: &'c [keelson_registry::Group]) -> Vec<Served<'c>> {
-        let served = |group: &'c keelson_registry::Group| Served {
-            group: &group.name,
-            versions: group.versions(),
-            resources: group.resources.iter().collect(),
-        };
-        groups.iter().map(served).collect()
-    }
-}
+use super::write::About;
+use super::{Extra, Settings, custom, resource, v2, v3};
 
 /// What one v3 document is about.
+#[derive(Clone, Copy)]
 pub(super) enum Subject<'c> {
     /// `/api`.
     CoreVersions,
@@ -47,7 +19,7 @@ pub(super) enum Subject<'c> {
     /// `/apis/apps`.
     Group(&'c str),
     /// `/apis/apps/v1`, or `/api/v1`.
-    Version(&'c Served<'c>, SmolStr),
+    Version(&'c ServedGroup, &'c str),
     /// `/version`.
     ServerVersion,
     /// `/logs`.
@@ -60,7 +32,14 @@ pub(super) enum Subject<'c> {
 
 impl<'c> Subject<'c> {
     /// Every document of what is served.
-    pub(super) fn all(served: &'c [Served<'c>], settings: &Settings) -> Vec<Subject<'c>> {
+    pub(super) fn all(catalog: &'c Catalog, settings: &Settings) -> Vec<Subject<'c>> {
+        let mut subjects = Subject::fixed(settings);
+        subjects.extend(catalog.groups().iter().flat_map(|group| Subject::of_group(group)));
+        subjects
+    }
+
+    /// What does not depend on the catalog.
+    fn fixed(settings: &Settings) -> Vec<Subject<'c>> {
         let mut subjects = vec![Subject::Groups, Subject::ServerVersion];
         for extra in &settings.extras {
             match extra {
@@ -68,15 +47,46 @@ impl<'c> Subject<'c> {
                 Extra::Issuer => subjects.extend([Subject::IssuerConfiguration, Subject::IssuerKeys]),
             }
         }
-        for group in served {
-            subjects.push(if group.group.is_empty() {
-                Subject::CoreVersions
-            } else {
-                Subject::Group(group.group)
-            });
-            subjects.extend(group.versions.iter().map(|version| Subject::Version(group, version.clone())));
-        }
         subjects
+    }
+
+    /// Only a built-in group has a document of its own.
+    fn of_group(group: &'c ServedGroup) -> impl Iterator<Item = Subject<'c>> {
+        let own = group.is_builtin().then_some(match &*group.name {
+            "" => Subject::CoreVersions,
+            name => Subject::Group(name),
+        });
+        own.into_iter().chain(group.versions.iter().map(move |version| Subject::Version(group, version)))
+    }
+
+    /// The document at a path below `/openapi/v3/`. Nothing is looked at but its group.
+    pub(super) fn find(catalog: &'c Catalog, settings: &Settings, path: &str) -> Option<Subject<'c>> {
+        let mut parts = path.split('/');
+        let group = match (parts.next(), parts.next()) {
+            (Some("api"), _) => catalog.group(""),
+            (Some("apis"), Some(name)) if !name.is_empty() => catalog.group(name),
+            _ => None,
+        };
+        let of_group = group.into_iter().flat_map(|group| Subject::of_group(group));
+        Subject::fixed(settings).into_iter().chain(of_group).find(|it| it.path() == path)
+    }
+
+    /// What the document is made of, as a number: it is the same as long as this is. 0 is for those that never change.
+    pub(super) fn stamp(&self) -> u64 {
+        match self {
+            Subject::Version(group, version) => group.stamp_of(version),
+            _ => 0,
+        }
+    }
+
+    /// What stands for the content of a document without making it, if that is possible.
+    pub(super) fn fingerprint(&self) -> Option<Vec<u8>> {
+        match self {
+            Subject::Version(group, version) if group.origin(version) == Origin::Custom => {
+                Some(custom::fingerprint(&group.served(version)))
+            }
+            _ => None,
+        }
     }
 
     /// The path of the document below `/openapi/v3/`, which is that of what it describes.
@@ -85,8 +95,8 @@ impl<'c> Subject<'c> {
             Subject::CoreVersions => "api".to_owned(),
             Subject::Groups => "apis".to_owned(),
             Subject::Group(group) => format!("apis/{group}"),
-            Subject::Version(served, version) if served.group.is_empty() => format!("api/{version}"),
-            Subject::Version(served, version) => format!("apis/{}/{version}", served.group),
+            Subject::Version(group, version) if group.name.is_empty() => format!("api/{version}"),
+            Subject::Version(group, version) => format!("apis/{}/{version}", group.name),
             Subject::ServerVersion => "version".to_owned(),
             Subject::Logs => "logs".to_owned(),
             Subject::IssuerConfiguration => ".well-known/openid-configuration".to_owned(),
@@ -97,18 +107,26 @@ impl<'c> Subject<'c> {
     /// The v3 document.
     pub(super) fn v3(&self, settings: &Settings) -> Vec<u8> {
         let (routes, components) = self.pieces(settings);
-        v3::write(&routes, &components, settings)
+        v3::write(&routes, &components, &self.about(settings))
     }
 
     /// The v3 document in protobuf.
     pub(super) fn v3_protobuf(&self, settings: &Settings) -> Vec<u8> {
         let (routes, components) = self.pieces(settings);
-        v3::write_protobuf(&routes, &components, settings)
+        v3::write_protobuf(&routes, &components, &self.about(settings))
     }
 
-    fn pieces(&self, settings: &Settings) -> (Vec<Route>, Components<'_>) {
-        let home = match self {
-            Subject::Version(served, version) => Some(Home { group: served.group, version }),
+    /// Documents of custom resources have a title of their own.
+    fn about<'s>(&self, settings: &'s Settings) -> About<'s> {
+        match self {
+            Subject::Version(group, version) if group.origin(version) == Origin::Custom => About::CUSTOM,
+            _ => About::kubernetes(&settings.version),
+        }
+    }
+
+    fn pieces(&self, settings: &Settings) -> (Vec<Route>, Components<'c>) {
+        let home = match *self {
+            Subject::Version(group, version) => Some(Home { group: &group.name, version }),
             _ => None,
         };
         let mut components = Components::new(Form::V3, settings.features.enums, home);
@@ -116,8 +134,7 @@ impl<'c> Subject<'c> {
         (routes, components)
     }
 
-    fn routes(&self, components: &mut Components<'_>, settings: &Settings) -> Vec<Route> {
-        let features = settings.features;
+    fn routes(&self, components: &mut Components<'c>, settings: &Settings) -> Vec<Route> {
         let place = Place { path: format!("/{}/", self.path()), types: media::discovery() };
         match self {
             Subject::CoreVersions => {
@@ -147,37 +164,51 @@ impl<'c> Subject<'c> {
                 let place = Place { types: media::keys(), ..place };
                 vec![place.read_text("ServiceAccountIssuerOpenIDKeyset", description)]
             }
-            Subject::Version(served, version) => {
-                let base = format!("/{}", self.path());
-                let place = Place { types: media::objects(Origin::Builtin, features), ..place };
-                let model = components.meta("APIResourceList");
-                let mut routes = vec![place.read("APIResources", "get available resources", model)];
-                for one in &served.resources {
-                    if let Some(version) = one.served_version(version) {
-                        routes.extend(resource::routes(&base, one, version, components, features));
-                    }
+            Subject::Version(group, version) => match group.origin(version) {
+                Origin::Builtin => self.builtin_routes((group, version), components, settings),
+                Origin::Custom => {
+                    let shown = group.served(version);
+                    shown.iter().flat_map(|it| custom::routes(it, components)).collect()
                 }
-                routes
-            }
+            },
         }
+    }
+
+    fn builtin_routes(
+        &self,
+        (group, version): (&ServedGroup, &str),
+        components: &mut Components<'c>,
+        settings: &Settings,
+    ) -> Vec<Route> {
+        let (base, features) = (format!("/{}", self.path()), settings.features);
+        let place =
+            Place { path: format!("{base}/"), types: media::objects(media::Origin::Builtin, features) };
+        let model = components.meta("APIResourceList");
+        let mut routes = vec![place.read("APIResources", "get available resources", model)];
+        for shown in group.served(version) {
+            routes.extend(resource::routes(&base, shown.resource, shown.version, components, features));
+        }
+        routes
     }
 }
 
 /// The v2 document, which is about everything.
-pub(super) fn v2(served: &[Served<'_>], settings: &Settings) -> Vec<u8> {
-    let (routes, components) = everything(served, settings);
-    v2::write(&routes, &components, settings)
+pub(super) fn v2(catalog: &Catalog, settings: &Settings) -> Vec<u8> {
+    let (routes, components) = everything(catalog, settings);
+    v2::write(&routes, &components, &About::kubernetes(&settings.version))
 }
 
 /// The v2 document in protobuf.
-pub(super) fn v2_protobuf(served: &[Served<'_>], settings: &Settings) -> Vec<u8> {
-    let (routes, components) = everything(served, settings);
-    v2::write_protobuf(&routes, &components, settings)
+pub(super) fn v2_protobuf(catalog: &Catalog, settings: &Settings) -> Vec<u8> {
+    let (routes, components) = everything(catalog, settings);
+    v2::write_protobuf(&routes, &components, &About::kubernetes(&settings.version))
 }
 
-fn everything(served: &[Served<'_>], settings: &Settings) -> (Vec<Route>, Components<'static>) {
+/// Custom resources come last: where names collide, those of built-in ones stay.
+fn everything<'c>(catalog: &'c Catalog, settings: &Settings) -> (Vec<Route>, Components<'c>) {
     let mut components = Components::new(Form::V2, settings.features.enums, None);
-    let subjects = Subject::all(served, settings);
+    let mut subjects = Subject::all(catalog, settings);
+    subjects.sort_by_key(|it| it.fingerprint().is_some());
     let routes = subjects.iter().flat_map(|it| it.routes(&mut components, settings)).collect();
     (routes, components)
 }

@@ -55,6 +55,16 @@ pub(super) fn patches(origin: Origin, features: Features) -> Vec<&'static str> {
     types
 }
 
+/// What custom resources come in, as documents say it; more is served.
+pub(super) fn custom_objects() -> Vec<&'static str> {
+    vec![JSON, YAML]
+}
+
+/// What patches of custom resources come in, as documents say it.
+pub(super) fn custom_patches() -> Vec<&'static str> {
+    vec!["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]
+}
+
 /// What discovery documents of groups come in.
 pub(super) fn discovery() -> Vec<&'static str> {
     vec![JSON, YAML, PROTOBUF]

@@ -380,7 +380,7 @@ fn is_proxy(one: &Subresource) -> bool {
 }
 
 /// ` a `, ` an ` or nothing but the space.
-fn article(noun: &str) -> &'static str {
+pub(super) fn article(noun: &str) -> &'static str {
     match noun.as_bytes() {
         [.., last, b's'] if *last != b's' => " ",
         [b'A' | b'E' | b'I' | b'O' | b'U' | b'a' | b'e' | b'i' | b'o' | b'u', ..] => " an ",
@@ -389,7 +389,7 @@ fn article(noun: &str) -> &'static str {
 }
 
 /// `Status` of `status`.
-fn title(word: &str) -> String {
+pub(super) fn title(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

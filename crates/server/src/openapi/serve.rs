@@ -1,9 +1,8 @@
-//! The endpoints: which document, in which encoding, and whether the client has it already.
+//! OpenAPI endpoints: which document, in which encoding, and whether the client has it already.
 //!
 //! Upstream: kube-openapi/pkg/{handler,handler3}/handler.go and
 //! kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +19,8 @@ use keelson_stdx::offload;
 use parking_lot::Mutex;
 
 use super::Settings;
-use super::document::{self, Served, Subject};
+use super::document::{self, Subject};
+use super::kept_documents::{Bodies, Document, Encoding, Hashed, Hashes};
 use super::write::Members;
 use crate::encode::compress::{self, Gzip};
 use crate::plain::{Endpoint, Mounted};
@@ -34,7 +34,11 @@ struct Documents {
     settings: Settings,
     catalog: CatalogHandle,
     clock: Clock,
-    memo: Mutex<Memo>,
+    hashes: Hashes,
+    bodies: Bodies,
+    /// With the generation of the catalog that it was made of.
+    index: Mutex<Option<(u64, Document)>>,
+    v2: Mutex<V2Memo>,
 }
 
 /// What a client asks for.
@@ -48,32 +52,12 @@ pub struct Ask<'a> {
     pub headers: &'a HeaderMap,
 }
 
-/// What was made from one generation of the catalog.
+/// The v2 document of one generation of the catalog, in the encodings that were asked for.
 #[derive(Default)]
-struct Memo {
+struct V2Memo {
     generation: Option<u64>,
-    index: Option<Document>,
-    /// Hashes by path: the index needs them and not the documents.
-    hashes: BTreeMap<String, String>,
-    v3: BTreeMap<String, Document>,
-    v3_protobuf: BTreeMap<String, Document>,
-    v2: Option<Document>,
-    v2_protobuf: Option<Document>,
-}
-
-/// A document that is ready to be sent.
-#[derive(Clone)]
-struct Document {
-    body: Bytes,
-    hash: String,
-    made: SystemTime,
-}
-
-/// An encoding of a document.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Json,
-    Protobuf,
+    json: Option<Document>,
+    protobuf: Option<Document>,
 }
 
 /// A year: a document that is named with its hash never changes.
@@ -85,13 +69,23 @@ const V2_SUBTYPES: [&str; 2] =
 const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 const V3_SUBTYPES: [&str; 2] =
     ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
+/// How many bytes of v3 documents are kept: more than all built-in ones have.
+const KEPT: usize = 32 << 20;
 const V2: &str = "/openapi/v2";
 const V3: &str = "/openapi/v3";
 
 impl OpenApi {
     /// Endpoints that describe what `catalog` serves at the time of the request.
     pub fn new(settings: Settings, catalog: CatalogHandle, clock: Clock) -> OpenApi {
-        OpenApi(Arc::new(Documents { settings, catalog, clock, memo: Mutex::new(Memo::default()) }))
+        OpenApi(Arc::new(Documents {
+            settings,
+            catalog,
+            clock,
+            hashes: Hashes::default(),
+            bodies: Bodies::new(KEPT),
+            index: Mutex::default(),
+            v2: Mutex::default(),
+        }))
     }
 
     /// The endpoints, each at its path.
@@ -110,111 +104,131 @@ impl OpenApi {
 impl Documents {
     fn answer(&self, ask: Ask<'_>) -> Option<http::Response<Bytes>> {
         let catalog = &*self.catalog.load();
-        let mut memo = self.memo.lock();
-        if memo.generation != Some(catalog.generation()) {
-            *memo = Memo { generation: Some(catalog.generation()), ..Memo::default() };
-        }
         match ask.path {
-            V2 => Some(self.v2(&mut memo, catalog, ask)),
-            V3 => Some(self.index(&mut memo, catalog, ask)),
+            V2 => Some(self.v2(catalog, ask)),
+            V3 => Some(self.index(catalog, ask)),
             path => {
                 let name = path.strip_prefix(V3)?.strip_prefix('/')?;
-                Some(self.v3(&mut memo, catalog, name, ask))
+                Some(self.v3(catalog, name, ask))
             }
         }
     }
 
-    fn v2(&self, memo: &mut Memo, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
+    /// One is made at a time, because it is large: who asks meanwhile waits for it.
+    fn v2(&self, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
         let Some(encoding) = negotiate(ask.headers, &V2_SUBTYPES) else {
             return empty(StatusCode::NOT_ACCEPTABLE, vary());
         };
-        let served = Served::all(catalog);
+        let mut memo = self.v2.lock();
+        if memo.generation != Some(catalog.generation()) {
+            *memo = V2Memo { generation: Some(catalog.generation()), ..V2Memo::default() };
+        }
+        let make = || self.made(document::v2(catalog, &self.settings));
         let (media_type, document) = match encoding {
-            Encoding::Json => {
-                let make = || self.made(document::v2(&served, &self.settings));
-                ("application/json", &*memo.v2.get_or_insert_with(make))
-            }
+            Encoding::Json => ("application/json", memo.json.get_or_insert_with(make).clone()),
             Encoding::Protobuf => {
-                let json = memo.v2.clone();
                 // Both encodings have the hash of the JSON.
+                let json = memo.json.clone();
                 let make = || Document {
-                    body: document::v2_protobuf(&served, &self.settings).into(),
-                    ..json.unwrap_or_else(|| self.made(document::v2(&served, &self.settings)))
+                    body: document::v2_protobuf(catalog, &self.settings).into(),
+                    ..json.unwrap_or_else(make)
                 };
-                (V2_PROTOBUF, &*memo.v2_protobuf.get_or_insert_with(make))
+                (V2_PROTOBUF, memo.protobuf.get_or_insert_with(make).clone())
             }
         };
+        drop(memo);
         let mut headers = vary();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.insert(header::ETAG, quoted(&document.hash));
-        serve(document, headers, ask.headers)
+        serve(&document, headers, ask.headers)
     }
 
     /// The index is plain text without an ETag, because upstream's is.
-    fn index(&self, memo: &mut Memo, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
-        if memo.index.is_none() {
-            // Held, so that they are unpacked once and not for every document.
-            let _descriptions = Descriptions::unpack();
-            let served = Served::all(catalog);
-            for subject in Subject::all(&served, &self.settings) {
-                memo.hashes.entry(subject.path()).or_insert_with(|| hash(&subject.v3(&self.settings)));
-            }
-            memo.index = Some(self.made(index(&memo.hashes)));
-        }
-        let document = memo.index.as_ref().expect("it was made above");
+    fn index(&self, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
+        let known =
+            self.index.lock().as_ref().filter(|it| it.0 == catalog.generation()).map(|it| it.1.clone());
+        let document = known.unwrap_or_else(|| {
+            let made = self.made(self.all_hashes(catalog));
+            let mut index = self.index.lock();
+            // What says the same is as old as it was.
+            let before = index.take().map(|it| it.1).filter(|it| it.hash == made.hash);
+            let made = before.unwrap_or(made);
+            *index = Some((catalog.generation(), made.clone()));
+            made
+        });
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        serve(document, headers, ask.headers)
+        serve(&document, headers, ask.headers)
     }
 
-    fn v3(&self, memo: &mut Memo, catalog: &Catalog, name: &str, ask: Ask<'_>) -> http::Response<Bytes> {
-        if !memo.v3.contains_key(name) {
-            let served = Served::all(catalog);
-            let Some(subject) =
-                Subject::all(&served, &self.settings).into_iter().find(|it| it.path() == name)
-            else {
-                return empty(StatusCode::NOT_FOUND, HeaderMap::new());
-            };
-            let document = self.made(subject.v3(&self.settings));
-            memo.hashes.insert(name.to_owned(), document.hash.clone());
-            memo.v3.insert(name.to_owned(), document);
-        }
-        let mut headers = vary();
-        let (media_type, document) = match negotiate(ask.headers, &V3_SUBTYPES) {
-            None => return empty(StatusCode::NOT_ACCEPTABLE, headers),
-            Some(Encoding::Json) => ("application/json", &memo.v3[name]),
-            Some(Encoding::Protobuf) => (V3_PROTOBUF, self.v3_protobuf(memo, catalog, name)),
+    /// The text of the index. Only hashes of what changed are computed.
+    fn all_hashes(&self, catalog: &Catalog) -> Vec<u8> {
+        // Held while documents are made, so that they are unpacked once and not for every document.
+        let mut descriptions = None;
+        let mut hash = |subject: Subject<'_>| {
+            let path = subject.path();
+            let known = self.hashes.get(&path, subject.stamp());
+            let hashed = known.unwrap_or_else(|| {
+                if subject.fingerprint().is_none() {
+                    descriptions.get_or_insert_with(Descriptions::unpack);
+                }
+                self.hashed(&subject, &path)
+            });
+            (path, hashed.hash)
         };
+        let subjects = Subject::all(catalog, &self.settings).into_iter();
+        let mut hashes: Vec<(String, Arc<str>)> = subjects.map(&mut hash).collect();
+        hashes.sort_by(|a, b| a.0.cmp(&b.0));
+        self.hashes.retain(hashes.iter().map(|it| it.0.as_str()));
+        index(&hashes)
+    }
+
+    /// The hash of a document, which is made only if there is no other way.
+    fn hashed(&self, subject: &Subject<'_>, path: &str) -> Hashed {
+        self.hashes.get(path, subject.stamp()).unwrap_or_else(|| {
+            let hash = match subject.fingerprint() {
+                Some(fingerprint) => hash(&fingerprint),
+                None => hash(&subject.v3(&self.settings)),
+            };
+            self.hashes.put(path, subject.stamp(), hash, self.clock.now())
+        })
+    }
+
+    fn v3(&self, catalog: &Catalog, name: &str, ask: Ask<'_>) -> http::Response<Bytes> {
+        let Some(subject) = Subject::find(catalog, &self.settings, name) else {
+            return empty(StatusCode::NOT_FOUND, HeaderMap::new());
+        };
+        let mut headers = vary();
+        let (media_type, encoding) = match negotiate(ask.headers, &V3_SUBTYPES) {
+            None => return empty(StatusCode::NOT_ACCEPTABLE, headers),
+            Some(Encoding::Json) => ("application/json", Encoding::Json),
+            Some(Encoding::Protobuf) => (V3_PROTOBUF, Encoding::Protobuf),
+        };
+        // Both encodings have one hash.
+        let hashed = self.hashed(&subject, name);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(header::ETAG, quoted(&document.hash));
+        headers.insert(header::ETAG, quoted(&hashed.hash));
         match asked_hash(ask.query) {
             None => {}
-            Some(asked) if asked == document.hash => {
+            Some(asked) if asked == &*hashed.hash => {
                 headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
                 headers.insert(header::EXPIRES, date(self.clock.now() + FOR_EVER, "UTC"));
             }
             Some(_) => {
-                set(&mut headers, header::LOCATION, &address(name, &document.hash));
+                set(&mut headers, header::LOCATION, &address(name, &hashed.hash));
                 return empty(StatusCode::MOVED_PERMANENTLY, headers);
             }
         }
-        serve(document, headers, ask.headers)
-    }
-
-    /// The same document in protobuf, with the hash of the JSON, which must have been made.
-    fn v3_protobuf<'m>(&self, memo: &'m mut Memo, catalog: &Catalog, name: &str) -> &'m Document {
-        let json = &memo.v3[name];
-        memo.v3_protobuf.entry(name.to_owned()).or_insert_with(|| {
-            let served = Served::all(catalog);
-            let subjects = Subject::all(&served, &self.settings);
-            let subject = subjects.iter().find(|it| it.path() == name);
-            let body = subject.map(|it| it.v3_protobuf(&self.settings)).unwrap_or_default();
-            Document { body: body.into(), ..json.clone() }
-        })
+        let make = || match encoding {
+            Encoding::Json => subject.v3(&self.settings),
+            Encoding::Protobuf => subject.v3_protobuf(&self.settings),
+        };
+        let body = self.bodies.of((name, encoding), &hashed.hash, make);
+        serve(&Document { body, hash: hashed.hash, made: hashed.since }, headers, ask.headers)
     }
 
     fn made(&self, body: Vec<u8>) -> Document {
-        Document { hash: hash(&body), body: body.into(), made: self.clock.now() }
+        Document { hash: hash(&body).into(), body: body.into(), made: self.clock.now() }
     }
 }
 
@@ -298,7 +312,7 @@ fn asked_hash(query: &str) -> Option<&str> {
 }
 
 /// `{"paths":{"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=…"}}}`.
-fn index(hashes: &BTreeMap<String, String>) -> Vec<u8> {
+fn index(hashes: &[(String, Arc<str>)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut document = Members::open(&mut out);
     let mut paths = Members::open(document.key("paths"));

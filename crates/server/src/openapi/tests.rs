@@ -4,13 +4,14 @@ use std::path::Path;
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
+use keelson_registry::catalog::ServedGroup;
 use keelson_registry::subresource::{Action, Call};
-use keelson_registry::{Group, Resource, Scale, Subresource, Verb, Version};
+use keelson_registry::{Catalog, Group, Live, Resource, Scale, Subresource, Verb, Version};
 use keelson_testkit::openapi::{Extent, Report};
 use keelson_testkit::yardstick;
 use serde_json::Value;
 
-use super::document::{self, Served, Subject};
+use super::document::{self, Subject};
 use super::{Enums, Extra, Features, Offered, Settings};
 
 /// As the published documents were made.
@@ -34,11 +35,20 @@ fn documents_of_everything_are_those_of_upstream() {
     check(&folder, &published_groups(&folder), Extent::Everything);
 }
 
+/// A catalog that serves these groups, without objects.
+fn catalog(groups: &[Group]) -> Catalog {
+    let served = |group: &Group| {
+        let resources = group.resources.iter().cloned().map(Live::without_objects).collect();
+        ServedGroup::new(&group.name, group.versions(), resources)
+    };
+    Catalog::new(groups.iter().map(served).collect())
+}
+
 fn check(folder: &Path, groups: &[Group], extent: Extent) {
-    let served = Served::groups(groups);
+    let catalog = catalog(groups);
     let mut report = Report::default();
     let mut seen = Vec::new();
-    for subject in Subject::all(&served, &settings()) {
+    for subject in Subject::all(&catalog, &settings()) {
         let name = subject.path();
         let file = format!("{}_openapi.json", name.replace('/', "__"));
         let theirs = std::fs::read(folder.join("openapi/v3").join(&file)).unwrap_or_default();
@@ -52,7 +62,7 @@ fn check(folder: &Path, groups: &[Group], extent: Extent) {
         }
     }
     let theirs = std::fs::read(folder.join("openapi/swagger.json")).expect("the document");
-    report.add("v2", &document::v2(&served, &settings()), &theirs, extent);
+    report.add("v2", &document::v2(&catalog, &settings()), &theirs, extent);
     assert_eq!(report.equal, report.total, "{report}");
 }
 
@@ -61,8 +71,7 @@ fn check(folder: &Path, groups: &[Group], extent: Extent) {
 fn parameters_are_shared_as_upstream_shares_them() {
     let Some(folder) = yardstick::folder("server openapi") else { return };
     let groups = published_groups(&folder);
-    let ours: Value =
-        serde_json::from_slice(&document::v2(&Served::groups(&groups), &settings())).expect("JSON");
+    let ours: Value = serde_json::from_slice(&document::v2(&catalog(&groups), &settings())).expect("JSON");
     let theirs = json(&folder.join("openapi/swagger.json"));
     let names = |document: &Value| {
         let shared = document["parameters"].as_object().expect("shared parameters");
@@ -176,9 +185,8 @@ impl Action for Nothing {
 fn a_custom_kind_is_described_like_any_other() {
     let flowers = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();
     let groups = [Group::new("flowers.example.com").serve(flowers)];
-    let served = Served::groups(&groups);
-    let subjects = Subject::all(&served, &settings());
-    let subject = subjects.iter().find(|it| it.path() == "apis/flowers.example.com/v1").expect("a document");
+    let catalog = catalog(&groups);
+    let subject = Subject::find(&catalog, &settings(), "apis/flowers.example.com/v1").expect("a document");
     let document: Value = serde_json::from_slice(&subject.v3(&settings())).expect("JSON");
     let item = "/apis/flowers.example.com/v1/namespaces/{namespace}/flowers/{name}";
     let operation = &document["paths"][item]["patch"];

@@ -6,17 +6,17 @@ use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_schema::openapi::{Components, Form};
 
+use super::protobuf;
 use super::route::{Parameter, PathRoutes, Place, Route, reason};
 use super::shared_parameters::SharedParameters;
-use super::write::{Members, about, bearer_token, describe, map, schemas, texts};
-use super::{Settings, protobuf};
+use super::write::{About, Members, bearer_token, describe, map, schemas, texts};
 
 /// The document that describes `routes`.
-pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+pub(super) fn write(routes: &[Route], components: &Components<'_>, about: &About<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut document = Members::open(&mut out);
     document.set("swagger", "2.0");
-    document.set("info", about(&settings.version));
+    document.set("info", about.info());
     let grouped = PathRoutes::group(routes);
     let shared = shared_parameters(&grouped);
     let mut paths = Members::open(document.key("paths"));
@@ -37,7 +37,7 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
 }
 
 /// The same in protobuf.
-pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, about: &About<'_>) -> Vec<u8> {
     let mut document = protobuf::v2::Document::default();
     let grouped = PathRoutes::group(routes);
     let shared = shared_parameters(&grouped);
@@ -50,7 +50,7 @@ pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, sett
     for (name, parameter) in shared.named() {
         document.parameter(name, parameter);
     }
-    document.finish(&about(&settings.version), &bearer_token())
+    document.finish(&about.info(), &bearer_token())
 }
 
 /// What the operations of all paths refer to.

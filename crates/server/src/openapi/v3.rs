@@ -6,16 +6,16 @@ use keelson_codec::json;
 use keelson_object::{Map, Value};
 use keelson_schema::openapi::{Components, Form};
 
+use super::protobuf;
 use super::route::{Model, Parameter, PathRoutes, Place, Route, reason};
-use super::write::{Members, about, bearer_token, describe, map, schemas};
-use super::{Settings, protobuf};
+use super::write::{About, Members, bearer_token, describe, map, schemas};
 
 /// The document that describes `routes`.
-pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+pub(super) fn write(routes: &[Route], components: &Components<'_>, about: &About<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut document = Members::open(&mut out);
     document.set("openapi", "3.0.0");
-    document.set("info", about(&settings.version));
+    document.set("info", about.info());
     let mut paths = Members::open(document.key("paths"));
     for path in PathRoutes::group(routes) {
         json::write_map(&path_item(&path), paths.key(path.path));
@@ -25,14 +25,16 @@ pub(super) fn write(routes: &[Route], components: &Components<'_>, settings: &Se
     if !components.is_empty() {
         schemas(components, parts.key("schemas"));
     }
-    parts.set("securitySchemes", bearer_token());
+    if about.has_security {
+        parts.set("securitySchemes", bearer_token());
+    }
     parts.close();
     document.close();
     out
 }
 
 /// The same in protobuf.
-pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, settings: &Settings) -> Vec<u8> {
+pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, about: &About<'_>) -> Vec<u8> {
     let mut document = protobuf::v3::Document::default();
     for path in PathRoutes::group(routes) {
         document.path(path.path, &path_item(&path));
@@ -40,7 +42,7 @@ pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, sett
     for (name, schema) in components.schemas() {
         document.schema(name, &schema);
     }
-    document.finish(&about(&settings.version), &bearer_token())
+    document.finish(&about.info(), about.has_security.then(bearer_token).as_ref())
 }
 
 fn path_item(path: &PathRoutes<'_>) -> Map {

@@ -48,9 +48,30 @@ pub(super) fn schemas(components: &Components<'_>, out: &mut Vec<u8>) {
     members.close();
 }
 
-/// `{"title":"Kubernetes","version":"1.36"}`.
-pub(super) fn about(version: &str) -> Map {
-    map([("title", Value::from("Kubernetes")), ("version", Value::from(version))])
+/// What a document says about itself.
+pub(super) struct About<'s> {
+    title: &'static str,
+    version: &'s str,
+    /// Whether it says how clients say who they are.
+    pub(super) has_security: bool,
+}
+
+impl About<'static> {
+    /// A document of custom resources.
+    pub(super) const CUSTOM: About<'static> =
+        About { title: "Kubernetes CRD Swagger", version: "v0.1.0", has_security: false };
+}
+
+impl<'s> About<'s> {
+    /// A document of the server.
+    pub(super) fn kubernetes(version: &'s str) -> About<'s> {
+        About { title: "Kubernetes", version, has_security: true }
+    }
+
+    /// `{"title":"Kubernetes","version":"1.36"}`.
+    pub(super) fn info(&self) -> Map {
+        map([("title", Value::from(self.title)), ("version", Value::from(self.version))])
+    }
 }
 
 /// How clients say who they are.

@@ -22,8 +22,8 @@ impl Document {
         self.schemas.pair(1, name, reference_or(schema, one_schema));
     }
 
-    /// `about` is the info, `security` the security schemes.
-    pub(in super::super) fn finish(self, about: &Map, security: &Map) -> Vec<u8> {
+    /// `about` is the info, `security` the security schemes, if there are any.
+    pub(in super::super) fn finish(self, about: &Map, security: Option<&Map>) -> Vec<u8> {
         let mut document = Message::default();
         document.text(1, "3.0.0");
         let mut info = Message::default();
@@ -31,12 +31,15 @@ impl Document {
         info.text_at(6, about, "version");
         document.message(2, info);
         document.message(4, self.paths);
-        let (mut components, mut schemes) = (Message::default(), Message::default());
+        let mut components = Message::default();
         if !self.schemas.is_empty() {
             components.message(1, self.schemas);
         }
-        pairs(&mut schemes, security, security_scheme);
-        components.message(7, schemes);
+        if let Some(security) = security {
+            let mut schemes = Message::default();
+            pairs(&mut schemes, security, security_scheme);
+            components.message(7, schemes);
+        }
         document.message(5, components);
         document.finish()
     }

@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/kube-openapi/pkg/handler"
 )
 
 func main() {
@@ -28,6 +29,7 @@ func main() {
 		version := crd.Spec.Versions[0].Name
 		v2, err := builder.BuildOpenAPIV2(crd, version, builder.Options{V2: true, IncludeSelectableFields: true})
 		check(err)
+		v2.Definitions = handler.PruneDefaults(v2.Definitions)
 		v3, err := builder.BuildOpenAPIV3(crd, version, builder.Options{IncludeSelectableFields: true})
 		check(err)
 		check(out.Encode(map[string]any{"v2": reduced(v2, "definitions"), "v3": reduced(v3, "schemas")}))
@@ -49,7 +51,7 @@ func reduced(document any, schemas string) map[string]any {
 	names, own := []string{}, map[string]any{}
 	for name, schema := range all {
 		names = append(names, name)
-		if !strings.HasPrefix(name, "io.k8s.api") {
+		if !strings.HasPrefix(name, "io.k8s.api.") && !strings.HasPrefix(name, "io.k8s.apimachinery.") {
 			own[name] = schema
 		}
 	}
