@@ -33,7 +33,7 @@ use crate::conditions::{self, ESTABLISHED, GroupNames, NAMES_ACCEPTED};
 use crate::conversion::Converters;
 use crate::definition::Definition;
 use crate::finalizer;
-use crate::resource::{Stage, resources};
+use crate::resource::{Stage, Surroundings, resources};
 use crate::served::{Served, Serving};
 
 /// The group of definitions.
@@ -271,7 +271,8 @@ impl Controller {
             }
         };
         let convert = self.converters.of(&definition);
-        let resources = resources(&definition, stage, &state.patterns);
+        let around = Surroundings { catalog: self.catalog.clone(), patterns: state.patterns.clone() };
+        let resources = resources(&definition, stage, &around);
         let lives = Live::start_custom(resources, convert, &self.ground).await?;
         info!(definition = %name, versions = lives.len(), "custom resources are served");
         state.serving.replace(&self.catalog, name, Served { fingerprint, lives });

@@ -14,6 +14,8 @@ pub struct Definition {
     pub name: SmolStr,
     /// The uid of the definition. One that was deleted and created again has another.
     pub uid: SmolStr,
+    /// `metadata.generation`, which counts the changes of the specification.
+    pub generation: i64,
     /// `stable.example.com`.
     pub group: SmolStr,
     /// Whether objects live in namespaces.
@@ -117,8 +119,8 @@ impl Definition {
         set_default_warnings(&mut versions, &group, &names.kind);
         let webhook = spec.map("conversion").filter(|it| it.str("strategy") == Some("Webhook"));
         let webhook = webhook.and_then(|it| it.map("webhook")).cloned();
-        let uid = object.meta.uid.clone();
-        Ok(Definition { name, uid, group, scope, names, versions, preserves_unknown, webhook })
+        let (uid, generation) = (object.meta.uid.clone(), object.meta.generation);
+        Ok(Definition { name, uid, generation, group, scope, names, versions, preserves_unknown, webhook })
     }
 
     /// The position of the version in which objects are stored.

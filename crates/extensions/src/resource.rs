@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use keelson_cel::goregex::CompiledPatterns;
 use keelson_object::{Map, SelectableField, SmolStr};
-use keelson_registry::{Column, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version};
+use keelson_registry::{
+    CatalogHandle, Column, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version,
+};
 use keelson_structural::scale::ScalePaths;
 
 use crate::columns;
 use crate::definition::{Definition, VersionDefinition};
+use crate::published::Published;
 use crate::strategy::CustomKind;
 
 /// The verbs of a custom resource, in the order in which upstream's discovery shows them.
@@ -42,28 +45,34 @@ pub enum Stage {
     Terminating,
 }
 
+/// What resources share beside their definition.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Everything served.
+    pub catalog: CatalogHandle,
+    /// The patterns of all schemas.
+    pub patterns: Arc<CompiledPatterns>,
+}
+
 /// The resources of a definition: the one in the storage version first if it is served, then the others.
-pub fn resources(definition: &Definition, stage: Stage, patterns: &Arc<CompiledPatterns>) -> Vec<Resource> {
+pub fn resources(definition: &Definition, stage: Stage, around: &Surroundings) -> Vec<Resource> {
     let served = (0..definition.versions.len()).filter(|it| definition.versions[*it].served);
     let mut served: Vec<usize> = served.collect();
     served.sort_by_key(|it| !definition.versions[*it].storage);
-    served.into_iter().map(|hub| resource(definition, hub, (stage, patterns))).collect()
+    served.into_iter().map(|hub| resource(definition, hub, (stage, around))).collect()
 }
 
-fn resource(
-    definition: &Definition,
-    hub: usize,
-    (stage, patterns): (Stage, &Arc<CompiledPatterns>),
-) -> Resource {
+fn resource(definition: &Definition, hub: usize, (stage, around): (Stage, &Surroundings)) -> Resource {
     let (names, version) = (&definition.names, &definition.versions[hub]);
     let resource = match definition.scope {
         Scope::Namespaced => Resource::namespaced(&names.kind, &names.plural),
         Scope::Cluster => Resource::cluster(&names.kind, &names.plural),
     };
     let scale = version.scale.as_ref().map(scale_paths);
-    let strategy = CustomKind::new(version, scale.clone(), patterns.clone());
+    let strategy = CustomKind::new(version, scale.clone(), around.patterns.clone());
     let versions = definition.versions.iter().enumerate();
-    let versions = versions.map(|(position, it)| registry_version(definition, it, position == hub)).collect();
+    let versions =
+        versions.map(|(position, it)| registry_version(around, definition, (it, position == hub))).collect();
     let storage = &definition.versions[definition.storage_version()];
     let announced = storage.served.then(|| format!("{}/{}", definition.group, storage.name).into());
     let resource = Resource {
@@ -89,7 +98,11 @@ fn resource(
     resource.join(&definition.group)
 }
 
-fn registry_version(definition: &Definition, version: &VersionDefinition, is_hub: bool) -> Version {
+fn registry_version(
+    around: &Surroundings,
+    definition: &Definition,
+    (version, is_hub): (&VersionDefinition, bool),
+) -> Version {
     let types =
         StructuralTypes { schema: version.schema.clone(), preserves_unknown: definition.preserves_unknown };
     let deprecation = version.deprecation.clone();
@@ -102,6 +115,7 @@ fn registry_version(definition: &Definition, version: &VersionDefinition, is_hub
         deprecation_warning: deprecation,
         columns: is_hub.then(|| printer_columns(version)),
         structural: Some(Arc::new(types)),
+        published: is_hub.then(|| Arc::new(Published::new(&around.catalog, definition, version)) as _),
         scale_replicas: replicas.map(|it| it.trim_start_matches('.').into()),
         ..Version::served(&version.name)
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use keelson_cel::goregex::CompiledPatterns;
-use keelson_object::field_error::FieldErrorKind;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
 use keelson_registry::lifecycle::meta_rules;
@@ -12,6 +11,7 @@ use keelson_registry::{Context, Strategy};
 use keelson_structural::coerce::Root;
 use keelson_structural::scale::ScalePaths;
 use keelson_structural::{Schema, embedded, list_types, validate};
+use keelson_validation_rules::{Check, Rules, Scope, blocking_error};
 
 use crate::definition::VersionDefinition;
 
@@ -20,6 +20,8 @@ pub struct CustomKind {
     schema: Option<Arc<Schema>>,
     has_status: bool,
     scale: Option<ScalePaths>,
+    /// `x-kubernetes-validations`; they are compiled when they are first evaluated.
+    rules: Option<Rules>,
     patterns: Arc<CompiledPatterns>,
 }
 
@@ -30,7 +32,8 @@ impl CustomKind {
         scale: Option<ScalePaths>,
         patterns: Arc<CompiledPatterns>,
     ) -> CustomKind {
-        CustomKind { schema: version.schema.clone(), has_status: version.has_status, scale, patterns }
+        let rules = version.schema.as_ref().and_then(|schema| Rules::new(schema, Scope::Resource));
+        CustomKind { schema: version.schema.clone(), has_status: version.has_status, scale, rules, patterns }
     }
 }
 
@@ -74,7 +77,7 @@ impl Strategy for CustomKind {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &Object, errors: &mut FieldErrors) {
+    fn validate(&self, context: &Context, object: &Object, errors: &mut FieldErrors) {
         let value = object.clone().into_value();
         if let Some(schema) = &self.schema {
             errors.append(validate::validate(&value, schema, "", &*self.patterns));
@@ -87,9 +90,10 @@ impl Strategy for CustomKind {
         if let Some(schema) = &self.schema {
             errors.append(list_types::check(&object.fields, schema));
         }
+        self.check_rules(context, Check::create(&value), errors);
     }
 
-    fn validate_update(&self, _context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+    fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         let (value, old_value) = (object.clone().into_value(), old.clone().into_value());
         if let Some(schema) = &self.schema {
             errors.append(validate::validate_update(&value, &old_value, schema, "", &*self.patterns));
@@ -102,11 +106,12 @@ impl Strategy for CustomKind {
         if let Some(schema) = &self.schema {
             errors.append(list_types::check_update(&object.fields, &old.fields, schema));
         }
+        self.check_rules(context, Check::update(&value, &old_value), errors);
     }
 
     fn validate_status_update(
         &self,
-        _context: &Context,
+        context: &Context,
         object: &Object,
         old: &Object,
         errors: &mut FieldErrors,
@@ -124,6 +129,10 @@ impl Strategy for CustomKind {
         if let Some(schema) = &self.schema {
             errors.append(list_types::check_update(&object.fields, &old.fields, schema));
         }
+        if self.rules.is_some() {
+            let (value, old_value) = (object.clone().into_value(), old.clone().into_value());
+            self.check_rules(context, Check::update(&value, &old_value), errors);
+        }
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
@@ -140,24 +149,22 @@ impl Strategy for CustomKind {
 }
 
 impl CustomKind {
+    /// Evaluates the validation rules, unless the object is so wrong that they might fail because of that.
+    fn check_rules(&self, context: &Context, check: Check<'_>, errors: &mut FieldErrors) {
+        let Some(rules) = &self.rules else { return };
+        if let Some(blocking) = blocking_error(errors) {
+            errors.push(blocking);
+            return;
+        }
+        let outcome = rules.validate(&Path::empty(), check);
+        outcome.warnings.into_iter().for_each(|warning| context.warn(warning));
+        errors.append(outcome.errors);
+    }
+
     fn check_embedded(&self, value: &Value, errors: &mut FieldErrors) {
         let Some(schema) = self.schema.as_deref() else { return };
         errors.append(embedded::validate(value, Some(schema), Root::Value, &meta_rules::check_embedded));
     }
-}
-
-/// Whether an error keeps the validation rules from being evaluated.
-///
-/// Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, hasBlockingErr (v1.36.4).
-pub(crate) fn blocks_rules(kind: FieldErrorKind) -> bool {
-    matches!(
-        kind,
-        FieldErrorKind::NotSupported
-            | FieldErrorKind::Required
-            | FieldErrorKind::TooLong
-            | FieldErrorKind::TooMany
-            | FieldErrorKind::TypeInvalid
-    )
 }
 
 /// Upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go, validateKubeFinalizerName (v1.36.4).
