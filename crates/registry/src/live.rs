@@ -215,7 +215,7 @@ impl Live {
     pub(crate) fn value(&self, key: &Key, object: &Object, json: &Bytes) -> Result<Bytes> {
         let objects = self.objects()?;
         let message = match objects.form {
-            Form::Json => json.clone(),
+            Form::Json => form::json(&self.resource, object, json),
             Form::Protobuf => form::message(&self.resource, object, json)?,
         };
         objects.offers.put(key, &message, json);

@@ -122,9 +122,7 @@ fn entry(resource: &Resource, hashes: Offered) -> String {
         let _ = write!(out, ",\"categories\":{}", strings(resource.categories.iter().map(|it| &**it)));
     }
     if resource.is_stored() && hashes == Offered::Yes {
-        let announced = resource.announced.as_ref().map(|version| format!("{}/{version}", resource.group));
-        let stored = announced.as_deref().unwrap_or(&resource.stored_version().api_version);
-        let hash = storage_version_hash(stored, &resource.kind);
+        let hash = storage_version_hash(&resource.encoding_version(), &resource.kind);
         let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"");
     }
     out.push('}');
