@@ -73,8 +73,6 @@ fn resource(definition: &Definition, hub: usize, (stage, around): (Stage, &Surro
     let versions = definition.versions.iter().enumerate();
     let versions =
         versions.map(|(position, it)| registry_version(around, definition, (it, position == hub))).collect();
-    let storage = &definition.versions[definition.storage_version()];
-    let announced = storage.served.then(|| format!("{}/{}", definition.group, storage.name).into());
     let resource = Resource {
         singular: names.singular.clone(),
         list_kind: names.list_kind.clone(),
@@ -89,9 +87,9 @@ fn resource(definition: &Definition, hub: usize, (stage, around): (Stage, &Surro
         selectable: selectable(definition, version),
         storage_path: format!("{}/{}", definition.group, names.plural).into(),
         json_in_store: true,
+        shows_storage_version: definition.versions[definition.storage_version()].served,
         unconditional_update: false,
         items_carry_head: true,
-        announced,
         create_refusal: (stage == Stage::Terminating).then_some(TERMINATING),
         ..resource.strategy(strategy)
     };

@@ -3,9 +3,6 @@
 //! A default inside of `metadata` is tried out in an object that has nothing else: for the default of
 //! `properties[metadata].properties[name]` that is `{"metadata": {"name": …}}`.
 //!
-//! Defaults are validated as values of objects are. Upstream is laxer here: it does not check the type of defaults of
-//! `x-kubernetes-int-or-string`, and it names formats without effect in messages about types.
-//!
 //! Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/{validation,prune,surroundingobject}.go (v1.36.4).
 
 use std::sync::Arc;
@@ -18,7 +15,7 @@ use crate::intern::Interner;
 use crate::pattern::Patterns;
 use crate::prune::{Report, prune, prune_value};
 use crate::schema::{Additional, Schema};
-use crate::validate::validate;
+use crate::validate::validate_default;
 use crate::values::{Raw, same, shown};
 
 /// What checks of defaults need from others.
@@ -108,7 +105,7 @@ impl Checks<'_> {
         if !found.is_empty() {
             return found.iter().cloned().for_each(|error| errors.push(error));
         }
-        let found = validate(&coerced, schema, &at.to_string(), self.patterns);
+        let found = validate_default(&coerced, schema, &at.to_string(), self.patterns);
         found.iter().cloned().for_each(|error| errors.push(error));
     }
 
@@ -135,7 +132,7 @@ impl Checks<'_> {
         if !found.is_empty() {
             return invalid(errors, found.aggregate());
         }
-        let found = validate(default, schema, &at.to_string(), self.patterns);
+        let found = validate_default(default, schema, &at.to_string(), self.patterns);
         found.iter().cloned().for_each(|error| errors.push(error));
     }
 }
