@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod coerce;
+pub mod columns;
 pub mod default;
 pub mod defaults;
 pub mod embedded;
