@@ -47,7 +47,8 @@ fn difference(question: &Json, answer: &Json) -> Option<String> {
     } else {
         v3::definitions(&kind, schema)
     };
-    let ours: Map<String, Json> = found.iter().map(|(name, schema)| (name.clone(), json_of(schema))).collect();
+    let ours: Map<String, Json> =
+        found.iter().map(|(name, schema)| (name.clone(), json_of(schema))).collect();
     let (path, theirs, ours) = first_difference("", &answer["value"], &Json::Object(ours))?;
     Some(format!("{question}\n  at {path}\n  upstream {theirs}\n  we       {ours}"))
 }
@@ -65,7 +66,9 @@ fn first_difference(at: &str, theirs: &Json, ours: &Json) -> Option<(String, Jso
         }
         (Json::Array(left), Json::Array(right)) if left.len() == right.len() => {
             let pairs = left.iter().zip(right).enumerate();
-            pairs.into_iter().find_map(|(i, (left, right))| first_difference(&format!("{at}/{i}"), left, right))
+            pairs
+                .into_iter()
+                .find_map(|(i, (left, right))| first_difference(&format!("{at}/{i}"), left, right))
         }
         (Json::Number(left), Json::Number(right)) if left.as_f64() == right.as_f64() => None,
         _ => (theirs != ours).then(|| (at.to_owned(), theirs.clone(), ours.clone())),

@@ -133,12 +133,12 @@ const PATHS: [&str; 26] = [
     ".spec.l[0:2]",
     ".spec.m",
     ".spec.m.x",
-    ".spec.m.*",
+    ".spec.items.*",
     ".spec.items[?(@.name==\"x\")].value",
     ".spec.items[*].name",
     ".spec.missing.deep",
     ".spec.a.deep",
-    "..name",
+    "..selector",
     ".metadata.creationTimestamp",
     ".metadata.name",
     ".status.conditions[?(@.type==\"Ready\")].status",
@@ -205,7 +205,8 @@ fn scale_question(random: &mut Random) -> Json {
 }
 
 fn object(random: &mut Random) -> Json {
-    let counts = [json!(0), json!(3), json!(-1), json!(2_147_483_648_i64), json!(2.5), json!("3"), json!(null)];
+    let counts =
+        [json!(0), json!(3), json!(-1), json!(2_147_483_648_i64), json!(2.5), json!("3"), json!(null)];
     let mut object = json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "web"}, "spec": {}, "status": {}});
     for (part, name) in [("spec", "a"), ("spec", "b"), ("status", "selector")] {
         if random.chance(75) {
@@ -218,7 +219,14 @@ fn object(random: &mut Random) -> Json {
         }
         if random.chance(50) {
             object[part]["m"] = random
-                .pick(&[json!({"x": 3}), json!({"x": "t", "y": 2}), json!({}), json!(null), json!("m"), json!([1])])
+                .pick(&[
+                    json!({"x": 3}),
+                    json!({"x": "t", "y": 2}),
+                    json!({}),
+                    json!(null),
+                    json!("m"),
+                    json!([1]),
+                ])
                 .clone();
         }
     }
@@ -229,7 +237,8 @@ fn object(random: &mut Random) -> Json {
         object["spec"]["items"] = json!([{"name": "x", "value": scalar(random)}, {"name": "y", "value": 2}]);
     }
     if random.chance(50) {
-        object["status"]["conditions"] = json!([{"type": "Ready", "status": random.pick(&["True", "False"])}]);
+        object["status"]["conditions"] =
+            json!([{"type": "Ready", "status": random.pick(&["True", "False"])}]);
     }
     if random.chance(10) {
         object["spec"] = random.pick(&[json!(null), json!("s"), json!([])]).clone();
