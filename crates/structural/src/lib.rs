@@ -10,6 +10,7 @@
 pub mod approval;
 pub mod coerce;
 pub mod correlate;
+pub mod columns;
 pub mod default;
 pub mod defaults;
 pub mod embedded;
