@@ -6,7 +6,7 @@ use std::sync::Arc;
 use keelson_cel::goregex::CompiledPatterns;
 use keelson_object::{Map, SelectableField, SmolStr};
 use keelson_registry::{
-    CatalogHandle, Column, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version,
+    CatalogHandle, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version,
 };
 use keelson_structural::scale::ScalePaths;
 
@@ -111,16 +111,12 @@ fn registry_version(
         on_by_default: true,
         deprecation: deprecation.as_ref().map(|_| Deprecation::default()),
         deprecation_warning: deprecation,
-        columns: is_hub.then(|| printer_columns(version)),
+        columns: is_hub.then(|| columns::of_version(&version.columns)),
         structural: Some(Arc::new(types)),
         published: is_hub.then(|| Arc::new(Published::new(&around.catalog, definition, version)) as _),
         scale_replicas: replicas.map(|it| it.trim_start_matches('.').into()),
         ..Version::served(&version.name)
     }
-}
-
-fn printer_columns(version: &VersionDefinition) -> Vec<Column> {
-    std::iter::once(columns::name()).chain(columns::read(&version.columns)).collect()
 }
 
 fn scale_paths(scale: &Map) -> ScalePaths {

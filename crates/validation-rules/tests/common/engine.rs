@@ -7,10 +7,11 @@ use std::sync::Arc;
 use keelson_cel::Env;
 use keelson_object::field_error::FieldErrorKind;
 use keelson_object::{FieldError, FieldErrors, Path};
+use keelson_structural::defaults::{self, Checks};
 use keelson_structural::values::same;
-use keelson_structural::{Interner, Schema};
+use keelson_structural::{Interner, Patterns, Schema};
 use keelson_validation_rules::definition::{self, Definition, KnownExpressions, Limits};
-use keelson_validation_rules::{Check, Rules, Scope};
+use keelson_validation_rules::{Check, DefaultRules, Rules, Scope};
 use serde_json::{Value as Json, json};
 
 use super::values::tree;
@@ -49,6 +50,29 @@ fn validate(question: &Json) -> Json {
     if !outcome.warnings.is_empty() {
         answer["warnings"] = json!(outcome.warnings);
     }
+    answer
+}
+
+/// Generated schemas have no patterns.
+struct NoPatterns;
+
+impl Patterns for NoPatterns {
+    fn is_match(&self, pattern: &str, _: &str) -> Result<bool, String> {
+        Err(format!("unexpected pattern {pattern}"))
+    }
+}
+
+fn check_defaults(question: &Json) -> Json {
+    let schema = schema(&question["schema"], &mut Interner::new());
+    let rules = DefaultRules::default();
+    let checks = Checks {
+        patterns: &NoPatterns,
+        rules: &|_, _, _| {},
+        expressions: &|default, errors| rules.check(default, errors),
+        requires_pruned: true,
+    };
+    let mut answer = json!({});
+    add(&mut answer, &defaults::check(&schema, &Path::root("schema"), checks));
     answer
 }
 
@@ -101,6 +125,7 @@ pub(crate) fn difference(question: &Json, expected: &Json) -> Option<String> {
     }
     let mut found = match question["op"].as_str() {
         Some("definition") => define(question, &texts(&expected["schemaErrors"])),
+        Some("defaults") => check_defaults(question),
         _ => validate(question),
     };
     let mut expected = expected.clone();
