@@ -28,8 +28,9 @@ fn column(printed: PrinterColumn) -> Column {
     let (format, priority) = (printed.format.clone(), printed.priority);
     let description = printed.description.clone();
     let cell = move |object: &Object| cell(printed.cell(&object.clone().into_value()));
-    let column = Column::custom(&name, &kind, Arc::new(cell)).describe(&description);
-    Column { format, priority, ..column }
+    let mut column = Column::custom(&name, &kind, Arc::new(cell)).describe(&description);
+    (column.format, column.priority) = (format, priority);
+    column
 }
 
 fn cell(printed: PrinterCell) -> Cell {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use keelson_cel::goregex::CompiledPatterns;
 use keelson_object::{Map, SelectableField, SmolStr};
-use keelson_registry::{
-    CatalogHandle, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version,
-};
+use keelson_registry::{CatalogHandle, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version};
 use keelson_structural::scale::ScalePaths;
 
 use crate::columns;

@@ -7,6 +7,7 @@ use http::Method;
 use http::request::Parts;
 use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;
+use keelson_registry::catalog::Origin;
 use keelson_registry::options::Part;
 use keelson_registry::subresource::Deed;
 use keelson_registry::{Catalog, Found, Scope, Subresource, Verb};
@@ -165,12 +166,22 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
     }
     let group = catalog.group(&info.group).ok_or(Error::NoSuchPath)?;
     let empty = EmptyParts::of(info);
+    // Upstream's router knows the built-in group versions. What custom resources do not answer, nobody answers.
+    let unknown = || match group.origin(&info.version) {
+        Origin::Custom if !group.is_builtin() || group.versions.contains(&info.version) => Error::NoSuchPath,
+        Origin::Builtin | Origin::Custom => Error::NoSuchResource,
+    };
     if !group.versions.contains(&info.version) || empty.elsewhere {
-        return Err(Error::NoSuchResource);
+        return Err(unknown());
     }
-    let found = catalog.find(&info.group, &info.version, &info.resource).ok_or(Error::NoSuchResource)?;
+    let found = catalog.find(&info.group, &info.version, &info.resource).ok_or_else(unknown)?;
     let place = place(info);
-    check_scope(&found, info, place, empty.namespace)?;
+    check_scope(&found, info, place, empty.namespace).map_err(|error| {
+        match found.live.resource.is_custom() {
+            true => Error::NoSuchPath,
+            false => error,
+        }
+    })?;
     let operation = operation(&found, info, (place, empty.namespace), method)?;
     if operation.verb().is_some_and(|verb| !found.live.resource.supports(verb)) {
         return Err(Error::MethodNotAllowed);

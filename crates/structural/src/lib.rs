@@ -9,8 +9,8 @@
 
 pub mod approval;
 pub mod coerce;
-pub mod correlate;
 pub mod columns;
+pub mod correlate;
 pub mod default;
 pub mod defaults;
 pub mod embedded;

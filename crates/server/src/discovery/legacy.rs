@@ -6,7 +6,7 @@ use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_object::SmolStr;
-use keelson_registry::catalog::{Origin, ServedGroup, ServedResource};
+use keelson_registry::catalog::{ServedGroup, ServedResource};
 use keelson_registry::{Catalog, Resource, Scope};
 
 use super::{Fragments, subresources, verbs};

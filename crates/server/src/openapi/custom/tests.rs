@@ -148,7 +148,8 @@ fn v3_documents_are_those_of_upstream() {
 
 #[test]
 fn the_v2_document_has_the_paths_and_definitions_of_upstream() {
-    let catalog = golden().iter().fold(Catalog::default(), |it, (spec, _)| it.with_resource(&[defined(spec)]));
+    let catalog =
+        golden().iter().fold(Catalog::default(), |it, (spec, _)| it.with_resource(&[defined(spec)]));
     let mut ours: Value = serde_json::from_slice(&document::v2(&catalog, &settings())).expect("JSON");
     for (spec, expected) in golden() {
         let (expected, mut own) = (&expected["v2"], ours.clone());
