@@ -236,6 +236,8 @@ impl Check<'_, '_> {
             false => None,
         };
         open_api::check(schema, Surroundings::root(self.strict), &at, errors);
+        // The place of errors of `x-kubernetes-validations` in CEL: behind those of the schema, and only for schemas in
+        // which `structure` found nothing wrong.
         if let Some(problem) = unreadable
             && errors.iter().len() == before
         {
