@@ -108,9 +108,10 @@ fn define(question: &Json, schema_errors: &[String]) -> Json {
     answer
 }
 
-/// Whether upstream has one answer.
+/// Whether upstream has one answer, and one that is ours to give: the rules of metadata live in another crate.
 pub(crate) fn is_comparable(answer: &Json) -> bool {
-    answer.get("failure").is_none() && answer.get("varies").is_none()
+    let is_about_metadata = answer["errors"].to_string().contains("must result in valid metadata");
+    answer.get("failure").is_none() && answer.get("varies").is_none() && !is_about_metadata
 }
 
 /// Why our answer differs from the oracle's, if it does.
