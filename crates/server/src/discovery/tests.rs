@@ -1,4 +1,4 @@
-//! Discovery of custom resources: both forms agree with routing, and a change makes one fragment anew.
+//! Discovery of custom resources: both forms agree with routing, and a change makes one fragment again.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ fn both_forms_show_what_is_routed() {
 }
 
 #[test]
-fn a_change_makes_one_fragment_anew() {
+fn a_change_makes_one_fragment_again() {
     let fragments = Fragments::default();
     let before = builtin().with_resource(&[custom("a.example.com", "things", &["v1"])]);
     let before = before.with_resource(&[custom("b.example.com", "things", &["v1"])]);

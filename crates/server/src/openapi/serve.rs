@@ -169,7 +169,7 @@ impl Documents {
             let path = subject.path();
             let known = self.hashes.get(&path, subject.stamp());
             let hashed = known.unwrap_or_else(|| {
-                if subject.fingerprint().is_none() {
+                if !subject.is_custom() {
                     descriptions.get_or_insert_with(Descriptions::unpack);
                 }
                 self.hashed(&subject, &path)
@@ -186,7 +186,7 @@ impl Documents {
     /// The hash of a document, which is made only if there is no other way.
     fn hashed(&self, subject: &Subject<'_>, path: &str) -> Hashed {
         self.hashes.get(path, subject.stamp()).unwrap_or_else(|| {
-            let hash = match subject.fingerprint() {
+            let hash = match subject.fingerprint(&self.settings) {
                 Some(fingerprint) => hash(&fingerprint),
                 None => hash(&subject.v3(&self.settings)),
             };
