@@ -90,7 +90,7 @@ pub enum Error {
         /// Of what.
         resource: GroupResource,
         /// `watch`.
-        verb: &'static str,
+        verb: SmolStr,
     },
     /// Too many requests are under way.
     #[error("too many requests")]

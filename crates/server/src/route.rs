@@ -10,7 +10,7 @@ use keelson_object::selector::name_rules;
 use keelson_registry::catalog::Origin;
 use keelson_registry::options::Part;
 use keelson_registry::subresource::Deed;
-use keelson_registry::{Catalog, Found, Scope, Subresource, Verb};
+use keelson_registry::{Catalog, Error as RegistryError, Found, Scope, Subresource, Verb};
 use keelson_stdx::offload;
 
 use crate::body::RequestBody;
@@ -182,13 +182,29 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
             false => error,
         }
     })?;
-    let operation = operation(&found, info, (place, empty.namespace), method)?;
+    let operation = operation(&found, info, (place, empty.namespace), method)
+        .map_err(|error| if found.live.resource.is_custom() { custom(&found, info, error) } else { error })?;
     if operation.verb().is_some_and(|verb| !found.live.resource.supports(verb)) {
         return Err(Error::MethodNotAllowed);
     }
     empty.check(operation)?;
     check_names(info, place)?;
     Ok((found, operation))
+}
+
+/// How custom resources answer what they do not have.
+///
+/// Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP and its serve functions
+/// (v1.36.4).
+fn custom(found: &Found, info: &RequestInfo, error: Error) -> Error {
+    let resource = found.live.resource.group_resource();
+    match error {
+        Error::NoSuchResource => {
+            Error::Registry(RegistryError::NotFound { resource, name: info.name.to_string() })
+        }
+        Error::MethodNotAllowed => Error::VerbNotSupported { resource, verb: info.verb.clone() },
+        error => error,
+    }
 }
 
 /// Parts of a path that are empty: `/api/v1/namespaces//configmaps` has no name for the namespace. A parameter of a

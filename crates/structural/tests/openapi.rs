@@ -77,7 +77,7 @@ fn first_difference(at: &str, theirs: &Json, ours: &Json) -> Option<(String, Jso
 
 fn questions(random: &mut Random, cases: usize) -> Vec<Json> {
     let mut schemas = by_hand();
-    schemas.extend(generate::keywords().into_iter().map(of_property));
+    schemas.extend(generate::keywords().iter().map(of_property));
     for _ in 0..cases / 2 {
         let depth = random.below(4) + 1;
         let mut schema = generate::schema(random, depth);
@@ -102,7 +102,7 @@ fn questions(random: &mut Random, cases: usize) -> Vec<Json> {
     questions
 }
 
-fn of_property(schema: Json) -> Json {
+fn of_property(schema: &Json) -> Json {
     json!({"type": "object", "properties": {"a": schema}})
 }
 
@@ -144,7 +144,7 @@ fn by_hand() -> Vec<Json> {
         json!({"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "integer"}}, "oneOf": [{"required": ["b"]}, {"required": ["c"], "properties": {"c": {"minimum": 2, "not": {"enum": [3]}}}}], "not": {"maxProperties": 9}}),
         json!({"type": "array", "items": {"type": "string"}, "anyOf": [{"items": {"maxLength": 2}}, {"minItems": 2}]}),
     ];
-    let mut all: Vec<Json> = properties.into_iter().map(of_property).collect();
+    let mut all: Vec<Json> = properties.iter().map(of_property).collect();
     all.extend([
         json!(null),
         json!({"type": "object"}),
