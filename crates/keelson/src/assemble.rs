@@ -96,7 +96,7 @@ impl Assembly {
             informers: Informers::default(),
         };
         storage.start_loops(config, &measures, &loops.tasks);
-        loops.start_custom_resources(&ground).await;
+        let conversion_metrics = loops.start_custom_resources(&ground).await;
         loops.start_housekeeping();
         let leave_services = loops.start_services(&ground, address.port(), &service_counts);
         let trust_changed = security.start(&loops, prepared)?;
@@ -131,6 +131,7 @@ impl Assembly {
         measures.add_to(server.metrics());
         plugin_numbers::add(server.metrics(), &plugins);
         webhook_metrics.add_to(server.metrics());
+        conversion_metrics.add_to(server.metrics());
         service_numbers::add(server.metrics(), &catalog, &service_counts);
         security.add_metrics(server.metrics());
         security.follow_authorities(&server, &loops, trust_changed);

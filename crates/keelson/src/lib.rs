@@ -15,6 +15,7 @@ pub mod banner;
 pub mod certificates;
 pub mod command;
 pub mod config;
+pub mod conversion_metrics;
 pub mod data_folder;
 pub mod encryption;
 mod endpoint;

@@ -15,20 +15,18 @@ mod matching;
 mod mutating;
 mod observer;
 mod review;
-mod service;
 mod source;
 mod validating;
 
 use keelson_object::{Map, Value};
 
-pub use keelson_webhook_client::Accounts;
+pub use keelson_webhook_client::{Accounts, Proxies, Route, Services};
 
 pub use breaker::{Breaker, CircuitState};
 pub(crate) use call::read as read_reply;
 pub use configuration::{Configuration, Manifests};
 pub(crate) use mutating::MutatingWebhooks;
 pub use observer::{Asked, Observer, Timings, Verdict, Webhooks};
-pub use service::{Proxies, Route, Services};
 pub(crate) use validating::ValidatingWebhooks;
 
 /// The texts of a list.

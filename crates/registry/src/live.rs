@@ -274,6 +274,16 @@ impl Live {
         Ok(all)
     }
 
+    /// An object in another version, as the converter of the resource gives it: the schema of that version is not
+    /// enforced. Objects of built-in kinds stay as they are.
+    pub async fn convert_to(&self, api_version: &str, object: Object) -> Result<Object> {
+        let Some(convert) = self.convert.as_ref().filter(|_| object.api_version != api_version) else {
+            return Ok(object);
+        };
+        let mut converted = convert.convert(vec![object], api_version).await?;
+        converted.pop().ok_or_else(|| Error::Bug("a conversion lost an object".to_owned()))
+    }
+
     /// An editable copy of an object in the version in which the rules of the kind run.
     pub(crate) async fn thaw_to_hub(&self, frozen: &Arc<Frozen>) -> Result<Object> {
         self.thaw(&*self.to_hub(frozen.clone()).await?)

@@ -65,7 +65,8 @@ impl StructuralTypes {
         Ok(unknown)
     }
 
-    fn set_defaults(&self, value: &mut Value) {
+    /// Sets the defaults of this version.
+    pub fn set_defaults(&self, value: &mut Value) {
         if let Some(schema) = &self.schema {
             default(value, schema);
         }

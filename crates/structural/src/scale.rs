@@ -156,7 +156,8 @@ pub fn text_at<'v>(object: &'v Map, path: &str) -> Result<Option<&'v str>, Acces
     }
 }
 
-fn go_type(value: &Value) -> &'static str {
+/// What Go calls the type of a value.
+pub fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

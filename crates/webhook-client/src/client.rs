@@ -14,6 +14,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use keelson_object::{Map, Value};
 use keelson_status::{ServerResponse, Status};
 use keelson_stdx::clock::Clock;
 use rustls::ClientConfig;
@@ -80,6 +81,30 @@ impl Reply {
         let response =
             ServerResponse { code: self.status, verb: "POST", message, ..ServerResponse::default() };
         Status::generic_server_response(&response).message
+    }
+
+    /// The object that was sent back, or the code and what Go's client says of anything else. `read` reads JSON.
+    ///
+    /// Upstream: staging/src/k8s.io/client-go/rest/request.go, Result.Into and Result.Error (v1.36.4).
+    pub fn object(&self, read: impl FnOnce(&[u8]) -> Result<Value, String>) -> Result<Map, (u16, String)> {
+        let tree = read(&self.body);
+        let is_success = (200..300).contains(&self.status);
+        if let Ok(Value::Map(map)) = &tree
+            && map.str("kind") == Some("Status")
+            && map.str("status") != Some("Success")
+            && !is_success
+        {
+            let status = Status::from_map(map);
+            return Err((status.code, status.message));
+        }
+        if !is_success {
+            return Err((self.status, self.complaint()));
+        }
+        match tree {
+            Ok(Value::Map(map)) => Ok(map),
+            Ok(_) => Err((503, "couldn't get version/kind; json parse error: not an object".to_owned())),
+            Err(error) => Err((503, format!("couldn't get version/kind; json parse error: {error}"))),
+        }
     }
 
     /// For how many seconds the other side wants to be left alone.

@@ -26,7 +26,9 @@ use keelson_stdx::task::Tasks;
 use parking_lot::Mutex;
 
 use super::informers::Informers;
+use super::settings;
 use crate::config::Config;
+use crate::conversion_metrics::ConversionMetrics;
 
 /// How long a definition waits to say that it is served, if other servers must serve it too.
 ///
@@ -67,13 +69,19 @@ impl Loops<'_> {
     }
 
     /// Custom resources. Those that are defined are served when this is done.
-    pub(super) async fn start_custom_resources(&self, ground: &Ground) {
+    pub(super) async fn start_custom_resources(&self, ground: &Ground) -> Arc<ConversionMetrics> {
+        let metrics = Arc::new(ConversionMetrics::new());
+        let converters = Converters {
+            services: settings::webhook_services(self.config, self.catalog),
+            clock: self.clock.clone(),
+            observer: Some(metrics.clone()),
+        };
         let controller = Controller {
             catalog: self.catalog.clone(),
             ground: ground.clone(),
             tasks: self.tasks.clone(),
             establish_delay: if self.config.apiserver_count > 1 { ESTABLISH_DELAY } else { Duration::ZERO },
-            converters: Converters,
+            converters,
         };
         let (synced, is_synced) = tokio::sync::oneshot::channel();
         let (synced, done) = (Mutex::new(Some(synced)), self.done(|it| &it.definitions));
@@ -86,6 +94,7 @@ impl Loops<'_> {
         self.tasks.spawn("custom resource definitions", controller.run(synced));
         // The controller drops its end only when the server stops.
         let _ = is_synced.await;
+        metrics
     }
 
     /// Counts what quotas limit, as the plugin does that charges them.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use keelson_apis::services::{Family, ServiceCounts};
 use keelson_authz::rbac::bootstrap::Policy;
 use keelson_kube_admission::webhook::Webhooks;
-use keelson_kube_admission::{Proxies, Route};
 use keelson_registry::live::Ground;
 use keelson_registry::{CatalogHandle, Emulation, Enablement, Group};
 use keelson_server::metrics::{Computed, Kind, Sample};
@@ -17,6 +16,7 @@ use keelson_server::{
     Protocols, Settings, Statusz, TlsSettings, Version, flagz, statusz,
 };
 use keelson_stdx::clock::Clock;
+use keelson_webhook_client::{Proxies, Route, Services};
 use regex::Regex;
 use tracing::warn;
 
@@ -72,22 +72,27 @@ fn features_on(config: &Config) -> BTreeSet<String> {
     config.feature_gates.iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
 }
 
-pub(super) fn admission_settings(
-    config: &Config,
-    catalog: &CatalogHandle,
-    observer: Arc<WebhookMetrics>,
-) -> keelson_kube_admission::Settings {
+/// How admission webhooks and conversion webhooks are reached.
+pub(super) fn webhook_services(config: &Config, catalog: &CatalogHandle) -> Services {
     // A server by itself has nobody who would lead from the address of a service to what stands behind it.
     let route = match config.face {
         Face::KubeApiserver if !config.aggregator_routing => Route::ClusterIp,
         Face::KubeApiserver | Face::Standalone => Route::Endpoints,
     };
+    Services::new(Arc::new(catalog.clone()), route).through(Proxies {
+        services: config.egress.cluster.clone(),
+        urls: config.egress.controlplane.clone(),
+    })
+}
+
+pub(super) fn admission_settings(
+    config: &Config,
+    catalog: &CatalogHandle,
+    observer: Arc<WebhookMetrics>,
+) -> keelson_kube_admission::Settings {
     keelson_kube_admission::Settings {
         features: features_on(config),
-        services: keelson_kube_admission::Services::new(Arc::new(catalog.clone()), route).through(Proxies {
-            services: config.egress.cluster.clone(),
-            urls: config.egress.controlplane.clone(),
-        }),
+        services: webhook_services(config, catalog),
         ledger: config.count_quota_usage.then(keelson_kube_admission::Ledger::default),
         webhooks: Webhooks { observer: Some(observer), ..config.plugins.webhooks.clone() },
         ..config.plugins.clone()

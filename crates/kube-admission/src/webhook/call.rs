@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use keelson_codec::json;
 use keelson_object::scalar::quote;
-use keelson_object::{Map, Object, Value};
+use keelson_object::{Map, Object};
 use keelson_registry::admission::Request;
 use keelson_registry::context::Timing;
 use keelson_registry::{DryRun, Error, convert};
 use keelson_status::{Outcome, Status};
-use keelson_webhook_client::Reply;
+use keelson_webhook_client::{Reply, ReviewVersion};
 
-use super::hook::{Hook, Reach, Review};
+use super::hook::{Hook, Reach};
 use super::matching::Invocation;
 use super::observer::{Asked, Timings, Verdict, Webhooks};
 use super::review::{self, Answer, Shown, Task};
@@ -78,12 +78,35 @@ pub(crate) struct Turn<'t> {
 }
 
 /// An object in the version that a webhook wants to see. What is not of the resource's kind has one version.
-pub(crate) fn in_version(request: &Request<'_>, invocation: Invocation<'_>, object: &Object) -> Object {
+pub(crate) async fn in_version(
+    request: &Request<'_>,
+    invocation: Invocation<'_>,
+    object: Option<&Object>,
+) -> Result<Option<Object>, Refusal> {
+    let Some(object) = object else { return Ok(None) };
     let mut shown = object.clone();
-    if shown.kind == request.resource.kind {
-        convert::from_stored(invocation.version, &mut shown);
+    if shown.kind != request.resource.kind {
+        return Ok(Some(shown));
     }
-    shown
+    if request.resource.is_custom() {
+        return converted(request, &invocation.version.api_version, shown).await.map(Some);
+    }
+    convert::from_stored(invocation.version, &mut shown);
+    Ok(Some(shown))
+}
+
+/// A custom resource in another version. All its versions are converted alike.
+///
+/// Upstream: staging/src/k8s.io/apiserver/pkg/admission/conversion.go, ConvertToGVK (v1.36.4).
+pub(crate) async fn converted(
+    request: &Request<'_>,
+    api_version: &str,
+    object: Object,
+) -> Result<Object, Refusal> {
+    let catalog = request.context.catalog.as_ref().filter(|_| object.api_version != api_version);
+    let Some(live) = catalog.and_then(|it| it.kin(request.resource).first()) else { return Ok(object) };
+    let converted = live.convert_to(api_version, object).await;
+    converted.map_err(|error| Refusal::internal(&error.to_string()))
 }
 
 impl Caller {
@@ -134,7 +157,7 @@ impl Caller {
         &self,
         hook: &Hook,
         request: &Request<'_>,
-        (form, shown): (Review, &Shown<'_>),
+        (form, shown): (ReviewVersion, &Shown<'_>),
     ) -> Result<Answer, (u16, String)> {
         let (client, path) = hook
             .client(&self.reach, &request.context.clock)
@@ -215,23 +238,7 @@ fn not_called(webhook: &str, reason: &str, took: Option<Duration>) -> Status {
 
 /// The review that was sent back, or the code and what Go's client says of anything else.
 pub(crate) fn read(reply: &Reply) -> Result<Map, (u16, String)> {
-    let tree = json::read(&reply.body).map(|it| it.value);
-    if let Ok(Value::Map(map)) = &tree
-        && map.str("kind") == Some("Status")
-        && map.str("status") != Some("Success")
-        && !(200..300).contains(&reply.status)
-    {
-        let status = Status::from_map(map);
-        return Err((status.code, status.message));
-    }
-    if (200..300).contains(&reply.status) {
-        return match tree {
-            Ok(Value::Map(map)) => Ok(map),
-            Ok(_) => Err((503, "couldn't get version/kind; json parse error: not an object".to_owned())),
-            Err(error) => Err((503, format!("couldn't get version/kind; json parse error: {error}"))),
-        };
-    }
-    Err((reply.status, reply.complaint()))
+    reply.object(|body| json::read(body).map(|it| it.value).map_err(|error| error.to_string()))
 }
 
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go, ToStatusErr (v1.36.4).

@@ -9,7 +9,7 @@ use keelson_object::{ApiVersion, Map, Object, Value};
 use keelson_registry::admission::{Plugin, Request, Ruling};
 use keelson_registry::decode::{self, Draft, Shape};
 use keelson_registry::options::FieldValidation;
-use keelson_registry::{Error, Result};
+use keelson_registry::{Error, Result, Version};
 use keelson_schema::Schema;
 
 use super::call::{self, Caller, Refusal, Turn};
@@ -127,8 +127,8 @@ impl MutatingWebhooks {
         object: Option<&mut Object>,
         (hook, invocation): (&Hook, Invocation<'_>),
     ) -> std::result::Result<Change, Refusal> {
-        let before = object.as_deref().map(|it| call::in_version(request, invocation, it));
-        let old = request.old.map(|it| call::in_version(request, invocation, it));
+        let before = call::in_version(request, invocation, object.as_deref()).await?;
+        let old = call::in_version(request, invocation, request.old).await?;
         let shown = Shown { invocation, object: before.as_ref(), old: old.as_ref() };
         let answer = self.caller.ask(hook, request, &shown).await?;
         if answer.patch.is_empty() {
@@ -151,7 +151,7 @@ impl MutatingWebhooks {
         };
         let mut tree = before.into_value();
         patch.apply(&mut tree).map_err(|error| Refusal::internal(&error.to_string()))?;
-        let after = read_back(request, invocation, object, tree)?;
+        let after = read_back(request, invocation, object, tree).await?;
         let changed = after != *object;
         request.replace(object, after);
         Ok(Change { changed, patch: Some(wanted) })
@@ -189,7 +189,7 @@ fn sorted(patch: &Value) -> Value {
 }
 
 /// A patched tree as the object that it is, with what is filled in for what was left out.
-fn read_back(
+async fn read_back(
     request: &Request<'_>,
     invocation: Invocation<'_>,
     before: &Object,
@@ -215,6 +215,9 @@ fn read_back(
     let draft = Draft { value: tree, ..Draft::default() };
     if before.kind == request.resource.kind {
         let Invocation { resource, version } = invocation;
+        if resource.is_custom() && version.api_version != before.api_version {
+            return read_back_converted(request, version, (before, draft.value)).await;
+        }
         let after = decode::object(context, resource, version, draft, FieldValidation::Ignore);
         let mut after = after.map_err(unreadable)?;
         request.resource.arrange(&mut after);
@@ -225,6 +228,22 @@ fn read_back(
     let shape = Shape { kind: &before.kind, version: &version, schema: schema.as_ref(), structural: None };
     let after = shape.read(context, draft, FieldValidation::Ignore).map_err(unreadable)?;
     Ok(Object { kind: before.kind.clone(), api_version: before.api_version.clone(), ..after })
+}
+
+/// The same for a custom resource that a webhook saw in another version. The schema of that version is not enforced.
+async fn read_back_converted(
+    request: &Request<'_>,
+    version: &Version,
+    (before, mut tree): (&Object, Value),
+) -> std::result::Result<Object, Refusal> {
+    if let Some(types) = &version.structural {
+        types.set_defaults(&mut tree);
+    }
+    let mut patched = Object::from_value(tree).map_err(|error| Refusal::internal(&error.to_string()))?;
+    patched.api_version = version.api_version.clone();
+    let mut after = call::converted(request, &before.api_version, patched).await?;
+    request.resource.arrange(&mut after);
+    Ok(after)
 }
 
 #[cfg(test)]

@@ -11,21 +11,12 @@ use keelson_registry::admission::{Operation, Request};
 use keelson_registry::{DryRun, Resource};
 use keelson_schema::{Schema, TypeMismatch};
 use keelson_status::Status;
+use keelson_webhook_client::ReviewVersion;
 
-use super::hook::Review;
 use super::matching::Invocation;
 use super::text_list;
 
 const GROUP: &str = "admission.k8s.io";
-
-impl Review {
-    fn version(self) -> &'static str {
-        match self {
-            Review::V1 => "v1",
-            Review::V1beta1 => "v1beta1",
-        }
-    }
-}
 
 /// What is shown to a webhook, in the version it wants.
 pub(crate) struct Shown<'s> {
@@ -37,7 +28,12 @@ pub(crate) struct Shown<'s> {
 /// The question as JSON.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go (v1.36.4).
-pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &Shown<'_>) -> bytes::Bytes {
+pub(crate) fn question(
+    form: ReviewVersion,
+    uid: &str,
+    request: &Request<'_>,
+    shown: &Shown<'_>,
+) -> bytes::Bytes {
     let (resource, own) = (request.resource, request.context.api_version.as_str());
     let Invocation { resource: other, version } = shown.invocation;
     let asked = version.api_version.as_str();
@@ -75,7 +71,7 @@ pub(crate) fn question(form: Review, uid: &str, request: &Request<'_>, shown: &S
     body.push_new("options", options(request));
     let mut review = Map::new();
     review.push_new("kind", "AdmissionReview");
-    review.push_new("apiVersion", format!("{GROUP}/{}", form.version()));
+    review.push_new("apiVersion", form.of(GROUP));
     review.push_new("request", body);
     json::to_bytes(&Value::Map(review))
 }
@@ -168,12 +164,12 @@ pub(crate) fn typed(review: Map) -> Result<Map, TypeMismatch> {
 /// Reads an answer, or says why it is none.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
-pub(crate) fn answer(form: Review, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {
+pub(crate) fn answer(form: ReviewVersion, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {
     let Some(response) = review.map("response") else { return Err("webhook response was absent".to_owned()) };
     let patch = STANDARD.decode(response.str("patch").unwrap_or_default());
     let patch = patch.map_err(|error| format!("response.patch: {error}"))?;
     let patch_type = response.str("patchType");
-    if form == Review::V1 {
+    if form == ReviewVersion::V1 {
         let found = response.str("uid").unwrap_or_default();
         if found != uid {
             return Err(format!("expected response.uid={}, got {}", quote(uid), quote(found)));
@@ -226,11 +222,13 @@ fn check_kind(review: &Map) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Review, Task, answer, typed};
+    use keelson_webhook_client::ReviewVersion;
+
+    use super::{Answer, Task, answer, typed};
     use crate::testing::map;
 
     #[track_caller]
-    fn check(form: Review, task: Task, response: &str, expected: Result<bool, &str>) {
+    fn check(form: ReviewVersion, task: Task, response: &str, expected: Result<bool, &str>) {
         let review = map(&format!(
             r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#
         ));
@@ -241,19 +239,19 @@ mod tests {
 
     #[test]
     fn an_answer_must_fit_its_question() {
-        check(Review::V1, Task::Judge, r#"{"uid":"u","allowed":true}"#, Ok(true));
-        check(Review::V1, Task::Judge, r#"{"uid":"u"}"#, Ok(false));
+        check(ReviewVersion::V1, Task::Judge, r#"{"uid":"u","allowed":true}"#, Ok(true));
+        check(ReviewVersion::V1, Task::Judge, r#"{"uid":"u"}"#, Ok(false));
         check(
-            Review::V1,
+            ReviewVersion::V1,
             Task::Judge,
             r#"{"uid":"x","allowed":true}"#,
             Err(r#"expected response.uid="u", got "x""#),
         );
-        check(Review::V1beta1, Task::Judge, r#"{"uid":"x","allowed":true}"#, Ok(true));
-        check(Review::V1, Task::Judge, "null", Err("webhook response was absent"));
+        check(ReviewVersion::V1beta1, Task::Judge, r#"{"uid":"x","allowed":true}"#, Ok(true));
+        check(ReviewVersion::V1, Task::Judge, "null", Err("webhook response was absent"));
         let other = map(r#"{"response":{"uid":"u"}}"#);
         assert_eq!(
-            answer(Review::V1, "u", Task::Judge, &other),
+            answer(ReviewVersion::V1, "u", Task::Judge, &other),
             Err("expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="
                 .to_owned())
         );
@@ -291,27 +289,32 @@ mod tests {
     #[test]
     fn only_who_may_change_objects_patches() {
         let patch = r#"{"uid":"u","allowed":true,"patch":"W10=","patchType":"JSONPatch"}"#;
-        check(Review::V1, Task::Change, patch, Ok(true));
+        check(ReviewVersion::V1, Task::Change, patch, Ok(true));
         let numbers = r#"{"uid":"u","allowed":true,"patch":[91,93],"patchType":"JSONPatch"}"#;
-        check(Review::V1, Task::Change, numbers, Ok(true));
-        check(Review::V1, Task::Judge, numbers, Err("validating webhook may not return response.patch"));
+        check(ReviewVersion::V1, Task::Change, numbers, Ok(true));
         check(
-            Review::V1,
+            ReviewVersion::V1,
+            Task::Judge,
+            numbers,
+            Err("validating webhook may not return response.patch"),
+        );
+        check(
+            ReviewVersion::V1,
             Task::Change,
             r#"{"uid":"u","patch":[300],"patchType":"JSONPatch"}"#,
             Err(
                 "json: cannot unmarshal number 300 into Go struct field AdmissionResponse.response.patch of type uint8",
             ),
         );
-        check(Review::V1, Task::Judge, patch, Err("validating webhook may not return response.patch"));
+        check(ReviewVersion::V1, Task::Judge, patch, Err("validating webhook may not return response.patch"));
         check(
-            Review::V1,
+            ReviewVersion::V1,
             Task::Change,
             r#"{"uid":"u","patch":"W10="}"#,
             Err("webhook returned response.patch but not response.patchType"),
         );
         check(
-            Review::V1,
+            ReviewVersion::V1,
             Task::Change,
             r#"{"uid":"u","patchType":"JSONPatch"}"#,
             Err("webhook returned response.patchType but not response.patch"),
@@ -323,7 +326,7 @@ mod tests {
         let review = map(
             r#"{"response":{"allowed":false,"status":{"message":"no","code":418},"warnings":["w"],"auditAnnotations":{"k":"v"}}}"#,
         );
-        let found = answer(Review::V1beta1, "", Task::Judge, &review).expect("an answer");
+        let found = answer(ReviewVersion::V1beta1, "", Task::Judge, &review).expect("an answer");
         let status = found.result.as_ref().expect("a status");
         assert_eq!((status.message.as_str(), status.code), ("no", 418));
         let expected = Answer {

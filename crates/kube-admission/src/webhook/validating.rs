@@ -5,9 +5,9 @@ use keelson_object::Object;
 use keelson_registry::Result;
 use keelson_registry::admission::{Plugin, Request, Ruling};
 
-use super::call::{self, Caller, Turn};
-use super::hook::Reach;
-use super::matching;
+use super::call::{self, Caller, Refusal, Turn};
+use super::hook::{Hook, Reach};
+use super::matching::{self, Invocation};
 use super::review::{Shown, Task};
 use super::source::Source;
 use crate::plugins::Settings;
@@ -60,10 +60,19 @@ impl ValidatingWebhooks {
         let Turn { hook, invocation, .. } = turn;
         let clock = &request.context.clock;
         let started = clock.monotonic();
-        let object = object.map(|it| call::in_version(request, invocation, it));
-        let old = request.old.map(|it| call::in_version(request, invocation, it));
-        let shown = Shown { invocation, object: object.as_ref(), old: old.as_ref() };
-        let outcome = self.caller.ask(hook, request, &shown).await.map(|_| ());
+        let outcome = self.ask(request, object, (hook, invocation)).await;
         self.caller.conclude(turn, request, (outcome, clock.monotonic().saturating_sub(started)))
+    }
+
+    async fn ask(
+        &self,
+        request: &Request<'_>,
+        object: Option<&Object>,
+        (hook, invocation): (&Hook, Invocation<'_>),
+    ) -> std::result::Result<(), Refusal> {
+        let object = call::in_version(request, invocation, object).await?;
+        let old = call::in_version(request, invocation, request.old).await?;
+        let shown = Shown { invocation, object: object.as_ref(), old: old.as_ref() };
+        self.caller.ask(hook, request, &shown).await.map(|_| ())
     }
 }

@@ -1,9 +1,15 @@
 //! Who owns which field: follows every write, and makes applies.
 //!
 //! Objects are in the stored version here; ownership is told in the version in which the client speaks, so that both
-//! go through that version for a moment. Where all versions have one shape, that is another head.
+//! go through that version for a moment. Where all versions have one shape, that is another head. Custom resources are
+//! in the version of the request, and other versions are needed where managers have used them.
+
+mod conversions;
+
+pub(crate) use conversions::{Conversion, Conversions, MAX_CONVERSIONS, Wanted};
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use keelson_codec::json;
 use keelson_merge::apply::{
@@ -38,21 +44,50 @@ pub struct Apply<'a> {
 /// Follows a write that is no apply: `object` is about to replace `old`, or to be made.
 ///
 /// Mistakes in what is known of managers do not keep anybody from writing: then nothing is known any more.
-pub(crate) fn follow(live: &Live, context: &Context, part: Part, object: &mut Object, old: Option<&Object>) {
-    let kind = Kind::new(live, context, part);
-    if let (Part::Scale, Some(at), Some(old)) = (part, &live.resource.scale, old) {
-        let followed = Scaled::new(&kind, at, context).follow(object, old);
-        object.meta.managed_fields = followed.unwrap_or_else(|error| {
-            debug!(%error, "managed fields are dropped");
-            Vec::new()
-        });
-        return;
-    }
-    let given = std::mem::take(&mut object.meta.managed_fields);
-    object.meta.managed_fields = kind.follow(context, object, given, old).unwrap_or_else(|error| {
+pub(crate) async fn follow(
+    live: &Live,
+    context: &Context,
+    part: Part,
+    object: &mut Object,
+    old: Option<&Object>,
+) {
+    let none = Conversions::default();
+    let followed = if let (Part::Scale, Some(at), Some(old)) = (part, &live.resource.scale, old) {
+        Scaled::new(&Kind::new(live, context, part, &none), at, context).follow(object, old)
+    } else {
+        let given = std::mem::take(&mut object.meta.managed_fields);
+        if live.keeps_fields() {
+            Kind::new(live, context, part, &none).follow(context, object, given, old)
+        } else {
+            follow_converted(live, context, part, (object, given, old)).await
+        }
+    };
+    object.meta.managed_fields = followed.unwrap_or_else(|error| {
         debug!(%error, "managed fields are dropped");
         Vec::new()
     });
+}
+
+/// The same where a webhook converts the object into the versions of other managers.
+async fn follow_converted(
+    live: &Live,
+    context: &Context,
+    part: Part,
+    (object, given, old): (&Object, Vec<Value>, Option<&Object>),
+) -> std::result::Result<Vec<Value>, Refusal> {
+    let mut known = Conversions::default();
+    for _ in 0..MAX_CONVERSIONS {
+        let wanted = {
+            let kind = Kind::new(live, context, part, &known);
+            let followed = kind.follow(context, object, given.clone(), old);
+            match kind.wanted.into_inner() {
+                None => return followed,
+                Some(wanted) => wanted,
+            }
+        };
+        known.add(wanted.convert(live).await);
+    }
+    Err(Refusal::Internal("managed fields need too many conversions".to_owned()))
 }
 
 /// Notes who wrote `object`, which is posted to a subresource and not of the resource's own kind.
@@ -95,26 +130,38 @@ pub(crate) fn problem(entries: &[Value]) -> Option<String> {
 
 const JSON: Json = Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text };
 
-/// `old` with what `apply` wants, in the version of the client; `None` is an object that is not there yet.
+/// What comes of an apply.
+pub(crate) enum Applied {
+    /// The object, in the version of the client.
+    Object(Value),
+    /// Nothing yet: this conversion must be known first.
+    Wanted(Wanted),
+}
+
+/// `old` with what `apply` wants; `None` is an object that is not there yet.
 pub(crate) fn apply(
     live: &Live,
     context: &Context,
     part: Part,
     old: Option<&Object>,
-    apply: &Apply<'_>,
-) -> Result<Value> {
-    let kind = Kind::new(live, context, part);
+    (apply, known): (&Apply<'_>, &Conversions),
+) -> Result<Applied> {
+    let kind = Kind::new(live, context, part, known);
     if let (Part::Scale, Some(at), Some(old)) = (part, &live.resource.scale, old) {
-        return Scaled::new(&kind, at, context).apply(old, apply);
+        return Scaled::new(&kind, at, context).apply(old, apply).map(Applied::Object);
     }
     let before = old.map(|old| kind.spoken(old));
     let applied = kind.tracker(context).apply(before, apply.patch, &context.field_manager, apply.force);
-    applied.map_err(refused)
+    match kind.wanted.into_inner() {
+        None => applied.map(Applied::Object).map_err(refused),
+        Some(wanted) => Ok(Applied::Wanted(wanted)),
+    }
 }
 
 /// The scale of `object`, with those who manage it.
 pub(crate) fn scale(live: &Live, context: &Context, object: &Object, at: &Scale) -> Result<Object> {
-    let kind = Kind::new(live, context, Part::Scale);
+    let none = Conversions::default();
+    let kind = Kind::new(live, context, Part::Scale, &none);
     Scaled::new(&kind, at, context).scale(object).map_err(refused)
 }
 
@@ -261,14 +308,19 @@ struct Kind<'l> {
     version: &'l Version,
     subresource: &'static str,
     reset: Vec<(SmolStr, Filter)>,
+    /// Conversions by a webhook that are done.
+    known: &'l Conversions,
+    /// The first conversion that was needed and is not known.
+    wanted: RefCell<Option<Wanted>>,
 }
 
 impl<'l> Kind<'l> {
-    fn new(live: &'l Live, context: &Context, part: Part) -> Kind<'l> {
+    fn new(live: &'l Live, context: &Context, part: Part, known: &'l Conversions) -> Kind<'l> {
         let resource = &live.resource;
         let spoken = resource.versions.iter().find(|it| it.api_version == context.api_version);
         let version = spoken.unwrap_or_else(|| resource.stored_version());
-        Kind { live, version, subresource: part.name(), reset: reset(resource, part) }
+        let wanted = RefCell::default();
+        Kind { live, version, subresource: part.name(), reset: reset(resource, part), known, wanted }
     }
 
     fn tracker<'k>(&'k self, context: &Context) -> Tracker<'k> {
@@ -315,6 +367,28 @@ impl<'l> Kind<'l> {
         Cow::Owned(self.live.in_version(self.version, object.into_owned()))
     }
 
+    /// Upstream converts without the schema of the other version here: nothing is pruned.
+    ///
+    /// Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, RequestScope.Convertor (v1.36.4).
+    fn convert_custom(&self, object: &Value, api_version: &str) -> std::result::Result<Value, ConvertError> {
+        let map = object.as_map().ok_or(ConvertError::Missing)?;
+        let from = map.str("apiVersion").unwrap_or_default();
+        if !self.live.resource.versions.iter().any(|it| it.api_version == from) {
+            return Err(ConvertError::Missing);
+        }
+        // An object of which nothing is known but its kind is the same in all versions.
+        let is_blank = map.iter().all(|(key, _)| matches!(key.as_str(), "kind" | "apiVersion"));
+        if is_blank || from == api_version || self.live.keeps_fields() {
+            let mut map = map.clone();
+            map.set("apiVersion", api_version);
+            return Ok(Value::Map(map));
+        }
+        self.known.find(object, api_version).unwrap_or_else(|| {
+            self.wanted.borrow_mut().get_or_insert_with(|| Wanted::new(object, api_version));
+            Err(ConvertError::Failed("the conversion is not known yet".to_owned()))
+        })
+    }
+
     /// A stored object in the version of the request, as one tree.
     fn spoken(&self, object: &Object) -> Value {
         self.shown(Cow::Borrowed(object)).into_owned().into_value()
@@ -336,6 +410,9 @@ impl Versions for Kind<'_> {
         let resource = &self.live.resource;
         let find = |wanted: &str| resource.versions.iter().find(|it| it.api_version == wanted);
         let to = find(api_version).ok_or(ConvertError::Missing)?;
+        if resource.is_custom() {
+            return self.convert_custom(object, api_version);
+        }
         let mut object =
             Object::from_value(object.clone()).map_err(|error| ConvertError::Failed(error.to_string()))?;
         let from = find(&object.api_version).ok_or(ConvertError::Missing)?;

@@ -1,5 +1,6 @@
 //! What is wrong with the metadata of an object, whatever its kind.
 
+use keelson_object::meta::StringMap;
 use keelson_object::selector::name_rules as rules;
 use keelson_object::{FieldErrors, ObjectMeta, Path, Value};
 
@@ -33,8 +34,8 @@ fn check_at(meta: &ObjectMeta, scope: Scope, rule: NameRule, at: &Path<'_>, erro
     }
     check_namespace(meta, scope, &at.key("namespace"), errors);
     errors.non_negative(&at.key("generation"), Some(meta.generation));
-    check_labels(meta, &at.key("labels"), errors);
-    check_annotations(meta, &at.key("annotations"), errors);
+    check_labels(&meta.labels, &at.key("labels"), errors);
+    check_annotations(&meta.annotations, &at.key("annotations"), errors);
     check_owners(meta, &at.key("ownerReferences"), errors);
     check_finalizers(meta, &at.key("finalizers"), errors);
     manager_rules::check(meta, &at.key("managedFields"), errors);
@@ -136,8 +137,11 @@ fn check_namespace(meta: &ObjectMeta, scope: Scope, at: &Path<'_>, errors: &mut 
     }
 }
 
-fn check_labels(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
-    for (key, value) in meta.labels.iter() {
+/// Checks labels.
+///
+/// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateLabels (v1.36.4).
+pub fn check_labels(labels: &StringMap, at: &Path<'_>, errors: &mut FieldErrors) {
+    for (key, value) in labels.iter() {
         for message in rules::qualified_name(key) {
             errors.invalid(at, key, message);
         }
@@ -147,9 +151,12 @@ fn check_labels(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-fn check_annotations(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
+/// Checks annotations.
+///
+/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotations (v1.36.4).
+pub fn check_annotations(annotations: &StringMap, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut size = 0;
-    for (key, value) in meta.annotations.iter() {
+    for (key, value) in annotations.iter() {
         for message in rules::qualified_name(&key.to_lowercase()) {
             errors.invalid(at, key, message);
         }

@@ -18,7 +18,7 @@ pub async fn answer(live: &Live, context: &Context, namespace: &str, mut body: O
     system_fields::wipe(&mut body.meta);
     system_fields::settle_namespace(&live.resource, namespace, &mut body)?;
     owners::once(context, &mut body.meta, Seen::InRequest);
-    field_managers::follow(live, context, Part::Main, &mut body, None);
+    field_managers::follow(live, context, Part::Main, &mut body, None).await;
     let place = Place::new(namespace, body.meta.name.clone());
     let request = Request::new(Operation::Create, live, context, &place);
     admission::mutate(&request, Some(&mut body)).await?;

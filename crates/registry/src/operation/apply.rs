@@ -5,7 +5,7 @@ use super::write::{self, Draft, ManagedFields, Proposal, Propose, WriteRequest};
 use crate::context::Context;
 use crate::decode::{self, Origin};
 use crate::error::Result;
-use crate::lifecycle::field_managers::{self, Apply};
+use crate::lifecycle::field_managers::{self, Applied, Apply, Conversion, Conversions};
 use crate::live::{Live, Place};
 use crate::optimistic_write::Current;
 use crate::options::{FieldValidation, Part};
@@ -20,13 +20,16 @@ pub async fn apply(
     apply: &Apply<'_>,
 ) -> Result<Updated> {
     let request = WriteRequest { live, context, address: place, part };
-    let written = write::write(request, Application { version, apply }).await?;
+    let written =
+        write::write(request, Application { version, apply, known: Conversions::default() }).await?;
     Ok(Updated { object: written.object, created: written.created })
 }
 
 struct Application<'a> {
     version: &'a Version,
     apply: &'a Apply<'a>,
+    /// What a webhook has converted for this request.
+    known: Conversions,
 }
 
 impl Propose for Application<'_> {
@@ -36,7 +39,11 @@ impl Propose for Application<'_> {
             return Ok(Proposal::NotFound);
         }
         let old = current.map(|it| &it.object);
-        let mut value = field_managers::apply(live, context, part, old, self.apply)?;
+        let applied = field_managers::apply(live, context, part, old, (self.apply, &self.known))?;
+        let mut value = match applied {
+            Applied::Object(value) => value,
+            Applied::Wanted(wanted) => return Ok(Proposal::Convert(wanted)),
+        };
         field_managers::complain(context, self.apply)?;
         let managed_fields = ManagedFields::Applied(field_managers::managed_fields(&mut value));
         let draft = decode::Draft { value, origin: Origin::Patch, ..decode::Draft::default() };
@@ -54,6 +61,10 @@ impl Propose for Application<'_> {
             None => {}
         }
         Ok(Proposal::Put(Draft { object, managed_fields }))
+    }
+
+    fn learn(&mut self, conversion: Conversion) {
+        self.known.add(conversion);
     }
 }
 

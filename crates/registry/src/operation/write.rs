@@ -23,6 +23,7 @@ use crate::admission::{self, Operation, Request};
 use crate::context::{Context, DryRun};
 use crate::error::{Error, Result};
 use crate::guard::{self, Write};
+use crate::lifecycle::field_managers::{Conversion, MAX_CONVERSIONS, Wanted};
 use crate::lifecycle::{field_managers, meta_rules, naming, system_fields};
 use crate::live::{Live, Place};
 use crate::optimistic_write::{Current, OptimisticWrite, Outcome, Step};
@@ -45,6 +46,9 @@ pub(super) struct WriteRequest<'w> {
 pub(super) trait Propose {
     /// The change of `current`. It is called again when another writer was faster.
     fn propose(&mut self, request: &WriteRequest<'_>, current: Option<&Current>) -> Result<Proposal>;
+
+    /// Takes the conversion that was asked for.
+    fn learn(&mut self, _conversion: Conversion) {}
 }
 
 /// A change of the object at an address.
@@ -55,6 +59,8 @@ pub(super) enum Proposal {
     Delete(Deletion),
     /// The request needs an object, and there is none.
     NotFound,
+    /// The proposal needs this conversion first.
+    Convert(Wanted),
 }
 
 /// An object as the client wants it.
@@ -94,7 +100,10 @@ async fn attempt(
     permission: &CreatePermission,
     change: &mut impl Propose,
 ) -> Result<Option<Outcome>> {
-    match change.propose(request, target.current())? {
+    match propose(request, target.current(), change).await? {
+        Proposal::Convert(_) => {
+            Err(Error::Unclassified("managed fields need too many conversions".to_owned()))
+        }
         Proposal::NotFound => Err(request.live.missing(request.address).await),
         Proposal::Delete(deletion) => {
             deletion.admit(request, target.current()).await?;
@@ -104,7 +113,7 @@ async fn attempt(
             target.drop_large_managed_fields(matches!(draft.managed_fields, ManagedFields::Tracked));
             let old = target.current().map(|it| &it.object);
             let stages = Stages { request, place: request.address, old };
-            let mut object = stages.attribute(draft)?;
+            let mut object = stages.attribute(draft).await?;
             stages.admit(&mut object).await?;
             stages.authorize(&object).await?;
             store(request, target, Some(permission), object).await
@@ -112,12 +121,27 @@ async fn attempt(
     }
 }
 
+/// The change of `current`, after the conversions that it needs.
+async fn propose(
+    request: &WriteRequest<'_>,
+    current: Option<&Current>,
+    change: &mut impl Propose,
+) -> Result<Proposal> {
+    for _ in 0..MAX_CONVERSIONS {
+        match change.propose(request, current)? {
+            Proposal::Convert(wanted) => change.learn(wanted.convert(request.live).await),
+            proposal => return Ok(proposal),
+        }
+    }
+    change.propose(request, current)
+}
+
 /// Creates the object of `draft`, which must not exist yet. The name may be generated.
 pub(super) async fn create(request: WriteRequest<'_>, draft: Draft) -> Result<Outcome> {
     let (meta, namespace) = (&draft.object.meta, &request.address.namespace);
     let place = Place { namespace: namespace.clone(), name: meta.name.clone() };
     let stages = Stages { request: &request, place: &place, old: None };
-    let mut object = stages.attribute(draft)?;
+    let mut object = stages.attribute(draft).await?;
     stages.admit(&mut object).await?;
     stages.authorize(&object).await?;
     if !object.meta.name.is_empty() || object.meta.generate_name.is_empty() {
@@ -185,7 +209,7 @@ struct Stages<'s> {
 
 impl Stages<'_> {
     /// Sets what a client cannot choose, and managedFields.
-    fn attribute(&self, draft: Draft) -> Result<Object> {
+    async fn attribute(&self, draft: Draft) -> Result<Object> {
         let WriteRequest { live, context, address, part } = *self.request;
         let Draft { mut object, managed_fields } = draft;
         match self.old {
@@ -206,7 +230,9 @@ impl Stages<'_> {
             }
         }
         match managed_fields {
-            ManagedFields::Tracked => field_managers::follow(live, context, part, &mut object, self.old),
+            ManagedFields::Tracked => {
+                field_managers::follow(live, context, part, &mut object, self.old).await;
+            }
             ManagedFields::Applied(entries) => object.meta.managed_fields = entries,
         }
         // Field ownership distinguishes empty from absent; nothing after this does.

@@ -1,4 +1,5 @@
-//! Services: where the programs behind a service listen.
+//! Service resolution: where the programs behind a service of the cluster listen. Admission webhooks and conversion
+//! webhooks share it.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,8 +8,9 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use keelson_object::{Map, Object, Readers, Value};
-use keelson_webhook_client::{Proxy, Resolver};
 use rand::RngExt as _;
+
+use crate::{Proxy, Resolver};
 
 /// How to get to a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,12 +60,14 @@ impl Services {
     }
 
     /// Through whom webhooks are reached.
-    pub(crate) fn proxies(&self) -> &Proxies {
+    #[must_use]
+    pub fn proxies(&self) -> &Proxies {
         &self.proxies
     }
 
     /// Knows the addresses of one service.
-    pub(crate) fn resolver(&self, namespace: &str, name: &str) -> Arc<dyn Resolver> {
+    #[must_use]
+    pub fn resolver(&self, namespace: &str, name: &str) -> Arc<dyn Resolver> {
         Arc::new(Service { services: self.clone(), namespace: namespace.to_owned(), name: name.to_owned() })
     }
 }
@@ -148,8 +152,14 @@ fn endpoint(
 
 #[cfg(test)]
 mod tests {
+    use keelson_codec::json;
+    use keelson_object::Object;
+
     use super::endpoint;
-    use crate::testing::object;
+
+    fn object(text: &str) -> Object {
+        Object::from_value(json::read(text.as_bytes()).expect("it is JSON").value).expect("it is an object")
+    }
 
     #[track_caller]
     fn check(slices: &[&str], expected: Option<&str>) {
