@@ -148,11 +148,15 @@ impl Documents {
         let known =
             self.index.lock().as_ref().filter(|it| it.0 == catalog.generation()).map(|it| it.1.clone());
         let document = known.unwrap_or_else(|| {
-            let made = self.made(self.all_hashes(catalog));
+            let body = self.all_hashes(catalog);
             let mut index = self.index.lock();
             // What says the same is as old as it was.
-            let before = index.take().map(|it| it.1).filter(|it| it.hash == made.hash);
-            let made = before.unwrap_or(made);
+            let before = index.take().map(|it| it.1).filter(|it| it.body == body);
+            let made = before.unwrap_or_else(|| Document {
+                hash: Arc::default(),
+                body: body.into(),
+                made: self.clock.now(),
+            });
             *index = Some((catalog.generation(), made.clone()));
             made
         });
