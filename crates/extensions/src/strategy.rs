@@ -94,6 +94,8 @@ impl Strategy for CustomKind {
     }
 
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
+        // Upstream checks this twice, and says it twice.
+        meta_rules::check_update(&object.meta, &old.meta, errors);
         let (value, old_value) = (object.clone().into_value(), old.clone().into_value());
         if let Some(schema) = &self.schema {
             errors.append(validate::validate_update(&value, &old_value, schema, "", &*self.patterns));
@@ -116,6 +118,7 @@ impl Strategy for CustomKind {
         old: &Object,
         errors: &mut FieldErrors,
     ) {
+        meta_rules::check_update(&object.meta, &old.meta, errors);
         let status_schema = self.schema.as_ref().and_then(|it| it.property("status"));
         if let (Some(status), Some(schema)) = (object.fields.get("status"), status_schema) {
             errors.append(match old.fields.get("status") {

@@ -110,6 +110,11 @@ impl Shape<'_> {
         keep_reset_of_managers(&mut value);
         let patched = match &origin {
             Origin::Body => None,
+            Origin::Patch if self.structural.is_some() => {
+                let mut sorted = value.clone();
+                sorted.sort_all_keys();
+                Some(echo(&sorted))
+            }
             Origin::Patch => Some(echo(&value)),
             Origin::Strategic(patch) => Some(cut(strategic::shown(patch))),
         };

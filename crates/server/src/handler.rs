@@ -212,6 +212,10 @@ impl Call<'_> {
                 let json::Document { value, duplicates } = document;
                 let value = or_empty(value);
                 check_head(&value).map_err(|error| unreadable(&error))?;
+                if self.lacks_kind(&value) {
+                    let text = String::from_utf8_lossy(body);
+                    return Err(unreadable(&format!("Object 'Kind' is missing in '{text}'")));
+                }
                 let has_duplicates = !duplicates.is_empty();
                 let every_pair = has_duplicates.then(|| json::read_every_pair(body).ok()).flatten();
                 Ok(Draft { value, duplicates, every_pair, ..Draft::default() })
@@ -223,6 +227,11 @@ impl Call<'_> {
                 document.value.sort_all_keys();
                 let value = or_empty(document.value);
                 check_head(&value).map_err(|error| unreadable(&error))?;
+                if self.lacks_kind(&value) {
+                    let json = json::to_bytes(&value);
+                    let text = String::from_utf8_lossy(&json);
+                    return Err(unreadable(&format!("Object 'Kind' is missing in '{text}'")));
+                }
                 Ok(Draft { value, complaints, ..Draft::default() })
             }
             Input::Protobuf => {
@@ -238,6 +247,12 @@ impl Call<'_> {
                 self.cbor_draft(&said, body)
             }
         }
+    }
+
+    /// Whether a custom resource does not say its kind: the kind of its address does not stand for it.
+    fn lacks_kind(&self, value: &Value) -> bool {
+        let is_silent = || value.as_map().and_then(|it| it.str("kind")).is_none_or(str::is_empty);
+        self.found.live.resource.is_custom() && self.info.subresource != "scale" && is_silent()
     }
 
     /// A body in CBOR as a tree. It is read as what it says it is; whether that belongs here is asked later.

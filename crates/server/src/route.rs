@@ -182,6 +182,14 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
             false => error,
         }
     })?;
+    // Only lists and watches of custom resources reach over all namespaces.
+    if found.live.resource.is_custom()
+        && found.live.resource.scope == Scope::Namespaced
+        && namespace(info).is_empty()
+        && !matches!(info.verb.as_str(), "list" | "watch")
+    {
+        return Err(Error::NoSuchPath);
+    }
     let operation = operation(&found, info, (place, empty.namespace), method)
         .map_err(|error| if found.live.resource.is_custom() { custom(&found, info, error) } else { error })?;
     if operation.verb().is_some_and(|verb| !found.live.resource.supports(verb)) {

@@ -40,7 +40,9 @@ impl Identity<'_> {
     fn check_body(&self, value: &Value) -> Result<()> {
         let text = |key| value.as_map().and_then(|map| map.str(key)).filter(|it| !it.is_empty());
         let kind = text("kind").unwrap_or(self.kind);
-        let api_version = text("apiVersion").unwrap_or(self.api_version);
+        // A custom resource must say its version.
+        let silent = if self.is_custom { "" } else { self.api_version };
+        let api_version = text("apiVersion").unwrap_or(silent);
         if (self.is_custom || kind == self.kind) && api_version == self.api_version {
             return Ok(());
         }

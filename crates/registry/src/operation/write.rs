@@ -14,7 +14,7 @@
 //! - validate: the rules of the kind, validating admission.
 //! - commit: the write to the store, if the object has not changed since it was read.
 
-use keelson_object::{FieldErrors, Object, Path, Value};
+use keelson_object::{FieldErrors, GroupKind, Object, Path, Value};
 
 use super::create_permission::CreatePermission;
 use super::delete::Deletion;
@@ -303,7 +303,8 @@ impl Stages<'_> {
         if object.kind != resource.kind {
             errors.invalid(&Path::root("kind"), object.kind.as_str(), format!("must be {}", resource.kind));
             let name = object.meta.name.to_string();
-            return Err(Error::Invalid { kind: resource.group_kind(), name, errors });
+            let kind = GroupKind { group: resource.group.clone(), kind: object.kind.clone() };
+            return Err(Error::Invalid { kind, name, errors });
         }
         meta_rules::check(&object.meta, resource.scope, strategy.name_rule(), &mut errors);
         if let Some(old) = self.old {
