@@ -39,7 +39,8 @@ use serde_json::Value;
 const LEARNS_WITHIN: Duration = Duration::from_secs(20);
 
 /// The scenarios about decisions that depend on what servers learn of a moment later.
-const FOLLOWING: [&str; 4] = ["admission", "nodes/", "permissions/", "rbac/escalation"];
+const FOLLOWING: [&str; 5] =
+    ["admission", "customresources/", "nodes/", "permissions/", "rbac/escalation"];
 
 /// A dialogue.
 pub struct Scenario {

@@ -1,6 +1,8 @@
-//! `apiextensions.k8s.io`: kinds that users bring.
+//! API group `apiextensions.k8s.io`: CustomResourceDefinition.
 
 mod custom_resource_definition;
+#[cfg(test)]
+mod tests;
 mod v1beta1;
 
 use keelson_registry::{Group, Resource, Version};
@@ -17,8 +19,8 @@ pub(crate) fn group() -> Group {
             .storage_path("apiextensions.k8s.io/customresourcedefinitions")
             .json_in_store()
             .version(Version::stored("v1"))
-            .announced_as("v1beta1")
             .reads("apiextensions.k8s.io/v1beta1", v1beta1::to_v1)
+            .stored_as("apiextensions.k8s.io/v1beta1", v1beta1::from_v1)
             .columns(default_columns())
             .with_status()
             .conditional_update()

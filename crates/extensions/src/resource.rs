@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use keelson_cel::goregex::CompiledPatterns;
 use keelson_object::{Map, SelectableField, SmolStr};
-use keelson_registry::{
-    CatalogHandle, Column, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version,
-};
+use keelson_registry::{CatalogHandle, Deprecation, Resource, Scale, Scope, StructuralTypes, Verb, Version};
 use keelson_structural::scale::ScalePaths;
 
 use crate::columns;
@@ -73,8 +71,6 @@ fn resource(definition: &Definition, hub: usize, (stage, around): (Stage, &Surro
     let versions = definition.versions.iter().enumerate();
     let versions =
         versions.map(|(position, it)| registry_version(around, definition, (it, position == hub))).collect();
-    let storage = &definition.versions[definition.storage_version()];
-    let announced = storage.served.then(|| format!("{}/{}", definition.group, storage.name).into());
     let resource = Resource {
         singular: names.singular.clone(),
         list_kind: names.list_kind.clone(),
@@ -89,9 +85,9 @@ fn resource(definition: &Definition, hub: usize, (stage, around): (Stage, &Surro
         selectable: selectable(definition, version),
         storage_path: format!("{}/{}", definition.group, names.plural).into(),
         json_in_store: true,
+        shows_storage_version: definition.versions[definition.storage_version()].served,
         unconditional_update: false,
         items_carry_head: true,
-        announced,
         create_refusal: (stage == Stage::Terminating).then_some(TERMINATING),
         ..resource.strategy(strategy)
     };
@@ -113,16 +109,12 @@ fn registry_version(
         on_by_default: true,
         deprecation: deprecation.as_ref().map(|_| Deprecation::default()),
         deprecation_warning: deprecation,
-        columns: is_hub.then(|| printer_columns(version)),
+        columns: is_hub.then(|| columns::of_version(&version.columns)),
         structural: Some(Arc::new(types)),
         published: is_hub.then(|| Arc::new(Published::new(&around.catalog, definition, version)) as _),
         scale_replicas: replicas.map(|it| it.trim_start_matches('.').into()),
         ..Version::served(&version.name)
     }
-}
-
-fn printer_columns(version: &VersionDefinition) -> Vec<Column> {
-    std::iter::once(columns::name()).chain(columns::read(&version.columns)).collect()
 }
 
 fn scale_paths(scale: &Map) -> ScalePaths {

@@ -98,7 +98,7 @@ fn entry(catalog: &Catalog, live: &Live) -> Option<Entry> {
     Some(Entry {
         name: format!("{group}.{}", resource.plural),
         resources,
-        encoding: resource.stored_version().api_version.clone(),
+        encoding: resource.encoding_version(),
         decodable,
         served: resource.served_versions().map(|it| it.api_version.clone()).collect(),
     })

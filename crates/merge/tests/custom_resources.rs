@@ -32,6 +32,12 @@ fn upstream_ends_all_writes_like_us() {
     oracle::ask(3, generate::questions, difference);
 }
 
+/// The second apply of a null removes what is below: only an empty list would be left, and that has no owner.
+#[test]
+fn a_null_that_is_applied_again_removes_what_nobody_owns() {
+    assert_eq!(oracle::check(include_str!("../testdata/custom-null-again.jsonl"), difference), 1);
+}
+
 /// The versions of a kind: by `apiVersion` their schema, if they have one.
 struct Kind(Vec<(String, Option<Arc<Schema>>)>);
 

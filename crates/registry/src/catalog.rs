@@ -240,7 +240,7 @@ pub struct CatalogHandle(Arc<Published>);
 #[derive(Default)]
 struct Published {
     catalog: ArcSwap<Catalog>,
-    /// Held by whoever makes the next catalog, so that no change is lost. Readers do not wait for it.
+    /// Held while the next catalog is made, so that no change is lost. Readers do not wait for it.
     publisher: Mutex<()>,
 }
 

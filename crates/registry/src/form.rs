@@ -6,6 +6,8 @@
 //! {"apiVersion":"autoscaling/v1","kind":…}           JSON of another version: read, defaulted, converted, frozen
 //! k8s\0 …                                            protobuf: the same
 //! ```
+//!
+//! A resource that is [stored as](Resource::stored_as) a version that nobody serves is written in it, everywhere.
 
 use bytes::Bytes;
 use keelson_codec::json;
@@ -64,6 +66,15 @@ pub fn read(value: &Bytes) -> std::result::Result<Object, FormError> {
         false => json::read(value)?.value,
     };
     Ok(Object::from_value(tree)?)
+}
+
+/// The stored JSON of an object of `resource` whose own JSON is known.
+pub(crate) fn json(resource: &Resource, object: &Object, json: &Bytes) -> Bytes {
+    let Some((api_version, convert)) = resource.stored_as else { return json.clone() };
+    let mut object = object.clone();
+    convert(&mut object);
+    object.api_version = SmolStr::new_static(api_version);
+    stored::encode(&object)
 }
 
 /// The enveloped message of an object of `resource`; kinds that have no messages stay JSON.
@@ -160,6 +171,15 @@ pub(crate) fn is_outdated(resource: &Resource, value: &Bytes) -> bool {
     let mut now = stored.clone();
     if complete(resource, &mut now).is_err() {
         return false;
+    }
+    if let Some((api_version, _)) = resource.stored_as {
+        if stored.api_version != api_version {
+            return true;
+        }
+        // Both are compared in the version that is served: only that one has a canonical form.
+        let convert = resource.readable.iter().find(|(version, _)| *version == api_version);
+        convert.into_iter().for_each(|(_, convert)| convert(&mut stored));
+        stored.api_version = now.api_version.clone();
     }
     resource.arrange(&mut stored);
     resource.arrange(&mut now);

@@ -338,7 +338,7 @@ impl Live {
     pub(crate) fn value(&self, key: &Key, object: &Object, json: &Bytes) -> Result<Bytes> {
         let objects = self.objects()?;
         let message = match objects.form {
-            Form::Json => json.clone(),
+            Form::Json => form::json(&self.resource, object, json),
             Form::Protobuf => form::message(&self.resource, object, json)?,
         };
         // Readers see a custom resource with the defaults of the stored version.

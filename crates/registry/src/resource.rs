@@ -99,6 +99,9 @@ impl Scale {
 /// Brings an object of an old version into the stored one.
 pub type ToStored = fn(&mut Object);
 
+/// Brings an object of the stored version into an old one.
+pub type FromStored = fn(&mut Object);
+
 /// One served version of a resource.
 #[derive(Clone, Debug)]
 pub struct Version {
@@ -269,10 +272,16 @@ pub struct Resource {
     pub indexed: Vec<SmolStr>,
     /// Where objects lie in the store; the plural unless said otherwise.
     pub storage_path: SmolStr,
+    /// Whether discovery shows a hash of the stored version: not if that is a version of a custom resource that clients
+    /// cannot ask for.
+    pub shows_storage_version: bool,
     /// Whether objects lie in the store as JSON, also where those of other kinds are protobuf.
     pub json_in_store: bool,
     /// Versions that nobody serves and that may still lie in the store: how they become the stored one.
     pub readable: Vec<(&'static str, ToStored)>,
+    /// The version that nobody serves and in which objects are written to the store, where that is not the stored one;
+    /// how the stored one becomes it. [`Resource::readable`] reads it.
+    pub stored_as: Option<(&'static str, FromStored)>,
     /// How long an object lives; for ever unless said otherwise.
     pub lives: Option<Lives>,
     /// Whether a PUT without resourceVersion overwrites.
@@ -291,8 +300,6 @@ pub struct Resource {
     pub owned_finalizers: bool,
     /// The resource of another group whose objects these are.
     pub stands_for: Option<GroupResource>,
-    /// The version that discovery announces as the stored one, where that is not ours.
-    pub announced: Option<SmolStr>,
     /// Who answers, if nothing is stored.
     pub answers: Option<Arc<dyn Answer>>,
     /// Who knows the objects, if nothing is stored.
@@ -341,8 +348,10 @@ impl Resource {
             selectable: Vec::new(),
             indexed: Vec::new(),
             storage_path: plural.into(),
+            shows_storage_version: true,
             json_in_store: false,
             readable: Vec::new(),
+            stored_as: None,
             lives: None,
             unconditional_update: true,
             create_on_update: false,
@@ -352,7 +361,6 @@ impl Resource {
             items_carry_head: false,
             owned_finalizers: false,
             stands_for: None,
-            announced: None,
             answers: None,
             reports: None,
             without_effect: None,
@@ -425,13 +433,6 @@ impl Resource {
         self
     }
 
-    /// Clients compare the hash of the stored version with what upstream's server told them: tell them this one.
-    #[must_use]
-    pub fn announced_as(mut self, version: &str) -> Resource {
-        self.announced = Some(version.into());
-        self
-    }
-
     /// Nothing is stored: a POST only gets an answer.
     #[must_use]
     pub fn answered(mut self, answer: impl Answer) -> Resource {
@@ -499,6 +500,21 @@ impl Resource {
     pub fn reads(mut self, api_version: &'static str, convert: fn(&mut Object)) -> Resource {
         self.readable.push((api_version, convert));
         self
+    }
+
+    /// Objects lie in the store as `api_version`, which `convert` makes of them and [`Resource::reads`] reads.
+    #[must_use]
+    pub fn stored_as(mut self, api_version: &'static str, convert: FromStored) -> Resource {
+        self.stored_as = Some((api_version, convert));
+        self
+    }
+
+    /// The version of objects in the store.
+    pub fn encoding_version(&self) -> SmolStr {
+        match self.stored_as {
+            Some((api_version, _)) => SmolStr::new_static(api_version),
+            None => self.stored_version().api_version.clone(),
+        }
     }
 
     /// Objects go by themselves after some time.

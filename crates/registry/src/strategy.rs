@@ -3,6 +3,7 @@
 //! The engine calls them in one place and in upstream's order; no kind can change the order. Every method has a
 //! default, so a kind says only what is special about it.
 
+use keelson_object::scalar::Time;
 use keelson_object::{FieldErrors, Object};
 
 use crate::context::Context;
@@ -160,6 +161,15 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// Runs when an object becomes terminating.
     fn begin_delete(&self, _object: &mut Object) {}
+
+    /// Whether the first DELETE only marks an object, with [`Strategy::mark_deleted`], and leaves the rest to a
+    /// controller. Preconditions fail in the words of the store then.
+    fn has_own_delete(&self) -> bool {
+        false
+    }
+
+    /// Marks an object that is not terminating yet, for kinds that have a DELETE of their own.
+    fn mark_deleted(&self, _object: &mut Object, _now: Time) {}
 
     /// Whether an object that is being deleted may go, as far as the kind is concerned.
     fn may_go(&self, _object: &Object) -> bool {

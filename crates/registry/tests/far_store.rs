@@ -76,6 +76,10 @@ struct Server {
 impl Server {
     async fn new(store: Arc<dyn Store>, clock: &Clock) -> Server {
         let flowers = Resource::namespaced("Flower", "flowers").version(Version::stored("v1"));
+        Server::of(flowers, store, clock).await
+    }
+
+    async fn of(flowers: Resource, store: Arc<dyn Store>, clock: &Clock) -> Server {
         let group = Group::new("example.com").serve(flowers);
         let ground = Ground::new(store, Layout::default(), clock.clone());
         let live = Live::start(group.resources[0].clone(), &ground).await.expect("a store loads");
@@ -227,4 +231,55 @@ async fn what_others_deleted_is_gone() {
     assert!(matches!(pair.deaf.update(rose(6)).await, Err(Error::NotFound { .. })));
     pair.deaf.create(7, DryRun::Off).await.unwrap();
     assert_eq!(petals(&pair.near.get().await.unwrap()), Some(7));
+}
+
+/// `v0` had no spec.
+fn to_v1(object: &mut Object) {
+    if let Some(petals) = object.fields.remove("petals") {
+        object.fields.map_mut("spec").set("petals", petals);
+    }
+}
+
+fn from_v1(object: &mut Object) {
+    if let Some(petals) = petals(object) {
+        object.fields.remove("spec");
+        object.fields.set("petals", petals);
+    }
+}
+
+#[tokio::test]
+async fn what_is_stored_in_a_version_that_nobody_serves_is_written_again_only_if_it_differs() {
+    let (clock, _hand) = Clock::manual();
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let far = Arc::new(Far { store: store.clone(), questions: AtomicUsize::new(0) });
+    let flowers = Resource::namespaced("Flower", "flowers")
+        .version(Version::stored("v1"))
+        .json_in_store()
+        .reads("example.com/v0", to_v1)
+        .stored_as("example.com/v0", from_v1);
+    let server = Server::of(flowers, far, &clock).await;
+    let key = Layout::default().resource("flowers").namespaced("default", "rose");
+    let stored = async || {
+        let entry = store.get(&key).await.unwrap().expect("it is stored");
+        (String::from_utf8(entry.value.to_vec()).unwrap(), entry.modified)
+    };
+
+    let made = server.create(5, DryRun::Off).await.unwrap();
+    assert_eq!((made.api_version.as_str(), petals(&made)), ("example.com/v1", Some(5)));
+    let (value, first) = stored().await;
+    assert!(value.starts_with(r#"{"kind":"Flower","apiVersion":"example.com/v0","metadata":{"#), "{value}");
+    assert!(value.ends_with(r#","petals":5}"#), "{value}");
+    assert_eq!(server.get().await.unwrap(), made);
+    server.update(made.clone()).await.unwrap();
+    assert_eq!(stored().await.1, first, "nothing changed, nothing is written");
+
+    let as_v1 = value.replace("example.com/v0\",\"metadata", "example.com/v1\",\"metadata");
+    let as_v1 = as_v1.replace(r#","petals":5}"#, r#","spec":{"petals":5}}"#);
+    let write = Write::Put { value: as_v1.into(), lives: None };
+    store.commit(&key, Expect::Unchanged(first), write).await.unwrap();
+    let same = server.get().await.unwrap();
+    assert_eq!(petals(&same), Some(5));
+    server.update(same).await.unwrap();
+    let (value, _) = stored().await;
+    assert!(value.starts_with(r#"{"kind":"Flower","apiVersion":"example.com/v0","metadata":{"#), "{value}");
 }

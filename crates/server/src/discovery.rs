@@ -149,7 +149,7 @@ fn record(facts: &Facts<'_>, compact: &[u8]) {
 fn missing(catalog: &Catalog, segments: &[&str]) -> Error {
     match segments {
         ["api", _] if catalog.group("").is_some() => Error::NoSuchResource,
-        ["apis", group, _] if catalog.group(group).is_some() => Error::NoSuchResource,
+        ["apis", group, _] if catalog.group(group).is_some_and(|it| it.is_builtin()) => Error::NoSuchResource,
         _ => Error::NoSuchPath,
     }
 }

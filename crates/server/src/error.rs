@@ -1,6 +1,6 @@
 //! Why a request is not answered with what was asked for, in the server's words; `respond.rs` words the answer.
 
-use keelson_object::{FieldErrors, GroupResource};
+use keelson_object::{FieldErrors, GroupResource, SmolStr};
 
 /// What a stage of the chain gives.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -90,7 +90,7 @@ pub enum Error {
         /// Of what.
         resource: GroupResource,
         /// `watch`.
-        verb: &'static str,
+        verb: SmolStr,
     },
     /// Too many requests are under way.
     #[error("too many requests")]

@@ -82,7 +82,11 @@ impl Call<'_> {
 
     /// Refuses clients that take nothing that this address has.
     pub(crate) fn check_representation(&self, address: Address) -> Result<()> {
-        negotiate::has_representation(&self.parts.headers, self.offer(), address)
+        // Upstream's router, which knows representations, does not know custom resources.
+        match self.found.live.resource.is_custom() {
+            true => Ok(()),
+            false => negotiate::has_representation(&self.parts.headers, self.offer(), address),
+        }
     }
 
     /// What the answer looks like.
@@ -112,12 +116,20 @@ impl Call<'_> {
 
     /// How the body is encoded.
     fn input(&self) -> Result<Input> {
-        negotiate::input(&self.parts.headers, self.offer().cbor)
+        let offer = self.offer();
+        match negotiate::input(&self.parts.headers, offer.cbor)? {
+            Input::Protobuf if offer.protobuf == Protobuf::OfMetadata => Err(Error::UnsupportedMediaType(
+                negotiate::unknown_format("application/json, application/yaml"),
+            )),
+            input => Ok(input),
+        }
     }
 
     fn offer(&self) -> Offer {
-        let protobuf = match (&self.found.version().protobuf, &self.found.live.resource.answers) {
-            (None, None) => Protobuf::Unknown,
+        let resource = &self.found.live.resource;
+        let protobuf = match (&self.found.version().protobuf, &resource.answers) {
+            _ if resource.is_custom() && self.info.subresource != "scale" => Protobuf::OfMetadata,
+            (None, None) if !resource.is_custom() => Protobuf::Unknown,
             _ => Protobuf::Offered,
         };
         Offer { protobuf, cbor: self.facts.server.settings.cbor }

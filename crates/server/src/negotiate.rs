@@ -37,7 +37,7 @@ impl Offer {
     fn has(self, encoding: Encoding) -> bool {
         match encoding {
             Encoding::Json | Encoding::Yaml => true,
-            Encoding::Protobuf => self.protobuf == Protobuf::Offered,
+            Encoding::Protobuf => self.protobuf != Protobuf::Unknown,
             Encoding::Cbor => self.cbor == Offered::Yes,
         }
     }
@@ -47,6 +47,8 @@ impl Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protobuf {
     Offered,
+    /// Only metadata has it: that of custom resources.
+    OfMetadata,
     Unknown,
 }
 
@@ -229,11 +231,18 @@ pub(crate) fn input(headers: &HeaderMap, cbor: Offered) -> Result<Input> {
         MediaType::Yaml => Ok(Input::Yaml),
         MediaType::Protobuf => Ok(Input::Protobuf),
         MediaType::Cbor if cbor == Offered::Yes => Ok(Input::Cbor),
-        MediaType::Cbor | MediaType::Unknown => Err(Error::UnsupportedMediaType(format!(
-            "the body of the request was in an unknown format - accepted media types include: {}",
-            served(Offer { protobuf: Protobuf::Offered, cbor })
-        ))),
+        MediaType::Cbor | MediaType::Unknown => {
+            Err(Error::UnsupportedMediaType(unknown_format(&served(Offer {
+                protobuf: Protobuf::Offered,
+                cbor,
+            }))))
+        }
     }
+}
+
+/// What a client is told whose body has another media type than these.
+pub(crate) fn unknown_format(accepted: &str) -> String {
+    format!("the body of the request was in an unknown format - accepted media types include: {accepted}")
 }
 
 /// Walks through what the client takes, best first; `shape` says what conversions are possible.
@@ -248,9 +257,12 @@ fn negotiate(
     }
     parse_accept(header).iter().find_map(|accept| {
         let shape = shape(accept.conversion().as_ref())?;
-        // Tables are text.
-        let fits = |it: &Encoding| {
-            matches!(it, Encoding::Json | Encoding::Yaml) || !matches!(shape, Shape::Table(_))
+        // Tables are text, and so are custom resources.
+        let fits = |it: &Encoding| match (it, shape) {
+            (Encoding::Json | Encoding::Yaml, _) => true,
+            (_, Shape::Table(_)) => false,
+            (Encoding::Protobuf, Shape::Object) => offer.protobuf != Protobuf::OfMetadata,
+            _ => true,
         };
         let encoding = ENCODINGS.into_iter().find(|it| {
             offer.has(*it) && accept.takes(it.media_type()) && can_stream(accept, *it) && fits(it)

@@ -133,7 +133,7 @@ fn failure(error: Error) -> (Failure, Extra) {
         Error::NotHere(message) => status(Status::unclassified(501, &message)),
         Error::MethodNotAllowed => status(bare(405)),
         Error::VerbNotSupported { resource, verb } => {
-            status(Status::method_not_supported(&resource.group, &resource.resource, verb))
+            status(Status::method_not_supported(&resource.group, &resource.resource, &verb))
         }
         Error::TooManyRequests => (
             Failure::Text(

@@ -3,11 +3,9 @@
 //! A default inside of `metadata` is tried out in an object that has nothing else: for the default of
 //! `properties[metadata].properties[name]` that is `{"metadata": {"name": …}}`.
 //!
-//! Defaults are validated as values of objects are. Upstream is laxer here: it does not check the type of defaults of
-//! `x-kubernetes-int-or-string`, and it names formats without effect in messages about types.
-//!
 //! Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/{validation,prune,surroundingobject}.go (v1.36.4).
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use keelson_object::{FieldErrors, Map, Path, SmolStr, Value};
@@ -18,8 +16,24 @@ use crate::intern::Interner;
 use crate::pattern::Patterns;
 use crate::prune::{Report, prune, prune_value};
 use crate::schema::{Additional, Schema};
-use crate::validate::validate;
+use crate::validate::validate_default;
 use crate::values::{Raw, same, shown};
+
+/// Evaluates the rules about a default that is valid otherwise. It breaks when the budget of all rules is spent.
+pub type Expressions<'e> = &'e dyn Fn(&DefaultValue<'_>, &mut FieldErrors) -> ControlFlow<()>;
+
+/// A default, for those who evaluate rules about it.
+#[derive(Clone, Copy, Debug)]
+pub struct DefaultValue<'d> {
+    /// The schema that has the default.
+    pub schema: &'d Arc<Schema>,
+    /// Whether the schema is that of a whole resource.
+    pub root: Root,
+    /// The default.
+    pub value: &'d Value,
+    /// Its path.
+    pub at: &'d Path<'d>,
+}
 
 /// What checks of defaults need from others.
 #[derive(Clone, Copy)]
@@ -28,6 +42,8 @@ pub struct Checks<'c> {
     pub patterns: &'c dyn Patterns,
     /// Validates metadata.
     pub rules: MetaRules<'c>,
+    /// Evaluates rules.
+    pub expressions: Expressions<'c>,
     /// Whether unknown fields in defaults are reported: not for definitions that had them before.
     pub requires_pruned: bool,
 }
@@ -48,16 +64,23 @@ struct Place<'p> {
     is_meta: bool,
 }
 
-/// Checks the defaults of a version's schema. Rules are not evaluated here.
-pub fn check(schema: &Schema, at: &Path<'_>, checks: Checks<'_>) -> FieldErrors {
+/// Checks the defaults of a version's schema.
+pub fn check(schema: &Arc<Schema>, at: &Path<'_>, checks: Checks<'_>) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let place = Place { resource: schema, steps: &[], is_meta: false };
-    checks.node(schema, place, at, &mut errors);
+    // When the budget is spent, the errors say so.
+    let _ = checks.node(schema, place, at, &mut errors);
     errors
 }
 
 impl Checks<'_> {
-    fn node(self, schema: &Schema, place: Place<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
+    fn node(
+        self,
+        schema: &Arc<Schema>,
+        place: Place<'_>,
+        at: &Path<'_>,
+        errors: &mut FieldErrors,
+    ) -> ControlFlow<()> {
         let nothing: [Step; 0] = [];
         let place =
             if schema.embedded { Place { resource: schema, steps: &nothing, is_meta: false } } else { place };
@@ -65,30 +88,31 @@ impl Checks<'_> {
         if let Some(default) = schema.default.as_deref() {
             let at = at.key("default");
             match place.is_meta {
-                true => self.in_metadata(default, schema, place, (&at, &mut *errors)),
-                false => self.plain(default, schema, (&at, is_resource), errors),
+                true => self.in_metadata(default, schema, place, (&at, &mut *errors))?,
+                false => self.plain(default, schema, (&at, is_resource), errors)?,
             }
         }
-        if let Some(below) = schema.items.as_deref() {
+        if let Some(below) = &schema.items {
             let steps = with(place.steps, Step::Index);
-            self.node(below, Place { steps: &steps, ..place }, &at.key("items"), errors);
+            self.node(below, Place { steps: &steps, ..place }, &at.key("items"), errors)?;
         }
         let properties_at = at.key("properties");
         for (name, below) in &schema.properties {
             let steps = with(place.steps, Step::Field(name.clone()));
             let is_type = is_resource && matches!(name.as_str(), "metadata" | "kind" | "apiVersion");
             let place = Place { steps: &steps, is_meta: place.is_meta || is_type, ..place };
-            self.node(below, place, &properties_at.entry(name), errors);
+            self.node(below, place, &properties_at.entry(name), errors)?;
         }
+        ControlFlow::Continue(())
     }
 
     fn plain(
         self,
         default: &Value,
-        schema: &Schema,
+        schema: &Arc<Schema>,
         (at, is_resource): (&Path<'_>, bool),
         errors: &mut FieldErrors,
-    ) {
+    ) -> ControlFlow<()> {
         if self.requires_pruned {
             let mut pruned = default.clone();
             match is_resource {
@@ -102,23 +126,34 @@ impl Checks<'_> {
         let root = if is_resource { Root::Resource } else { Root::Value };
         let mut coerced = default.clone();
         if let Err(error) = coerce::coerce_at(&mut coerced, schema, (at, root), Malformed::Refuse) {
-            return errors.push(*error);
+            errors.push(*error);
+            return ControlFlow::Continue(());
         }
         let found = embedded::validate_at(&coerced, schema, (at, root), self.rules);
         if !found.is_empty() {
-            return found.iter().cloned().for_each(|error| errors.push(error));
+            found.iter().cloned().for_each(|error| errors.push(error));
+            return ControlFlow::Continue(());
         }
-        let found = validate(&coerced, schema, &at.to_string(), self.patterns);
+        self.value(DefaultValue { schema, root, value: &coerced, at }, errors)
+    }
+
+    /// Validates a default by the schema, then by its rules.
+    fn value(self, default: DefaultValue<'_>, errors: &mut FieldErrors) -> ControlFlow<()> {
+        let found = validate_default(default.value, default.schema, &default.at.to_string(), self.patterns);
+        if found.is_empty() {
+            return (self.expressions)(&default, errors);
+        }
         found.iter().cloned().for_each(|error| errors.push(error));
+        ControlFlow::Continue(())
     }
 
     fn in_metadata(
         self,
         default: &Value,
-        schema: &Schema,
+        schema: &Arc<Schema>,
         place: Place<'_>,
         (at, errors): (&Path<'_>, &mut FieldErrors),
-    ) {
+    ) -> ControlFlow<()> {
         let mut object = surrounded(default.clone(), place.steps);
         if let Some(map) = object.as_map_mut() {
             map.default_to("kind", "Validation");
@@ -126,6 +161,7 @@ impl Checks<'_> {
         }
         let invalid = |errors: &mut FieldErrors, problem: String| {
             errors.invalid(at, Raw(shown(default)), format!("must result in valid metadata: {problem}"));
+            ControlFlow::Continue(())
         };
         let resource = Some(place.resource);
         if let Err(error) = coerce::coerce(&mut object, resource, Root::Resource, Malformed::Refuse) {
@@ -135,8 +171,8 @@ impl Checks<'_> {
         if !found.is_empty() {
             return invalid(errors, found.aggregate());
         }
-        let found = validate(default, schema, &at.to_string(), self.patterns);
-        found.iter().cloned().for_each(|error| errors.push(error));
+        let root = if place.steps.is_empty() { Root::Resource } else { Root::Value };
+        self.value(DefaultValue { schema, root, value: default, at }, errors)
     }
 }
 

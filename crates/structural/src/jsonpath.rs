@@ -2,7 +2,7 @@
 //!
 //! A column's path is the inside of one action of a template: `.spec.ports[?(@.name=="http")].port`.
 //!
-//! Upstream: client-go/util/jsonpath; apiextensions-apiserver/pkg/registry/customresource/tableconvertor (v1.36.4).
+//! Upstream: client-go/util/jsonpath (v1.36.4).
 
 mod compare;
 mod eval;
@@ -79,44 +79,6 @@ impl JsonPath {
     /// What the path finds.
     pub fn find<'v>(&self, value: &'v Value) -> Result<Vec<Cow<'v, Value>>, Failure> {
         eval::find(&self.nodes, value, self.allows_missing)
-    }
-}
-
-/// The cell of a printer column, before it becomes a cell of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Nothing to show.
-    Null,
-    /// Text.
-    Text(String),
-    /// A whole number.
-    Int(i64),
-    /// Another number.
-    Float(f64),
-    /// A truth value.
-    Bool(bool),
-    /// A time as text, to be shown as an age; what is no time is shown as `<invalid>`.
-    Date(String),
-}
-
-impl JsonPath {
-    /// The cell of an object in a column of type `kind`.
-    ///
-    /// Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go,
-    /// cellForJSONValue (v1.36.4).
-    pub fn cell(&self, object: &Value, kind: &str) -> Column {
-        let Ok(found) = self.find(object) else { return Column::Null };
-        let Some(first) = found.first() else { return Column::Null };
-        match (kind, &**first) {
-            ("string", value) => Column::Text(print(value)),
-            ("integer", Value::Int(number)) => Column::Int(*number),
-            ("integer", Value::Float(number)) => Column::Int(*number as i64),
-            ("number", Value::Int(number)) => Column::Float(*number as f64),
-            ("number", Value::Float(number)) => Column::Float(*number),
-            ("boolean", Value::Bool(truth)) => Column::Bool(*truth),
-            ("date", Value::String(text)) => Column::Date(text.to_string()),
-            _ => Column::Null,
-        }
     }
 }
 

@@ -9,6 +9,7 @@
 
 pub mod approval;
 pub mod coerce;
+pub mod columns;
 pub mod correlate;
 pub mod default;
 pub mod defaults;

@@ -115,7 +115,7 @@ impl<'s> Props<'s> {
     }
 
     /// `not`
-    pub fn not(self) -> Option<Props<'s>> {
+    pub fn negated(self) -> Option<Props<'s>> {
         self.0.map("not").map(Props)
     }
 
@@ -127,7 +127,7 @@ impl<'s> Props<'s> {
             .items()
             .into_iter()
             .chain(["items", "allOf", "anyOf", "oneOf"].into_iter().flat_map(|field| self.list(field)))
-            .chain(self.not())
+            .chain(self.negated())
             .chain(self.additional_schema())
             .chain(self.0.map("additionalItems").map(Props))
             .chain(MAPS.into_iter().flat_map(|field| self.entries(field)).map(|(_, schema)| schema));

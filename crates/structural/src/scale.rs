@@ -34,7 +34,54 @@ pub struct ScalePaths {
     pub label_selector: Option<String>,
 }
 
+/// What an object says about its scale.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scale {
+    /// `spec.replicas` of the scale; `None` if the object has none, which a GET of the scale does not accept.
+    pub spec_replicas: Option<i32>,
+    /// `status.replicas` of the scale.
+    pub status_replicas: i32,
+    /// `status.selector` of the scale.
+    pub selector: String,
+}
+
+/// Why replicas cannot be written: Go's text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("value cannot be set because .{0} is not a map[string]interface{{}}")]
+pub struct SetError(String);
+
 impl ScalePaths {
+    /// The scale of an object.
+    ///
+    /// Upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go, scaleFromCustomResource (v1.36.4).
+    pub fn scale(&self, object: &Map) -> Result<Scale, AccessError> {
+        // Go cuts numbers off; validation refuses those for which that matters.
+        let spec_replicas = int_at(object, &self.spec_replicas)?.map(|it| it as i32);
+        let status_replicas = int_at(object, &self.status_replicas)?.unwrap_or_default() as i32;
+        let selector = match self.label_selector.as_deref() {
+            Some(path) if !path.is_empty() => text_at(object, path)?.unwrap_or_default().to_owned(),
+            _ => String::new(),
+        };
+        Ok(Scale { spec_replicas, status_replicas, selector })
+    }
+
+    /// Writes the replicas that are asked for into an object.
+    ///
+    /// Upstream: apimachinery/pkg/apis/meta/v1/unstructured/helpers.go, SetNestedField (v1.36.4).
+    pub fn set_replicas(&self, object: &mut Map, replicas: i32) -> Result<(), SetError> {
+        let names = names(&self.spec_replicas);
+        let Some((last, above)) = names.split_last() else { return Ok(()) };
+        let mut map = object;
+        for (position, name) in above.iter().enumerate() {
+            map = match map.get(name) {
+                None | Some(Value::Map(_)) => map.map_mut(name),
+                Some(_) => return Err(SetError(names[..=position].join("."))),
+            };
+        }
+        map.set(*last, i64::from(replicas));
+        Ok(())
+    }
+
     /// Checks the replicas that an object asks for.
     ///
     /// Upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go, ValidateScaleSpec (v1.36.4).

@@ -232,19 +232,6 @@ impl Schema {
         self.more.as_ref().map_or(&[], |more| &more.rules)
     }
 
-    /// Whether values of `kind` have the type of this schema.
-    pub(crate) fn allows(&self, kind: Kind) -> bool {
-        match self.int_or_string {
-            true => matches!(kind, Kind::Integer | Kind::String),
-            false => self.kind == kind,
-        }
-    }
-
-    /// Whether the schema names a type.
-    pub(crate) fn is_typed(&self) -> bool {
-        self.int_or_string || self.kind != Kind::None
-    }
-
     /// The schemas below this one, each once per place.
     pub fn children(&self) -> impl Iterator<Item = &Arc<Schema>> {
         let limits = self.limits.as_deref();

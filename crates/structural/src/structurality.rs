@@ -74,7 +74,7 @@ impl Walk<'_> {
                 self.nested(nested, Skipped { any_of, first_all_of: false }, &list_at.index(index));
             }
         }
-        if let Some(not) = schema.not() {
+        if let Some(not) = schema.negated() {
             self.nested(not, Skipped::default(), &at.key("not"));
         }
         let text = schema.text("pattern");

@@ -27,8 +27,22 @@ use problem::Outcome;
 /// Validates a value against a schema. `base` is the path of the value in the object: empty for the object itself,
 /// `status` for its status.
 pub fn validate(value: &Value, schema: &Schema, base: &str, patterns: &dyn Patterns) -> FieldErrors {
-    let outcome = Walk { patterns }.node(value, schema, At::ROOT, None);
-    outcome.into_field_errors(base)
+    let walk = Walk { patterns, types: Types::Effective };
+    walk.node(value, schema, At::ROOT, None).into_field_errors(base)
+}
+
+/// Validates a default of a schema. Upstream does so before it has prepared the schema for objects: nothing has the type
+/// of `x-kubernetes-int-or-string`, and formats without effect are named where types are wrong.
+///
+/// Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go, validate (v1.36.4).
+pub(crate) fn validate_default(
+    value: &Value,
+    schema: &Schema,
+    base: &str,
+    patterns: &dyn Patterns,
+) -> FieldErrors {
+    let walk = Walk { patterns, types: Types::AsWritten };
+    walk.node(value, schema, At::ROOT, None).into_field_errors(base)
 }
 
 /// Validates the change of a value from `old`: errors at nodes that did not change do not count.
@@ -41,12 +55,22 @@ pub fn validate_update(
     base: &str,
     patterns: &dyn Patterns,
 ) -> FieldErrors {
-    let outcome = Walk { patterns }.node(value, schema, At::ROOT, Some(Old(old)));
-    outcome.into_field_errors(base)
+    let walk = Walk { patterns, types: Types::Effective };
+    walk.node(value, schema, At::ROOT, Some(Old(old))).into_field_errors(base)
+}
+
+/// Which types and formats of a schema count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Types {
+    /// Those that have an effect on objects.
+    Effective,
+    /// Those that the schema names.
+    AsWritten,
 }
 
 pub(crate) struct Walk<'w> {
     patterns: &'w dyn Patterns,
+    types: Types,
 }
 
 impl Walk<'_> {
@@ -65,12 +89,12 @@ impl Walk<'_> {
     fn check(&self, value: &Value, schema: &Schema, at: At<'_>, old: Option<Old<'_>>) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
-            check_null(schema, at, &mut outcome);
+            self.check_null(schema, at, &mut outcome);
             check_enum(value, schema, at, &mut outcome);
             return outcome;
         }
-        if schema.is_typed() || checked_format(schema).is_some() {
-            check_type(value, schema, at, &mut outcome);
+        if self.is_typed(schema) || self.type_format(schema).is_some() {
+            self.check_type(value, schema, at, &mut outcome);
             outcome.matched();
         }
         self.check_composites(value, schema, at, &mut outcome);
@@ -137,44 +161,73 @@ fn checked_format(schema: &Schema) -> Option<(Format, &str)> {
     limits.checked_format.map(|format| (format, limits.format.as_str()))
 }
 
-fn type_names(schema: &Schema) -> &'static str {
-    if schema.int_or_string { "integer,string" } else { schema.kind.name() }
-}
-
-fn check_null(schema: &Schema, at: At<'_>, outcome: &mut Outcome) {
-    if schema.is_typed() && !schema.nullable {
-        outcome.wrong_type(at, type_names(schema), "null");
-    } else {
-        outcome.matched();
+impl Walk<'_> {
+    fn is_int_or_string(&self, schema: &Schema) -> bool {
+        schema.int_or_string && self.types == Types::Effective
     }
-}
 
-/// Upstream: kube-openapi/pkg/validation/validate/type.go, typeValidator.Validate (v1.36.4).
-fn check_type(value: &Value, schema: &Schema, at: At<'_>, outcome: &mut Outcome) {
-    let (kind, go_format) = match value {
-        Value::Null | Value::Map(_) => (Kind::Object, ""),
-        Value::Bool(_) => (Kind::Boolean, ""),
-        Value::Int(_) => (Kind::Integer, "int64"),
-        Value::Float(_) => (Kind::Number, "float64"),
-        Value::String(_) => (Kind::String, ""),
-        Value::List(_) => (Kind::Array, ""),
-    };
-    let is_whole = matches!(value, Value::Float(it) if number::is_json_integer(*it));
-    let fits = schema.allows(kind)
-        || (is_whole && schema.allows(Kind::Integer))
-        || (kind == Kind::Integer && schema.allows(Kind::Number));
-    if let Some((_, format)) = checked_format(schema) {
-        let is_text_or_list = matches!(kind, Kind::String | Kind::Array);
-        if !is_text_or_list && !fits && go_format != format {
-            return outcome.wrong_type(at, format, go_format);
-        }
-        if is_text_or_list && !schema.allows(Kind::Number) && !schema.allows(Kind::Integer) {
-            return outcome.matched();
+    fn is_typed(&self, schema: &Schema) -> bool {
+        self.is_int_or_string(schema) || schema.kind != Kind::None
+    }
+
+    /// Whether values of `kind` have the type of the schema.
+    fn allows(&self, schema: &Schema, kind: Kind) -> bool {
+        match self.is_int_or_string(schema) {
+            true => matches!(kind, Kind::Integer | Kind::String),
+            false => schema.kind == kind,
         }
     }
-    match fits {
-        true => outcome.matched(),
-        false => outcome.wrong_type(at, type_names(schema), kind.name()),
+
+    fn type_names(&self, schema: &Schema) -> &'static str {
+        if self.is_int_or_string(schema) { "integer,string" } else { schema.kind.name() }
+    }
+
+    /// The format that has a say in what type a value has.
+    fn type_format<'s>(&self, schema: &'s Schema) -> Option<&'s str> {
+        match self.types {
+            Types::Effective => checked_format(schema).map(|(_, name)| name),
+            Types::AsWritten => {
+                schema.limits.as_deref().map(|it| it.format.as_str()).filter(|it| !it.is_empty())
+            }
+        }
+    }
+
+    fn check_null(&self, schema: &Schema, at: At<'_>, outcome: &mut Outcome) {
+        if self.is_typed(schema) && !schema.nullable {
+            outcome.wrong_type(at, self.type_names(schema), "null");
+        } else {
+            outcome.matched();
+        }
+    }
+
+    /// Upstream: kube-openapi/pkg/validation/validate/type.go, typeValidator.Validate (v1.36.4).
+    fn check_type(&self, value: &Value, schema: &Schema, at: At<'_>, outcome: &mut Outcome) {
+        let (kind, go_format) = match value {
+            Value::Null | Value::Map(_) => (Kind::Object, ""),
+            Value::Bool(_) => (Kind::Boolean, ""),
+            Value::Int(_) => (Kind::Integer, "int64"),
+            Value::Float(_) => (Kind::Number, "float64"),
+            Value::String(_) => (Kind::String, ""),
+            Value::List(_) => (Kind::Array, ""),
+        };
+        let is_whole = matches!(value, Value::Float(it) if number::is_json_integer(*it));
+        let allows = |kind| self.allows(schema, kind);
+        let fits = allows(kind)
+            || (is_whole && allows(Kind::Integer))
+            || (kind == Kind::Integer && allows(Kind::Number));
+        if let Some(format) = self.type_format(schema) {
+            let is_text_or_list = matches!(kind, Kind::String | Kind::Array);
+            if !is_text_or_list && !fits && go_format != format {
+                return outcome.wrong_type(at, format, go_format);
+            }
+            if is_text_or_list && !allows(Kind::Number) && !allows(Kind::Integer) {
+                return outcome.matched();
+            }
+        }
+        match fits {
+            true => outcome.matched(),
+            false => outcome.wrong_type(at, self.type_names(schema), kind.name()),
+        }
     }
 }
 

@@ -4,11 +4,14 @@
 #[path = "common/engine.rs"]
 #[allow(dead_code, reason = "only the conversion of values is used here")]
 mod engine;
+#[path = "common/oracle.rs"]
+mod oracle;
 
-use engine::{Cache, tree};
+use engine::Cache;
 use keelson_object::{Map, Value};
 use keelson_structural::prune::{Report, prune};
 use keelson_structural::{Interner, Limits, ParseError, Schema, default, list_types, parse, validate};
+use oracle::tree;
 use serde_json::{Value as Json, json};
 
 fn map_of(json: &Json) -> Map {

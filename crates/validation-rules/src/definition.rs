@@ -94,7 +94,7 @@ pub fn check(definition: &Definition<'_>, at: &Path<'_>) -> Found {
     let mut walk = Walk { definition, errors: FieldErrors::default(), total: Total::default() };
     let types =
         (!definition.schema.rules().is_empty()).then(|| resource_types(definition.schema, Scope::Resource));
-    walk.node(definition.schema, Place { at, cardinality: Some(1), uncorrelatable: None, types });
+    walk.node(definition.schema, &Place { at, cardinality: Some(1), uncorrelatable: None, types });
     let Walk { mut errors, total, .. } = walk;
     total.check(at, &mut errors);
     Found { errors, cost: total.cost }
@@ -119,7 +119,7 @@ struct Walk<'d> {
 }
 
 impl Walk<'_> {
-    fn node(&mut self, schema: &Arc<Schema>, place: Place<'_>) {
+    fn node(&mut self, schema: &Arc<Schema>, place: &Place<'_>) {
         let cardinality = place.cardinality.zip(cost::max_elements(schema)).map(|(a, b)| a.saturating_mul(b));
         let types = place.types.as_ref();
         let own_types = |child: &Arc<Schema>| {
@@ -127,26 +127,24 @@ impl Walk<'_> {
         };
         if let Some(child) = schema.additional_schema() {
             let types = own_types(child);
-            self.node(
-                child,
-                Place { at: &place.at.key("additionalProperties"), cardinality, types, ..place },
-            );
+            let at = place.at.key("additionalProperties");
+            self.node(child, &Place { at: &at, cardinality, types, ..place.clone() });
         }
         let properties_at = place.at.key("properties");
         let is_correlatable = !self.has_unknown_map_type(place.at);
         let uncorrelatable = place.uncorrelatable.or((!is_correlatable).then_some(place.at));
         for (name, child) in &schema.properties {
             let types = types.and_then(|types| declared_property(name, types)).or_else(|| own_types(child));
-            self.node(child, Place { at: &properties_at.entry(name), cardinality, types, uncorrelatable });
+            self.node(child, &Place { at: &properties_at.entry(name), cardinality, types, uncorrelatable });
         }
         if let Some(child) = &schema.items {
             let is_correlatable = schema.list_type == Some(ListType::Map);
             let uncorrelatable = place.uncorrelatable.or((!is_correlatable).then_some(place.at));
             let types = own_types(child);
-            self.node(child, Place { at: &place.at.key("items"), cardinality, types, uncorrelatable });
+            self.node(child, &Place { at: &place.at.key("items"), cardinality, types, uncorrelatable });
         }
         if !schema.rules().is_empty() && !self.is_wrong(place.at) {
-            self.rules(schema, &place);
+            self.rules(schema, place);
         }
     }
 

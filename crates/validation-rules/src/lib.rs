@@ -1,6 +1,7 @@
 //! Validation rules (`x-kubernetes-validations`) of custom resources: compile, cost limits, evaluation.
 //!
 //! - [`definition`] checks the rules of a CustomResourceDefinition when it is written.
+//! - [`DefaultRules`] checks the defaults of its schemas.
 //! - [`Rules`] checks an object when it is written: create, update and status update.
 //!
 //! Nothing here does IO and nothing is `async`. Objects are borrowed, not converted. Where upstream's order of errors is
@@ -27,6 +28,7 @@
 
 mod compile;
 pub mod cost;
+mod default_rules;
 pub mod definition;
 mod evaluate;
 pub mod field_path;
@@ -34,5 +36,6 @@ mod ratchet;
 mod rules;
 mod walk;
 
+pub use default_rules::DefaultRules;
 pub use rules::{Rules, Scope};
 pub use walk::{Check, Outcome, RUNTIME_BUDGET, blocking_error};

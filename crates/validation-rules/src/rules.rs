@@ -131,13 +131,13 @@ impl Builder {
         if let Some((_, node)) = self.known.get(&address) {
             return node.clone();
         }
-        let node = self.build(key.clone()).map(Arc::new);
+        let node = self.build(&key).map(Arc::new);
         self.known.insert(address, (key, node.clone()));
         node
     }
 
-    fn build(&mut self, key: Key) -> Option<Node> {
-        let Key { rules, schema, types, scope } = &key;
+    fn build(&mut self, key: &Key) -> Option<Node> {
+        let Key { rules, schema, types, scope } = key;
         let items = rules.items.as_ref().zip(schema.items.as_ref()).and_then(|pair| self.element(pair));
         let additional = rules.additional_schema().zip(schema.additional_schema());
         let additional = additional.and_then(|pair| self.element(pair));

@@ -2,7 +2,7 @@
 
 mod approval;
 mod conversion;
-mod definition;
+pub(super) mod definition;
 mod names;
 mod schema;
 mod spec;
@@ -14,10 +14,11 @@ mod versions;
 
 use std::collections::{HashMap, HashSet};
 
-use keelson_object::scalar::quote;
+use keelson_object::scalar::{Time, quote};
 use keelson_object::{FieldErrors, Map, Object, Path, SmolStr, Value};
 use keelson_registry::lifecycle::generation;
 use keelson_registry::{Context, Strategy};
+use keelson_structural::terminating;
 
 use crate::shared::edit::{fill, part};
 use crate::shared::service_reference;
@@ -75,6 +76,19 @@ impl Strategy for CustomResourceDefinition {
     /// ValidateUpdateCustomResourceDefinitionStatus (v1.36.4).
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {
         check_accepted_names(object, errors);
+    }
+
+    fn has_own_delete(&self) -> bool {
+        true
+    }
+
+    /// Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go, Delete (v1.36.4).
+    fn mark_deleted(&self, object: &mut Object, now: Time) {
+        object.meta.deletion_timestamp = Some(now);
+        if !object.meta.finalizers.iter().any(|it| it == terminating::FINALIZER) {
+            object.meta.finalizers.push(SmolStr::new_static(terminating::FINALIZER));
+        }
+        terminating::pending().set(object.fields.map_mut("status"), now);
     }
 
     /// Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, WarningsOnCreate,

@@ -14,7 +14,7 @@ pub(crate) fn questions(random: &mut Random, cases: usize) -> Vec<Json> {
     for schema in interesting() {
         for _ in 0..12 {
             let root = json!({"type": "object", "properties": {"spec": schema}});
-            questions.push(question(random, vec![json!({"name": "v1", "schema": root})]));
+            questions.push(question(random, &[json!({"name": "v1", "schema": root})]));
         }
     }
     for _ in 0..cases {
@@ -22,7 +22,7 @@ pub(crate) fn questions(random: &mut Random, cases: usize) -> Vec<Json> {
         if random.chance(25) {
             versions.push(version(random, "v2"));
         }
-        questions.push(question(random, versions));
+        questions.push(question(random, &versions));
     }
     questions
 }
@@ -167,7 +167,7 @@ fn list(random: &mut Random, depth: usize) -> Json {
     json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": items})
 }
 
-fn question(random: &mut Random, versions: Vec<Json>) -> Json {
+fn question(random: &mut Random, versions: &[Json]) -> Json {
     let mut steps = Vec::new();
     // Managers that repeat themselves with small changes are more interesting than strangers.
     let mut before: Option<(usize, Json)> = None;

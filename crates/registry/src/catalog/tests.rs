@@ -38,7 +38,7 @@ fn text(catalog: &Catalog) -> Vec<String> {
 /// Adds the resources in turn and checks what is served.
 #[track_caller]
 fn check(resources: &[&str], expected: &[&str]) -> Catalog {
-    let catalog = resources.iter().fold(builtin(), |catalog, it| catalog.with_resource(live(it)));
+    let catalog = resources.iter().fold(builtin(), |catalog, it| catalog.with_resource(&[live(it)]));
     let expected: Vec<&str> = [" v1=pods"].into_iter().chain(expected.iter().copied()).collect();
     assert_eq!(text(&catalog), expected);
     for group in catalog.groups() {
@@ -114,9 +114,9 @@ fn a_resource_that_serves_nothing_is_gone() {
     hidden.served = false;
     let hidden = Resource::cluster("Thing", "things").version(hidden);
     let hidden = Group::new("a.example.com").serve(hidden).resources.remove(0);
-    let catalog = builtin().with_resource(live("things.a.example.com v1"));
+    let catalog = builtin().with_resource(&[live("things.a.example.com v1")]);
     assert!(catalog.group("a.example.com").is_some());
-    let catalog = catalog.with_resource(Live::without_objects(hidden));
+    let catalog = catalog.with_resource(&[Live::without_objects(hidden)]);
     assert!(catalog.group("a.example.com").is_none());
     assert_eq!(text(&catalog), text(&builtin()));
 }
@@ -138,8 +138,8 @@ fn a_group_goes_with_its_last_resource_unless_it_is_built_in() {
 #[test]
 fn a_change_leaves_the_other_groups_as_they_are() {
     let before =
-        builtin().with_resource(live("things.a.example.com v1")).with_resource(live("widgets.apps v2"));
-    let after = before.with_resource(live("gadgets.apps v2"));
+        builtin().with_resource(&[live("things.a.example.com v1")]).with_resource(&[live("widgets.apps v2")]);
+    let after = before.with_resource(&[live("gadgets.apps v2")]);
     let stamp = |catalog: &Catalog, group: &str| catalog.group(group).expect("the group").stamp();
     for group in ["", "a.example.com"] {
         assert_eq!(stamp(&before, group), stamp(&after, group), "{group}");
@@ -159,7 +159,7 @@ fn publishers_do_not_overwrite_each_other() {
             scope.spawn(move || {
                 for number in 0..50 {
                     let added = live(&format!("things.g{publisher}-{number}.example.com v1"));
-                    handle.update(|catalog| catalog.with_resource(added));
+                    handle.update(|catalog| catalog.with_resource(&[added]));
                 }
             });
         }

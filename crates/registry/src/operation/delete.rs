@@ -116,6 +116,18 @@ async fn authorize_unsafe_delete(request: &Request<'_>) -> Result<()> {
 fn check_preconditions(live: &Live, place: &Place, current: &Current, options: &DeleteOptions) -> Result<()> {
     let meta = &current.object.meta;
     let conditions = &options.preconditions;
+    if live.resource.strategy.has_own_delete() {
+        let uid = conditions.uid.as_ref().map(|it| ("UID", it, &meta.uid));
+        let version = conditions.resource_version.as_ref();
+        let version = version.map(|it| ("ResourceVersion", it, &meta.resource_version));
+        let failed = uid.into_iter().chain(version).find(|(_, asked, found)| asked != found);
+        return failed.map_or(Ok(()), |(what, asked, found)| {
+            let reason = format!(
+                "Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
+            );
+            Err(live.conflict(&place.name, reason))
+        });
+    }
     if let Some(uid) = &conditions.uid
         && *uid != meta.uid
     {
@@ -194,6 +206,12 @@ fn decide(request: &WriteRequest<'_>, old: &Object, removal: &Removal<'_>) -> De
     let (options, shown) = (removal.options, removal.shown.clone());
     let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let mut object = old.clone();
+    let strategy = &live.resource.strategy;
+    if strategy.has_own_delete() && old.meta.deletion_timestamp.is_none() {
+        strategy.mark_deleted(&mut object, context.now());
+        live.resource.canonicalize(&mut object);
+        return Deletion { step: Step::Put(object), writes: Writes::Remove, grace_seconds: asked, shown };
+    }
     let graceful = match grace(live, context, &mut object, asked) {
         Grace::Pending => {
             return Deletion { step: Step::Keep, writes: Writes::Remove, grace_seconds: asked, shown };

@@ -6,7 +6,7 @@ use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use keelson_object::SmolStr;
-use keelson_registry::catalog::{Origin, ServedGroup, ServedResource};
+use keelson_registry::catalog::{ServedGroup, ServedResource};
 use keelson_registry::{Catalog, Resource, Scope};
 
 use super::{Fragments, subresources, verbs};
@@ -126,12 +126,8 @@ fn entry(shown: &ServedResource<'_>, hashes: Offered, out: &mut String) {
         out.push_str(",\"categories\":");
         push_strings(resource.categories.iter().map(|it| &**it), out);
     }
-    // A custom resource tells nothing about a version that clients cannot ask for.
-    let is_told = shown.origin == Origin::Builtin || resource.stored_version().served;
-    if resource.is_stored() && is_told && hashes == Offered::Yes {
-        let announced = resource.announced.as_ref().map(|version| format!("{}/{version}", resource.group));
-        let stored = announced.as_deref().unwrap_or(&resource.stored_version().api_version);
-        let hash = storage_version_hash(stored, &resource.kind);
+    if resource.is_stored() && resource.shows_storage_version && hashes == Offered::Yes {
+        let hash = storage_version_hash(&resource.encoding_version(), &resource.kind);
         let _ = write!(out, ",\"storageVersionHash\":\"{hash}\"");
     }
     out.push('}');

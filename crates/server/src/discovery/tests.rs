@@ -1,4 +1,4 @@
-//! Discovery of custom resources: both forms agree with routing, and a change makes one fragment anew.
+//! Discovery of custom resources: both forms agree with routing, and a change makes one fragment again.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn builtin() -> Catalog {
     let deployments = Resource::namespaced("Deployment", "deployments")
         .version(Version::stored("v1"))
         .with_status()
-        .with_scale(Scale { replicas: "", current: "", selector: "" });
+        .with_scale(Scale::WORKLOAD);
     Catalog::new(vec![ServedGroup::new("apps", vec!["v1".into()], vec![live("apps", deployments)])])
 }
 
@@ -69,8 +69,8 @@ fn a_custom_resource_is_shown_as_its_definition_has_it() {
         .verbs(&CUSTOM_VERBS)
         .version(Version::stored("v1"))
         .with_status()
-        .with_scale(Scale { replicas: "", current: "", selector: "" });
-    let catalog = builtin().with_resource(live("stable.example.com", resource));
+        .with_scale(Scale::WORKLOAD);
+    let catalog = builtin().with_resource(&[live("stable.example.com", resource)]);
     let verbs = json!(["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]);
     let below = json!(["get", "patch", "update"]);
     let kind = json!({"group": "stable.example.com", "version": "v1", "kind": "CronTab"});
@@ -101,7 +101,7 @@ fn the_stored_version_of_a_custom_resource_is_told_if_it_is_served() {
     let check = |is_served: bool| {
         let stored = Version { served: is_served, ..Version::stored("v1") };
         let resource = Resource::namespaced("Thing", "things").version(stored).version(Version::served("v2"));
-        let catalog = builtin().with_resource(live("example.com", resource));
+        let catalog = builtin().with_resource(&[live("example.com", resource)]);
         let entry = &list(&catalog, "example.com", "v2")["resources"][0];
         assert_eq!(entry["storageVersionHash"].is_string(), is_served);
     };
@@ -113,9 +113,9 @@ fn the_stored_version_of_a_custom_resource_is_told_if_it_is_served() {
 #[test]
 fn each_form_has_its_own_order_of_groups() {
     let catalog = builtin()
-        .with_resource(custom("a.example.com", "things", &["v2"]))
-        .with_resource(custom("b.example.com", "things", &["v1alpha1"]))
-        .with_resource(custom("c.example.com", "things", &["v3", "v1"]));
+        .with_resource(&[custom("a.example.com", "things", &["v2"])])
+        .with_resource(&[custom("b.example.com", "things", &["v1alpha1"])])
+        .with_resource(&[custom("c.example.com", "things", &["v3", "v1"])]);
     assert_eq!(legacy_groups(&catalog), ["apps", "c.example.com", "b.example.com", "a.example.com"]);
     let shown = aggregated(&Fragments::default(), &catalog);
     let names: Vec<&Value> =
@@ -126,9 +126,9 @@ fn each_form_has_its_own_order_of_groups() {
 #[test]
 fn both_forms_show_what_is_routed() {
     let catalog = builtin()
-        .with_resource(custom("apps", "widgets", &["v1", "v2"]))
-        .with_resource(custom("a.example.com", "things", &["v1beta1", "v1"]))
-        .with_resource(custom("a.example.com", "boxes", &["v1"]));
+        .with_resource(&[custom("apps", "widgets", &["v1", "v2"])])
+        .with_resource(&[custom("a.example.com", "things", &["v1beta1", "v1"])])
+        .with_resource(&[custom("a.example.com", "boxes", &["v1"])]);
     let shown = aggregated(&Fragments::default(), &catalog);
     let mut routes = 0;
     for item in shown["items"].as_array().expect("items") {
@@ -157,15 +157,15 @@ fn both_forms_show_what_is_routed() {
 }
 
 #[test]
-fn a_change_makes_one_fragment_anew() {
+fn a_change_makes_one_fragment_again() {
     let fragments = Fragments::default();
-    let before = builtin().with_resource(custom("a.example.com", "things", &["v1"]));
-    let before = before.with_resource(custom("b.example.com", "things", &["v1"]));
+    let before = builtin().with_resource(&[custom("a.example.com", "things", &["v1"])]);
+    let before = before.with_resource(&[custom("b.example.com", "things", &["v1"])]);
     let kept = |catalog: &Catalog, group: &str| fragments.of(catalog.group(group).expect("the group"));
     let names = ["apps", "a.example.com", "b.example.com"];
     let old = names.map(|name| kept(&before, name));
     let (tag, first) = (Document::named(&fragments, &before).tag, aggregated(&fragments, &before));
-    let after = before.with_resource(custom("b.example.com", "boxes", &["v1"]));
+    let after = before.with_resource(&[custom("b.example.com", "boxes", &["v1"])]);
     assert_ne!(Document::named(&fragments, &after).tag, tag);
     let is_same: Vec<bool> =
         names.iter().zip(&old).map(|(it, old)| Arc::ptr_eq(&kept(&after, it), old)).collect();
@@ -179,7 +179,7 @@ fn a_change_makes_one_fragment_anew() {
 #[test]
 fn fragments_of_groups_that_are_gone_are_forgotten() {
     let fragments = Fragments::default();
-    let catalog = builtin().with_resource(custom("a.example.com", "things", &["v1"]));
+    let catalog = builtin().with_resource(&[custom("a.example.com", "things", &["v1"])]);
     fragments.all(&catalog);
     assert_eq!(fragments.len(), 2);
     fragments.all(&catalog.without_resource("a.example.com", "things"));

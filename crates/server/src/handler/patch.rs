@@ -158,8 +158,18 @@ impl Form {
             Offered::Yes => &FORMS[..],
             Offered::No => &FORMS[..FORMS.len() - 1],
         };
-        let form = offered.iter().find(|(media_type, _)| *media_type == name);
-        form.map(|(_, form)| *form).ok_or(Error::NoSuchPatch)
+        // Custom resources have no strategic merge patches; their scale has.
+        let is_custom = call.found.live.resource.is_custom() && call.info.subresource != "scale";
+        let is_offered = |form: Form| !is_custom || form != Form::Strategic;
+        let offered = offered.iter().filter(|(_, form)| is_offered(*form));
+        match offered.clone().find(|(media_type, _)| *media_type == name) {
+            Some((_, form)) => Ok(*form),
+            None if call.found.live.resource.is_custom() => {
+                let names: Vec<&str> = offered.map(|(media_type, _)| *media_type).collect();
+                Err(Error::UnsupportedMediaType(negotiate::unknown_format(&names.join(", "))))
+            }
+            None => Err(Error::NoSuchPatch),
+        }
     }
 }
 

@@ -25,7 +25,10 @@ pub(crate) async fn watch(call: &Call<'_>) -> Result<Response> {
     let output = call.output()?;
     let live = &call.found.live;
     if !live.resource.supports(Verb::Watch) {
-        return Err(Error::VerbNotSupported { resource: live.resource.group_resource(), verb: "watch" });
+        return Err(Error::VerbNotSupported {
+            resource: live.resource.group_resource(),
+            verb: "watch".into(),
+        });
     }
     let settings = &call.facts.server.settings;
     let gates = list::WatchGates { shards: settings.shards, initial_events: settings.initial_events };

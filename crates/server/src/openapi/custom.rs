@@ -8,7 +8,7 @@ use std::sync::Arc;
 use keelson_object::{Map, SmolStr, Value};
 use keelson_registry::catalog::ServedResource;
 use keelson_registry::{PublishedSchema, Scope};
-use keelson_schema::openapi::{Components, Form, custom_name};
+use keelson_schema::openapi::{Components, Enums, Form, custom_name};
 use keelson_structural::openapi::{CustomKind, definitions};
 
 use super::media;
@@ -34,8 +34,8 @@ pub(super) fn routes(shown: &ServedResource<'_>, components: &mut Components<'_>
 }
 
 /// What stands for the content of a document of these resources, without making it.
-pub(super) fn fingerprint(shown: &[ServedResource<'_>]) -> Vec<u8> {
-    let mut text = String::from(concat!("keelson ", env!("CARGO_PKG_VERSION")));
+pub(super) fn fingerprint(shown: &[ServedResource<'_>], enums: Enums) -> Vec<u8> {
+    let mut text = format!("keelson {} {enums:?}", env!("CARGO_PKG_VERSION"));
     for one in shown {
         let resource = one.resource;
         let published = one.version.published.as_ref();

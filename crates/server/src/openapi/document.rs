@@ -79,11 +79,16 @@ impl<'c> Subject<'c> {
         }
     }
 
+    /// Whether the document is about custom resources.
+    pub(super) fn is_custom(&self) -> bool {
+        matches!(self, Subject::Version(group, version) if group.origin(version) == Origin::Custom)
+    }
+
     /// What stands for the content of a document without making it, if that is possible.
-    pub(super) fn fingerprint(&self) -> Option<Vec<u8>> {
+    pub(super) fn fingerprint(&self, settings: &Settings) -> Option<Vec<u8>> {
         match self {
-            Subject::Version(group, version) if group.origin(version) == Origin::Custom => {
-                Some(custom::fingerprint(&group.served(version)))
+            Subject::Version(group, version) if self.is_custom() => {
+                Some(custom::fingerprint(&group.served(version), settings.features.enums))
             }
             _ => None,
         }
@@ -118,10 +123,7 @@ impl<'c> Subject<'c> {
 
     /// Documents of custom resources have a title of their own.
     fn about<'s>(&self, settings: &'s Settings) -> About<'s> {
-        match self {
-            Subject::Version(group, version) if group.origin(version) == Origin::Custom => About::CUSTOM,
-            _ => About::kubernetes(&settings.version),
-        }
+        if self.is_custom() { About::CUSTOM } else { About::kubernetes(&settings.version) }
     }
 
     fn pieces(&self, settings: &Settings) -> (Vec<Route>, Components<'c>) {
@@ -208,7 +210,7 @@ pub(super) fn v2_protobuf(catalog: &Catalog, settings: &Settings) -> Vec<u8> {
 fn everything<'c>(catalog: &'c Catalog, settings: &Settings) -> (Vec<Route>, Components<'c>) {
     let mut components = Components::new(Form::V2, settings.features.enums, None);
     let mut subjects = Subject::all(catalog, settings);
-    subjects.sort_by_key(|it| it.fingerprint().is_some());
+    subjects.sort_by_key(Subject::is_custom);
     let routes = subjects.iter().flat_map(|it| it.routes(&mut components, settings)).collect();
     (routes, components)
 }

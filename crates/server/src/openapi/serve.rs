@@ -148,11 +148,15 @@ impl Documents {
         let known =
             self.index.lock().as_ref().filter(|it| it.0 == catalog.generation()).map(|it| it.1.clone());
         let document = known.unwrap_or_else(|| {
-            let made = self.made(self.all_hashes(catalog));
+            let body = self.all_hashes(catalog);
             let mut index = self.index.lock();
             // What says the same is as old as it was.
-            let before = index.take().map(|it| it.1).filter(|it| it.hash == made.hash);
-            let made = before.unwrap_or(made);
+            let before = index.take().map(|it| it.1).filter(|it| it.body == body);
+            let made = before.unwrap_or_else(|| Document {
+                hash: Arc::default(),
+                body: body.into(),
+                made: self.clock.now(),
+            });
             *index = Some((catalog.generation(), made.clone()));
             made
         });
@@ -169,7 +173,7 @@ impl Documents {
             let path = subject.path();
             let known = self.hashes.get(&path, subject.stamp());
             let hashed = known.unwrap_or_else(|| {
-                if subject.fingerprint().is_none() {
+                if !subject.is_custom() {
                     descriptions.get_or_insert_with(Descriptions::unpack);
                 }
                 self.hashed(&subject, &path)
@@ -186,7 +190,7 @@ impl Documents {
     /// The hash of a document, which is made only if there is no other way.
     fn hashed(&self, subject: &Subject<'_>, path: &str) -> Hashed {
         self.hashes.get(path, subject.stamp()).unwrap_or_else(|| {
-            let hash = match subject.fingerprint() {
+            let hash = match subject.fingerprint(&self.settings) {
                 Some(fingerprint) => hash(&fingerprint),
                 None => hash(&subject.v3(&self.settings)),
             };

@@ -15,7 +15,7 @@ pub(super) fn check(schema: Props<'_>, at: &Path<'_>, errors: &mut FieldErrors) 
 type Paths<'p> = (&'p Path<'p>, &'p Path<'p>);
 
 fn check_values(values: Props<'_>, schema: Props<'_>, (at, from): Paths<'_>, errors: &mut FieldErrors) {
-    if let Some(not) = values.not() {
+    if let Some(not) = values.negated() {
         check_nested(not, schema, (at, &from.key("not")), errors);
     }
     for field in ["allOf", "anyOf", "oneOf"] {

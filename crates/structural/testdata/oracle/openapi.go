@@ -60,7 +60,8 @@ func definitions(asked question) answer {
 			found[name] = json.RawMessage(encoded)
 		}
 	}
-	return answer{Value: found}
+	// Yes says that the schema is structural; others are not published.
+	return answer{Value: found, Yes: asked.Schema != nil && isStructural(asked.Schema) == nil}
 }
 
 // isOurs tells the schemas of the definition from those that the server has anyway.

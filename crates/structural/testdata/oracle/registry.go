@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+var foo = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Foo"}
+
 // table gives the headers, the cells of one object and whether a path was no path.
 func table(asked question) answer {
 	var columns []v1.CustomResourceColumnDefinition
@@ -47,7 +49,7 @@ func scale(asked question) answer {
 	} else {
 		found["scale"], found["hasReplicas"] = made, hasReplicas
 	}
-	strategy := customresource.NewStrategy(nil, true, schema.GroupVersionKind{}, nil, nil, nil, nil, paths, nil)
+	strategy := customresource.NewStrategy(nil, false, foo, nil, nil, nil, nil, paths, nil)
 	var errors []string
 	for _, one := range strategy.Validate(context.Background(), object) {
 		if one.Field == paths.SpecReplicasPath || one.Field == paths.StatusReplicasPath || one.Field == selector(paths) {
@@ -81,7 +83,7 @@ func selectable(asked question) answer {
 	for _, path := range asked.Names.Selectable {
 		fields = append(fields, v1.SelectableField{JSONPath: path})
 	}
-	strategy := customresource.NewStrategy(nil, true, schema.GroupVersionKind{}, nil, nil, nil, nil, nil, fields)
+	strategy := customresource.NewStrategy(nil, true, foo, nil, nil, nil, nil, nil, fields)
 	_, found, err := strategy.GetAttrs(object)
 	if err != nil {
 		return answer{Failure: err.Error()}

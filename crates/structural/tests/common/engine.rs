@@ -126,7 +126,12 @@ pub(crate) fn ask(question: &Json, patterns: &Cache) -> Json {
             }
         },
         "defaults" => {
-            let checks = Checks { patterns, rules: &|_, _, _| {}, requires_pruned: true };
+            let checks = Checks {
+                patterns,
+                rules: &|_, _, _| {},
+                expressions: &|_, _| std::ops::ControlFlow::Continue(()),
+                requires_pruned: true,
+            };
             listed(&defaults::check(&schema, &Path::root("schema"), checks))
         }
         other => panic!("unknown operation {other}"),

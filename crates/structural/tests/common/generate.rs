@@ -1,5 +1,7 @@
 //! Questions for the oracle: all keywords with all sorts of values, and random schemas with objects that nearly fit.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::oracle::Random;
@@ -86,7 +88,7 @@ fn values() -> Vec<Json> {
     all
 }
 
-fn keywords() -> Vec<Json> {
+pub(crate) fn keywords() -> Vec<Json> {
     let mut all = vec![json!({})];
     for kind in ["object", "array", "string", "integer", "number", "boolean"] {
         all.push(json!({"type": kind}));

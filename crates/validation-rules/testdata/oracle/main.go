@@ -1,8 +1,9 @@
 // Command oracle answers questions about validation rules with the code that kube-apiserver runs.
 //
-// It reads one JSON object per line and writes one JSON object per line. There are two kinds of questions:
+// It reads one JSON object per line and writes one JSON object per line. There are three kinds of questions:
 //
 //	{"op": "definition", "schema": {…}, "old": {…}}
+//	{"op": "defaults", "schema": {…}}
 //	{"op": "validate", "schema": {…}, "root": true, "value": {…}, "old": {…}, "ratchet": true, "budget": 100, "path": "root"}
 //
 // The answer has the members of type answer below. Go's maps have no order: a question is asked several times. If the
@@ -91,7 +92,7 @@ func main() {
 }
 
 // How often a question is asked, to see whether its answer depends on the order of Go's maps.
-const times = 6
+const times = 20
 
 func answered(line []byte) answer {
 	var asked question
@@ -162,6 +163,8 @@ func once(asked question) (result answer) {
 			}
 		}
 		return define(internal, old)
+	case "defaults":
+		return defaults(internal)
 	case "validate":
 		structural, err := schema.NewStructural(internal)
 		if err != nil {
@@ -222,6 +225,23 @@ func validate(asked question, structural *schema.Structural) answer {
 	ctx := warning.WithWarningRecorder(context.Background(), warnings)
 	found, left := validator.Validate(ctx, path, structural, value, old, asked.Budget, options...)
 	result := answer{Left: &left, Warnings: warnings.texts}
+	for _, one := range found {
+		result.add(one)
+	}
+	return result
+}
+
+// defaults validates the defaults of a schema.
+func defaults(internal *apiextensions.JSONSchemaProps) answer {
+	structural, err := schema.NewStructural(internal)
+	if err != nil {
+		return answer{Failure: err.Error()}
+	}
+	found, err := defaulting.ValidateDefaults(context.Background(), field.NewPath("schema"), structural, true, true)
+	if err != nil {
+		return answer{Failure: err.Error()}
+	}
+	result := answer{}
 	for _, one := range found {
 		result.add(one)
 	}

@@ -16,7 +16,7 @@ use crate::shared::conditions;
 static NOTHING: Map = Map::new();
 
 /// The spec of a definition.
-pub(super) struct Definition<'o> {
+pub(crate) struct Definition<'o> {
     pub spec: &'o Map,
     pub versions: Vec<&'o Map>,
     /// What is said once for all versions.
@@ -24,7 +24,7 @@ pub(super) struct Definition<'o> {
 }
 
 /// Which fields of versions are the same in all of them.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     pub schema: bool,
     pub subresources: bool,
     pub columns: bool,
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 impl<'o> Definition<'o> {
     /// The definition that an object is.
-    pub(super) fn of(object: &'o Object) -> Definition<'o> {
+    pub(crate) fn of(object: &'o Object) -> Definition<'o> {
         let spec = object.fields.map("spec").unwrap_or(&NOTHING);
         let versions: Vec<&Map> = spec.maps("versions").collect();
         let is_same = |field: &str| {
@@ -59,10 +59,10 @@ impl<'o> Definition<'o> {
         self.first(field)?.as_map()
     }
 
-    /// All schemas.
+    /// All schemas that checks can walk: a store may have deeper ones, of which nothing is said.
     pub(super) fn schemas(&self) -> impl Iterator<Item = Schema<'o>> {
         let all = if self.above.schema { 1 } else { self.versions.len() };
-        self.versions.iter().take(all).filter_map(|it| schema_of(it))
+        self.versions.iter().take(all).filter_map(|it| schema_of(it)).filter(|it| !it.is_too_deep())
     }
 
     pub(super) fn keeps_unknown_fields(&self) -> bool {

@@ -4,13 +4,18 @@
 //! validateCustomResourceDefinitionSpec (v1.36.4).
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use keelson_cel::Env;
 use keelson_cel::goregex::CompiledPatterns;
 use keelson_object::selector::name_rules::{dns1035_label, dns1123_subdomain};
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::lifecycle::meta_rules;
 use keelson_structural::defaults::{self, Checks};
-use keelson_structural::{Interner, ParseError, parse, structurality};
+use keelson_structural::{self as structural, Interner, ParseError, parse, structurality};
+use keelson_validation_rules::DefaultRules;
+use keelson_validation_rules::definition::{self as validation_rules, Definition as RulesOf};
+use keelson_validation_rules::definition::{KnownExpressions, Limits};
 
 use super::conversion::{self, Before};
 use super::definition::{Definition, has_status, is_established, schema_of};
@@ -20,6 +25,9 @@ use super::schema::{Schema, form, open_api};
 use super::strictness::strictness;
 use super::{version_form, versions};
 use crate::shared::strings::check_joined;
+
+/// The minor version of Kubernetes to which a cluster must be able to roll back: new rules may use what it knows.
+const OLDEST_ROLLBACK: u32 = 35;
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -231,42 +239,80 @@ impl Check<'_, '_> {
         if schema.is("nullable") {
             errors.forbidden(&at.key("nullable"), "nullable cannot be true at the root");
         }
-        let unreadable = match self.must_be_structural() {
-            true => self.structure(schema, &at, errors),
-            false => None,
+        let parsed = match self.must_be_structural() {
+            true => parse(schema.0, &mut Interner::new()).map(Some),
+            false => Ok(None),
         };
-        open_api::check(schema, Surroundings::root(self.strict), &at, errors);
-        if let Some(problem) = unreadable
-            && errors.iter().len() == before
-        {
-            errors.invalid(&at, "", problem);
+        if let Ok(Some(_)) | Err(ParseError::UnknownType(_)) = &parsed {
+            self.structure(schema, parsed.as_ref().ok().and_then(Option::as_ref), &at, errors);
+        }
+        let mut found = FieldErrors::default();
+        open_api::check(schema, Surroundings::root(self.strict), &at, &mut found);
+        let rules = match &parsed {
+            Ok(Some(parsed)) => self.validation_rules(version, parsed, &found, &at),
+            Ok(None) | Err(_) => FieldErrors::default(),
+        };
+        errors.append(found);
+        errors.append(rules);
+        match parsed {
+            // Upstream reads any type; what is wrong with it is reported elsewhere.
+            Ok(_) | Err(ParseError::UnknownType(_)) => {}
+            Err(problem) if errors.iter().len() == before => {
+                errors.invalid(&at, "", problem.to_string());
+            }
+            Err(_) => {}
         }
     }
 
-    /// Checks that a schema is structural and that its defaults are valid. Gives the reason why it cannot be read as a
-    /// structural one, which is reported only if nothing else is wrong.
-    fn structure(&self, schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) -> Option<String> {
-        let parsed = match parse(schema.0, &mut Interner::new()) {
-            Ok(parsed) => Some(parsed),
-            // Upstream reads any type; what is wrong with it is reported elsewhere.
-            Err(ParseError::UnknownType(_)) => None,
-            Err(error) => return Some(error.to_string()),
+    /// Compiles the rules of a schema and estimates their cost. Expressions that the old definition has may use what
+    /// was allowed when they were written.
+    fn validation_rules(
+        &self,
+        version: &Map,
+        schema: &Arc<structural::Schema>,
+        schema_errors: &FieldErrors,
+        at: &Path<'_>,
+    ) -> FieldErrors {
+        let mut interner = Interner::new();
+        let old: Vec<_> = self.old.iter().flat_map(|old| old.schemas()).collect();
+        let parsed: Vec<_> = old.iter().filter_map(|it| parse(it.0, &mut interner).ok()).collect();
+        let is_same = |old: &Definition<'_>| {
+            let same_name = old.versions.iter().find(|it| it.str("name") == version.str("name"));
+            same_name.and_then(|it| schema_of(it)).map(|it| it.0) == schema_of(version).map(|it| it.0)
         };
+        let definition = RulesOf {
+            schema,
+            schema_errors,
+            known: &KnownExpressions::of(&parsed),
+            limits: if self.old.is_some_and(is_same) { Limits::Total } else { Limits::All },
+            new: Env::for_version(OLDEST_ROLLBACK),
+        };
+        validation_rules::check(&definition, at).errors
+    }
+
+    /// Checks that a schema is structural and that its defaults are valid.
+    fn structure(
+        &self,
+        schema: Schema<'_>,
+        parsed: Option<&Arc<structural::Schema>>,
+        at: &Path<'_>,
+        errors: &mut FieldErrors,
+    ) {
         let before = errors.iter().len();
         structurality::check(schema, at, self.patterns, errors);
         if errors.iter().len() > before {
-            return None;
+            return;
         }
+        let rules = DefaultRules::default();
         let checks = Checks {
             patterns: self.patterns,
             rules: &meta_rules::check_embedded,
             requires_pruned: self.strict.pruned_defaults,
+            expressions: &|default, errors| rules.check(default, errors),
         };
         if let Some(parsed) = parsed {
-            let found = defaults::check(&parsed, at, checks);
-            found.iter().cloned().for_each(|error| errors.push(error));
+            errors.append(defaults::check(parsed, at, checks));
         }
-        None
     }
 
     /// Definitions of old keep what they cannot describe.

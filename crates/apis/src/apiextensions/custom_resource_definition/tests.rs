@@ -141,3 +141,70 @@ fn accepted_names_are_names() {
         "status.acceptedNames.listKind: Invalid value: \"B\": kind and listKind may not be the same";
     assert_eq!(errors.to_text(), expected);
 }
+
+/// What is wrong with the default of the property `a` of a new definition.
+fn default_problems(property: &str) -> Vec<String> {
+    let schema = format!(
+        r#"[{{"name": "v1", "storage": true, "schema": {{"openAPIV3Schema": {{"type": "object",
+        "properties": {{"a": {property}}}}}}}}}]"#
+    );
+    mistakes(true, "spec.versions", &schema)
+}
+
+#[test]
+fn defaults_have_the_format_that_the_schema_names() {
+    let check = |format: &str, good: &str, bad: &str| {
+        let property =
+            |text: &str| format!(r#"{{"type": "string", "format": "{format}", "default": "{text}"}}"#);
+        assert_eq!(default_problems(&property(good)), [""; 0], "{format}");
+        let at = "spec.validation.openAPIV3Schema.properties[a].default";
+        let problem = format!("{at}: Invalid value: \"{bad}\":  in body must be of type {format}: \"{bad}\"");
+        assert_eq!(default_problems(&property(bad)), [problem]);
+    };
+    check("bsonobjectid", "507f1f77bcf86cd799439011", "x");
+    check("uri", "https://a", "a b");
+    check("email", "a@b.c", "a");
+    check("hostname", "example.com", "a_b!");
+    check("cidr", "10.0.0.0/8", "10.0.0.0");
+    check("mac", "01:02:03:04:05:06", "01:02");
+    check("isbn10", "0321751043", "1");
+    check("creditcard", "4111 1111 1111 1111", "4");
+    check("ssn", "111-11-1111", "1");
+    check("hexcolor", "#FFFFFF", "red");
+    check("rgbcolor", "rgb(1,2,3)", "red");
+}
+
+#[test]
+fn defaults_of_embedded_resources_result_in_valid_metadata() {
+    let property = |name: &str| {
+        format!(
+            r#"{{"type": "object", "x-kubernetes-embedded-resource": true, "properties": {{"metadata": {{"type": "object",
+                "properties": {{"name": {{"type": "string", "default": "{name}"}}}}}}}}}}"#
+        )
+    };
+    assert_eq!(default_problems(&property("good")), [""; 0]);
+    assert_eq!(
+        default_problems(&property("a%b")),
+        [
+            "spec.validation.openAPIV3Schema.properties[a].properties[metadata].properties[name].default: Invalid value: \
+          \"a%b\": must result in valid metadata: metadata.name: Invalid value: \"a%b\": may not contain '%'"
+        ]
+    );
+}
+
+#[test]
+fn patterns_are_read_as_go_reads_them() {
+    let problem =
+        |pattern: &str| default_problems(&format!(r#"{{"type": "string", "pattern": "{pattern}"}}"#));
+    let at = "spec.validation.openAPIV3Schema.properties[a].pattern: Invalid value";
+    let why = "must be a valid regular expression, but isn't: error parsing regexp";
+    assert_eq!(problem("^[a-z]{1,3}$"), [""; 0]);
+    assert_eq!(
+        problem("a(?!b)"),
+        [format!("{at}: \"a(?!b)\": {why}: invalid or unsupported Perl syntax: `(?!`")]
+    );
+    assert_eq!(
+        problem("(a{500}){3}"),
+        [format!("{at}: \"(a{{500}}){{3}}\": {why}: invalid repeat count: `{{3}}`")]
+    );
+}

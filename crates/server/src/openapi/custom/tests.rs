@@ -74,7 +74,7 @@ fn defined(spec: &Value) -> Arc<Live> {
         resource = resource.with_status();
     }
     if version["subresources"].get("scale").is_some() {
-        resource = resource.with_scale(Scale { replicas: "", current: "", selector: "" });
+        resource = resource.with_scale(Scale::WORKLOAD);
     }
     live(text(spec, "group"), resource)
 }
@@ -131,7 +131,7 @@ fn v3_documents_are_those_of_upstream() {
     for (spec, expected) in golden() {
         let (live, expected) = (defined(&spec), &expected["v3"]);
         let path = format!("apis/{}/{}", text(&spec, "group"), live.resource.versions[0].name);
-        let ours = v3(&Catalog::default().with_resource(live), &path);
+        let ours = v3(&Catalog::default().with_resource(&[live]), &path);
         check(&ours, expected);
         for key in ["openapi", "info"] {
             assert_eq!(ours[key], expected[key], "{path}");
@@ -148,7 +148,8 @@ fn v3_documents_are_those_of_upstream() {
 
 #[test]
 fn the_v2_document_has_the_paths_and_definitions_of_upstream() {
-    let catalog = golden().iter().fold(Catalog::default(), |it, (spec, _)| it.with_resource(defined(spec)));
+    let catalog =
+        golden().iter().fold(Catalog::default(), |it, (spec, _)| it.with_resource(&[defined(spec)]));
     let mut ours: Value = serde_json::from_slice(&document::v2(&catalog, &settings())).expect("JSON");
     for (spec, expected) in golden() {
         let (expected, mut own) = (&expected["v2"], ours.clone());
@@ -171,7 +172,7 @@ fn a_document_has_all_resources_of_its_group_version() {
         let kind = plural.to_uppercase();
         live("example.com", Resource::cluster(&kind, plural).version(Version::stored("v1")))
     };
-    let catalog = Catalog::default().with_resource(things("a")).with_resource(things("b"));
+    let catalog = Catalog::default().with_resource(&[things("a")]).with_resource(&[things("b")]);
     let document = v3(&catalog, "apis/example.com/v1");
     for (plural, kind) in [("a", "A"), ("b", "B")] {
         assert!(document["paths"].get(format!("/apis/example.com/v1/{plural}")).is_some());
@@ -198,7 +199,7 @@ impl Server {
     fn publish(&self, group: &str, definition: &Arc<Definition>) {
         let version = Version::stored("v1").published(definition.clone());
         let live = live(group, Resource::cluster("Thing", "things").version(version));
-        self.catalog.update(|catalog| catalog.with_resource(live));
+        self.catalog.update(|catalog| catalog.with_resource(&[live]));
     }
 
     fn get(&self, path: &str) -> (u16, String, Value) {

@@ -58,7 +58,7 @@ pub(crate) fn check(schema: Schema<'_>, around: Surroundings<'_>, at: &Path<'_>,
     check_additional(schema, around, at, errors);
     check_properties(schema, around, &at.key("properties"), errors);
     let below = around.below();
-    if let Some(not) = schema.not() {
+    if let Some(not) = schema.negated() {
         check(not, below, &at.key("not"), errors);
     }
     for field in ["allOf", "oneOf", "anyOf"] {
