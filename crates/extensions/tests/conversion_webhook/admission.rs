@@ -25,7 +25,7 @@ fn context(world: &World) -> Context {
         settings.configurations.webhooks().into_iter().zip(["/mutate", "/validate"])
     {
         let webhooks = json!([webhook(path)]);
-        configuration.manifests.set(&[object(json!({"metadata": {"name": "c"}, "webhooks": webhooks}))]);
+        configuration.manifests.set(&[object(&json!({"metadata": {"name": "c"}, "webhooks": webhooks}))]);
     }
     let only = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"].map(str::to_owned);
     let selection = Selection { only: Some(only.to_vec()), ..Selection::default() };
@@ -40,7 +40,7 @@ async fn an_admission_webhook_sees_and_changes_the_version_that_it_knows() {
     let world = World::new().await;
     let live = world.live("v1");
     let created = operation::create(live, &context(&world), "default", v1("a", "h:80")).await;
-    let created = live.thaw(&*created.expect("it is created")).expect("an object");
+    let created = live.thaw(&created.expect("it is created")).expect("an object");
     assert_eq!(shape(&created), ("example.com/v1", r#"{"hostPort":"patched:80"}"#.to_owned()));
     for (path, host) in [("/mutate", "h"), ("/validate", "patched")] {
         let questions = world.asked_at(path);

@@ -133,7 +133,7 @@ impl World {
             Strategy::Webhook => json!({"strategy": "Webhook", "webhook": webhook}),
             Strategy::None => json!({"strategy": "None"}),
         };
-        object(json!({
+        object(&json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "foos.example.com", "uid": "d", "generation": 1},
             "spec": {
@@ -247,18 +247,18 @@ pub(crate) fn shape(object: &Object) -> (&str, String) {
 
 pub(crate) fn v1(name: &str, host_port: &str) -> Object {
     object(
-        json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}, "hostPort": host_port}),
+        &json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}, "hostPort": host_port}),
     )
 }
 
 pub(crate) fn v2(name: &str, host: &str, port: &str) -> Object {
     let metadata = json!({"name": name});
-    object(json!({
+    object(&json!({
         "apiVersion": "example.com/v2", "kind": "Foo", "metadata": metadata, "host": host, "port": port,
     }))
 }
 
-pub(crate) fn object(value: serde_json::Value) -> Object {
+pub(crate) fn object(value: &serde_json::Value) -> Object {
     let tree = json::read(value.to_string().as_bytes()).expect("it is JSON").value;
     Object::from_value(tree).expect("it is an object")
 }
