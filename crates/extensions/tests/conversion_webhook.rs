@@ -1,5 +1,7 @@
 //! Conversion webhooks: the resource engine with a definition of two versions and a real HTTPS webhook between them.
 
+#[path = "conversion_webhook/admission.rs"]
+mod admission;
 #[path = "conversion_webhook/world.rs"]
 mod world;
 
@@ -103,10 +105,7 @@ async fn managers_of_another_version_are_compared_in_their_version() {
     world.apply("one", v1("a", "h:80"), Force::No).await.expect("it is applied");
     let conflict =
         world.apply("two", v2("a", "other", "80"), Force::No).await.expect_err("somebody owns that");
-    assert_eq!(
-        conflict.to_string(),
-        "Apply failed with 1 conflict: conflict with \"one\" using example.com/v1: .hostPort"
-    );
+    assert_eq!(message(&conflict), "Apply failed with 1 conflict: conflict with \"one\": .hostPort");
     let forced = world.apply("two", v2("a", "other", "80"), Force::Yes).await.expect("it is applied");
     assert_eq!(shape(&forced).1, r#"{"host":"other","port":"80"}"#);
     assert_eq!(world.managers(&forced), [("two", "example.com/v2")]);
@@ -128,6 +127,42 @@ async fn applying_the_same_in_another_version_shares_the_fields() {
     let mut managers = world.managers(&shared);
     managers.sort_unstable();
     assert_eq!(managers, [("one", "example.com/v1"), ("two", "example.com/v2")]);
+}
+
+#[tokio::test]
+async fn managers_are_compared_across_versions_without_a_webhook_too() {
+    let world = World::without_webhook().await;
+    let mut patch = v2("a", "h", "80");
+    patch.api_version = "example.com/v1".into();
+    world.apply("one", patch, Force::No).await.expect("it is applied");
+    let conflict =
+        world.apply("two", v2("a", "other", "80"), Force::No).await.expect_err("somebody owns that");
+    assert_eq!(message(&conflict), "Apply failed with 1 conflict: conflict with \"one\": .host");
+    let shared = world.apply("two", v2("a", "h", "80"), Force::No).await.expect("nothing changes");
+    assert_eq!(world.managers(&shared).len(), 2);
+    assert_eq!(world.questions().len(), 0);
+}
+
+#[tokio::test]
+async fn managers_of_a_version_that_is_gone_are_dropped() {
+    let world = World::new().await;
+    world.apply("one", v1("a", "h:80"), Force::No).await.expect("it is applied");
+    let world = world.storing("v2").await;
+    world.apply("two", v2("a", "h", "80"), Force::No).await.expect("it is stored in v2 now");
+    let world = world.serving(&["v2"], "v2").await;
+    let applied = world.apply("three", v2("a", "h", "80"), Force::No).await.expect("it is applied");
+    let mut managers = world.managers(&applied);
+    managers.sort_unstable();
+    assert_eq!(managers, [("three", "example.com/v2"), ("two", "example.com/v2")]);
+}
+
+/// What a client reads.
+fn message(error: &Error) -> &str {
+    match error {
+        Error::Rejected(status) => &status.message,
+        Error::Unclassified(text) => text,
+        other => panic!("{other}"),
+    }
 }
 
 /// What becomes of a get, a list, an update and a delete while the webhook misbehaves.

@@ -152,8 +152,6 @@ pub fn human_age(then: Option<Time>, now: Time) -> String {
 #[cfg(test)]
 mod tests {
     use super::human_age;
-    use std::fmt;
-    use std::sync::Arc;
 
     use keelson_object::scalar::Time;
 

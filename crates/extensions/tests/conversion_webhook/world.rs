@@ -16,7 +16,7 @@ use keelson_registry::lifecycle::field_managers::Apply;
 use keelson_registry::live::Ground;
 use keelson_registry::operation;
 use keelson_registry::options::{FieldValidation, Freshness, ListOptions, Part};
-use keelson_registry::{CatalogHandle, Context, Error, Live, Place};
+use keelson_registry::{Catalog, CatalogHandle, Context, Error, Live, Place};
 use keelson_stdx::clock::{Clock, ManualClock};
 use keelson_store::{Layout, MemoryStore};
 use keelson_structural::Interner;
@@ -25,7 +25,7 @@ use serde_json::json;
 
 /// What the webhook does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     Good,
     /// Says no.
     Refuses,
@@ -39,7 +39,7 @@ pub enum Mode {
     Huge,
 }
 
-pub struct World {
+pub(crate) struct World {
     store: Arc<MemoryStore>,
     clock: Clock,
     hand: ManualClock,
@@ -47,12 +47,21 @@ pub struct World {
     mode: Arc<Mutex<Mode>>,
     url: String,
     bundle: String,
+    strategy: Strategy,
     lives: Vec<Arc<Live>>,
+}
+
+/// `spec.conversion.strategy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    Webhook,
+    /// All versions look like v2.
+    None,
 }
 
 impl World {
     /// Stores v1.
-    pub async fn new() -> World {
+    pub(crate) async fn new() -> World {
         let mode = Arc::new(Mutex::new(Mode::Good));
         let seen = mode.clone();
         let webhook = Callee::open(move |asked| answer(asked, *locked(&seen))).await.expect("a webhook");
@@ -61,7 +70,7 @@ impl World {
     }
 
     /// Stores v1; the webhook is somebody else's.
-    pub async fn with_webhook_at(url: &str) -> World {
+    pub(crate) async fn with_webhook_at(url: &str) -> World {
         World::start(None, Arc::new(Mutex::new(Mode::Good)), (url.to_owned(), String::new())).await
     }
 
@@ -72,13 +81,26 @@ impl World {
     ) -> World {
         let (clock, hand) = Clock::manual();
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        let world = World { store, clock, hand, webhook, mode, url, bundle, lives: Vec::new() };
+        let (strategy, lives) = (Strategy::Webhook, Vec::new());
+        let world = World { store, clock, hand, webhook, mode, url, bundle, strategy, lives };
+        world.storing("v1").await
+    }
+
+    /// The same without a webhook.
+    pub(crate) async fn without_webhook() -> World {
+        let mut world = World::new().await;
+        world.strategy = Strategy::None;
         world.storing("v1").await
     }
 
     /// The same objects; new ones are stored in `version`.
-    pub async fn storing(mut self, version: &str) -> World {
-        let definition = definition(version, (&self.url, &self.bundle));
+    pub(crate) async fn storing(self, version: &str) -> World {
+        self.serving(&["v1", "v2"], version).await
+    }
+
+    /// The same objects, with other versions.
+    pub(crate) async fn serving(mut self, versions: &[&str], stored: &str) -> World {
+        let definition = self.definition(versions, stored);
         let definition = Definition::read(&definition, &mut Interner::new()).expect("it can be served");
         let around = Surroundings { catalog: CatalogHandle::default(), patterns: Arc::default() };
         let ground = Ground::new(self.store.clone(), Layout::default(), self.clock.clone());
@@ -88,54 +110,103 @@ impl World {
         self
     }
 
-    pub fn live(&self, version: &str) -> &Arc<Live> {
+    fn definition(&self, versions: &[&str], stored: &str) -> Object {
+        let version = |name: &&str| {
+            let fields: &[&str] = match (self.strategy, *name) {
+                (Strategy::Webhook, "v1") => &["hostPort"],
+                _ => &["host", "port"],
+            };
+            let text = json!({"type": "string"});
+            let properties: serde_json::Map<_, _> =
+                fields.iter().map(|field| ((*field).to_owned(), text.clone())).collect();
+            json!({
+                "name": name, "served": true, "storage": *name == stored,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                "selectableFields": [{"jsonPath": format!(".{}", fields[0])}],
+            })
+        };
+        let versions: Vec<_> = versions.iter().map(version).collect();
+        let names = json!({"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"});
+        let client = self.client_config("/convert");
+        let webhook = json!({"conversionReviewVersions": ["v9", "v1", "v1beta1"], "clientConfig": client});
+        let conversion = match self.strategy {
+            Strategy::Webhook => json!({"strategy": "Webhook", "webhook": webhook}),
+            Strategy::None => json!({"strategy": "None"}),
+        };
+        object(&json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "foos.example.com", "uid": "d", "generation": 1},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced", "names": names,
+                "versions": versions, "conversion": conversion,
+            },
+            "status": {"acceptedNames": names},
+        }))
+    }
+
+    pub(crate) fn live(&self, version: &str) -> &Arc<Live> {
         let is_it = |live: &&Arc<Live>| live.resource.hub_version().name == version;
         self.lives.iter().find(is_it).expect("the version is served")
     }
 
-    pub fn context(&self, version: &str) -> Context {
+    pub(crate) fn context(&self, version: &str) -> Context {
         let mut context = Context::new(User::new("tester", &[]), self.clock.clone());
         context.api_version = self.live(version).resource.hub_version().api_version.clone();
         context.field_manager = "tester".into();
         context
     }
 
-    pub fn behave(&self, mode: Mode) {
+    pub(crate) fn behave(&self, mode: Mode) {
         *locked(&self.mode) = mode;
     }
 
-    pub fn advance(&self, time: Duration) {
+    pub(crate) fn advance(&self, time: Duration) {
         self.hand.advance(time);
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.url.clone()
     }
 
+    /// Where a webhook with the same certificate listens, and who vouches for it.
+    pub(crate) fn client_config(&self, path: &str) -> serde_json::Value {
+        json!({"url": self.url.replace("/convert", path), "caBundle": self.bundle})
+    }
+
+    /// Everything served.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::new(Catalog::default().with_resource(&self.lives))
+    }
+
     /// What the webhook was asked.
-    pub fn questions(&self) -> Vec<serde_json::Value> {
-        let asked = self.webhook.iter().flat_map(Callee::asked);
+    pub(crate) fn questions(&self) -> Vec<serde_json::Value> {
+        self.asked_at("/convert")
+    }
+
+    /// What the webhook was asked at a path.
+    pub(crate) fn asked_at(&self, path: &str) -> Vec<serde_json::Value> {
+        let asked = self.webhook.iter().flat_map(Callee::asked).filter(|it| it.path == path);
         asked.map(|it| serde_json::from_str(&it.body).expect("a question is JSON")).collect()
     }
 
-    pub async fn create(&self, version: &str, object: Object) -> Result<Object, Error> {
+    pub(crate) async fn create(&self, version: &str, object: Object) -> Result<Object, Error> {
         let live = self.live(version);
         live.thaw(&*operation::create(live, &self.context(version), "default", object).await?)
     }
 
-    pub async fn get(&self, version: &str, name: &str) -> Result<Object, Error> {
+    pub(crate) async fn get(&self, version: &str, name: &str) -> Result<Object, Error> {
         let live = self.live(version);
         live.thaw(&*operation::get(live, &Place::new("default", name), Freshness::Latest).await?)
     }
 
-    pub async fn update(&self, version: &str, object: Object) -> Result<Object, Error> {
+    pub(crate) async fn update(&self, version: &str, object: Object) -> Result<Object, Error> {
         let (live, place) = (self.live(version), Place::new("default", object.meta.name.clone()));
         let updated = operation::update(live, &self.context(version), &place, Part::Main, object).await?;
         live.thaw(&updated.object)
     }
 
     /// Applies in the version of `object`.
-    pub async fn apply(&self, manager: &str, object: Object, force: Force) -> Result<Object, Error> {
+    pub(crate) async fn apply(&self, manager: &str, object: Object, force: Force) -> Result<Object, Error> {
         let version = object.api_version.rsplit('/').next().unwrap_or_default().to_owned();
         let (live, place) = (self.live(&version), Place::new("default", object.meta.name.clone()));
         let mut context = self.context(&version);
@@ -148,7 +219,7 @@ impl World {
     }
 
     /// The names, hosts and ports of all objects.
-    pub async fn list(&self, version: &str, options: ListOptions) -> Result<Vec<String>, Error> {
+    pub(crate) async fn list(&self, version: &str, options: ListOptions) -> Result<Vec<String>, Error> {
         let live = self.live(version);
         let listing = operation::list(live, "default", &options).await?;
         let text = |object: &Object, key: &str| object.fields.str(key).unwrap_or_default().to_owned();
@@ -159,7 +230,7 @@ impl World {
     }
 
     /// Who manages fields of an object, and in which version.
-    pub fn managers<'o>(&self, object: &'o Object) -> Vec<(&'o str, &'o str)> {
+    pub(crate) fn managers<'o>(&self, object: &'o Object) -> Vec<(&'o str, &'o str)> {
         let text = |entry: &'o Value, key: &str| {
             entry.as_map().and_then(|it| it.str(key)).expect("an entry has a manager and a version")
         };
@@ -169,53 +240,27 @@ impl World {
 }
 
 /// The version and the fields of an object, without metadata.
-pub fn shape(object: &Object) -> (&str, String) {
+pub(crate) fn shape(object: &Object) -> (&str, String) {
     let fields = json::to_bytes(&Value::Map(object.fields.clone()));
     (&object.api_version, String::from_utf8_lossy(&fields).into_owned())
 }
 
-pub fn v1(name: &str, host_port: &str) -> Object {
+pub(crate) fn v1(name: &str, host_port: &str) -> Object {
     object(
-        json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}, "hostPort": host_port}),
+        &json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}, "hostPort": host_port}),
     )
 }
 
-pub fn v2(name: &str, host: &str, port: &str) -> Object {
+pub(crate) fn v2(name: &str, host: &str, port: &str) -> Object {
     let metadata = json!({"name": name});
-    object(json!({
+    object(&json!({
         "apiVersion": "example.com/v2", "kind": "Foo", "metadata": metadata, "host": host, "port": port,
     }))
 }
 
-fn object(value: serde_json::Value) -> Object {
+pub(crate) fn object(value: &serde_json::Value) -> Object {
     let tree = json::read(value.to_string().as_bytes()).expect("it is JSON").value;
     Object::from_value(tree).expect("it is an object")
-}
-
-fn definition(stored: &str, (url, bundle): (&str, &str)) -> Object {
-    let version = |name: &str, fields: &[&str], selectable: &str| {
-        let text = json!({"type": "string"});
-        let properties: serde_json::Map<_, _> =
-            fields.iter().map(|field| ((*field).to_owned(), text.clone())).collect();
-        json!({
-            "name": name, "served": true, "storage": name == stored,
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
-            "selectableFields": [{"jsonPath": selectable}],
-        })
-    };
-    let names = json!({"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"});
-    let client = json!({"url": url, "caBundle": bundle});
-    let webhook = json!({"conversionReviewVersions": ["v9", "v1", "v1beta1"], "clientConfig": client});
-    object(json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "foos.example.com", "uid": "d", "generation": 1},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced", "names": names,
-            "versions": [version("v1", &["hostPort"], ".hostPort"), version("v2", &["host", "port"], ".host")],
-            "conversion": {"strategy": "Webhook", "webhook": webhook},
-        },
-        "status": {"acceptedNames": names},
-    }))
 }
 
 fn locked(mode: &Mutex<Mode>) -> std::sync::MutexGuard<'_, Mode> {
@@ -225,6 +270,9 @@ fn locked(mode: &Mutex<Mode>) -> std::sync::MutexGuard<'_, Mode> {
 fn answer(asked: &Asked, mode: Mode) -> (u16, String) {
     let review: serde_json::Value = serde_json::from_str(&asked.body).unwrap_or_default();
     let request = &review["request"];
+    if asked.path != "/convert" {
+        return (200, admission(&review, &asked.path));
+    }
     let desired = request["desiredAPIVersion"].as_str().unwrap_or_default();
     let originals = request["objects"].as_array().cloned().unwrap_or_default();
     let mut objects: Vec<_> = originals.iter().map(|it| converted(it, desired)).collect();
@@ -247,6 +295,17 @@ fn answer(asked: &Asked, mode: Mode) -> (u16, String) {
     let response = json!({"uid": request["uid"], "convertedObjects": objects, "result": result});
     let version = &review["apiVersion"];
     (200, json!({"apiVersion": version, "kind": "ConversionReview", "response": response}).to_string())
+}
+
+/// An admission webhook that knows v2: one gives objects another host, the other one lets everything pass.
+fn admission(review: &serde_json::Value, path: &str) -> String {
+    let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
+    if path == "/mutate" {
+        let patch = json!([{"op": "replace", "path": "/host", "value": "patched"}]).to_string();
+        response["patchType"] = json!("JSONPatch");
+        response["patch"] = json!(STANDARD.encode(patch));
+    }
+    json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}).to_string()
 }
 
 /// v1 has `hostPort`, v2 has `host` and `port`.

@@ -106,8 +106,8 @@ impl Watch {
     /// An event as this watch sees it; `None` if it is about objects that are not selected.
     async fn seen(&self, event: Arc<Event>) -> Result<Option<Change>> {
         let is_in_hub = |object: &Arc<Frozen>| self.live.is_in_hub(object);
-        if !self.live.keeps_fields() && !(is_in_hub(event.object()) && event.previous().is_none_or(is_in_hub))
-        {
+        let needs_no_conversion = is_in_hub(event.object()) && event.previous().is_none_or(is_in_hub);
+        if !self.live.keeps_fields() && !needs_no_conversion {
             return self.seen_converted(&event).await;
         }
         let (kind, object) = match self.matcher.is_everything() {
