@@ -46,7 +46,8 @@ impl<'a> Run<'a> {
             }
             Node::InSet(operands) => {
                 let value = self.evaluate(&operands.0)?;
-                let key = crate::value::map::Key::of(&value);
+                map::check_hashable(&value)?;
+                let key = map::Key::of(&value);
                 Ok(Val::Bool(key.is_some_and(|key| operands.1.contains(&key))))
             }
             Node::Call(call) => self.call(call),
@@ -196,7 +197,12 @@ impl<'a> Run<'a> {
     }
 
     fn apply(&mut self, call: &'a Call, values: &[Val<'a>]) -> Outcome<'a> {
-        let outcome = (call.implementation)(self, &call.site, values);
+        let outcome = match call.site.guard {
+            Some(overload) if !library::guard::takes(overload, values) => {
+                library::mismatch(&call.site, values)
+            }
+            _ => (call.implementation)(self, &call.site, values),
+        };
         if let Err(failure) = &outcome
             && !failure.is_error()
         {
@@ -222,7 +228,10 @@ impl<'a> Run<'a> {
         {
             return item;
         }
-        self.charge(LIST_COST)?;
+        // A list of a constant is a constant and costs nothing.
+        if !matches!(append.item, Node::Constant(_)) {
+            self.charge(LIST_COST)?;
+        }
         self.charge(1)?;
         match accumulator? {
             Val::List(list) => list.push(item?),
@@ -233,7 +242,11 @@ impl<'a> Run<'a> {
     /// Takes the accumulator out of its slot, so that it can grow in place.
     fn insert(&mut self, insert: &'a Insert) -> Outcome<'a> {
         let accumulator = self.read_local(insert.slot);
-        self.charge(1)?;
+        // Upstream charges for an accumulator that failed after the map that it gets.
+        let is_charged_late = accumulator.is_err() && insert.args.len() == 1;
+        if !is_charged_late {
+            self.charge(1)?;
+        }
         let accumulator = match accumulator {
             // With three arguments the call stops at the first error and is not charged.
             Err(failure) if insert.args.len() == 2 => return Err(failure),
@@ -247,13 +260,13 @@ impl<'a> Run<'a> {
                 Err(failure) => {
                     // As for every call: an error of the last argument is charged.
                     if values.len() + 1 == insert.args.len() && failure.is_error() {
-                        self.charge(1)?;
+                        self.charge(1 + u64::from(is_charged_late))?;
                     }
                     return Err(accumulator.err().unwrap_or(failure));
                 }
             }
         }
-        self.charge(1)?;
+        self.charge(1 + u64::from(is_charged_late))?;
         library::insert(accumulator?, values)
     }
 

@@ -129,10 +129,8 @@ impl<'a> Run<'a> {
     fn qualify(&mut self, base: Val<'a>, qualifiers: &'a [std::sync::Arc<Qualifier>]) -> Outcome<'a> {
         let (mut value, mut is_optional) = match base {
             Val::Optional(None) => return Ok(Val::none()),
-            Val::Optional(Some(value)) => match value.rebuilt() {
-                Some(rebuilt) => (rebuilt.readable()?, true),
-                None => ((*value).clone(), true),
-            },
+            // A value that cannot be read is an error after the key was evaluated.
+            Val::Optional(Some(value)) => (value.rebuilt().unwrap_or_else(|| (*value).clone()), true),
             other => (other, false),
         };
         for qualifier in qualifiers {
@@ -211,6 +209,9 @@ fn find<'a>(value: &Val<'a>, key: &Val<'a>, may_miss: bool) -> Result<Found<'a>,
         },
         Val::List(list) => return find_in_list(list, key, may_miss),
         Val::Opaque(opaque) => {
+            if let Opaque::Unreadable(failure) = &**opaque {
+                return Err(failure.clone());
+            }
             if let (Opaque::Object(object), Some(name)) = (&**opaque, key.as_str()) {
                 return match object.field(name) {
                     Some(value) => Ok(Found::Value(value.clone())),

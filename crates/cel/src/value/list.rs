@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use keelson_object::Value;
 
-use super::{Val, typed};
+use super::{Val, retype, typed};
 use crate::fail::{Failure, Outcome};
 use crate::schema::{ListType, Schema};
 
@@ -95,8 +95,9 @@ impl<'a> List<'a> {
     pub fn concat(self, other: List<'a>) -> Outcome<'a> {
         match self.schema().map(|schema| (schema, schema.list_type)) {
             Some((schema, ListType::Map)) => return typed::merge_map_lists(&self, &other, schema),
-            Some((schema, ListType::Set)) => return typed::union_set_lists(&self, &other, schema),
-            Some((_, ListType::Atomic)) | None => {}
+            Some((schema, ListType::Set)) => return retype::union(&self, &other, schema),
+            Some((schema, ListType::Atomic)) => return retype::sum(&self, &other, schema),
+            None => {}
         }
         if self.is_empty() {
             return Ok(Val::List(other));
@@ -108,7 +109,9 @@ impl<'a> List<'a> {
         let depth = 1 + self.depth().max(other.depth());
         if len <= COPY_LIMIT || depth > DEPTH_LIMIT {
             let items = self.iter().chain(other.iter()).collect::<Result<Vec<_>, _>>()?;
-            return Ok(Val::list(items));
+            // It stays a sum, because that shows in texts and in how it is compared.
+            let (first, second) = (List::Owned(Arc::new(items)), List::Slice(&[]));
+            return Ok(Val::List(List::Concat(Arc::new(Concat { first, second, len, depth: 0 }))));
         }
         Ok(Val::List(List::Concat(Arc::new(Concat { first: self, second: other, len, depth }))))
     }
