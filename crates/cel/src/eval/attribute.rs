@@ -97,8 +97,7 @@ impl<'a> Run<'a> {
             at = at.get(qualifier.plain_key()?)?.as_map()?;
         }
         let found = at.get(last.plain_key()?)?;
-        let cost = qualifiers.len() as u64;
-        self.afford(cost).and_then(|()| self.charge(cost)).ok()?;
+        self.charge_if_affordable(qualifiers.len() as u64)?;
         Some(Val::json(found))
     }
 
@@ -126,6 +125,7 @@ impl<'a> Run<'a> {
         outcome
     }
 
+    #[inline(never)]
     fn qualify(&mut self, base: Val<'a>, qualifiers: &'a [std::sync::Arc<Qualifier>]) -> Outcome<'a> {
         let (mut value, mut is_optional) = match base {
             Val::Optional(None) => return Ok(Val::none()),
@@ -159,6 +159,7 @@ impl<'a> Run<'a> {
         is_optional: bool,
     ) -> Result<Found<'a>, Failure> {
         let may_miss = is_optional || qualifier.test_only;
+        let mut is_native = false;
         let key = match &qualifier.key {
             KeySource::Constant(Val::Str(text)) => {
                 // The most frequent case: no value is made of the key.
@@ -172,15 +173,33 @@ impl<'a> Run<'a> {
                 Cow::Owned(Val::str(text))
             }
             KeySource::Constant(key) => Cow::Owned(constant(key)),
-            KeySource::Attribute(attribute) => Cow::Owned(self.resolve(attribute)?),
+            KeySource::Attribute(attribute) => {
+                let (key, found_native) = self.resolve_key(attribute)?;
+                is_native = found_native;
+                Cow::Owned(key)
+            }
             KeySource::Value(node) => Cow::Owned(self.evaluate(node)?),
         };
         if !matches!(*key, Val::Str(_) | Val::Int(_) | Val::Uint(_) | Val::Bool(_) | Val::Double(_)) {
-            let is_native = matches!(qualifier.key, KeySource::Attribute(_));
             let shown = if is_native { native_go_type(&key) } else { go_type(&key) };
             return fail!("invalid qualifier type: {shown}");
         }
         find(value, &key, may_miss)
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A key that is an attribute, and whether it was read from a variable and not computed.
+    fn resolve_key(&mut self, attribute: &'a Attribute) -> Result<(Val<'a>, bool), Failure> {
+        let Base::Conditional(parts) = &attribute.base else {
+            let is_computed = matches!(attribute.base, Base::Value(_)) && attribute.qualifiers.is_empty();
+            return Ok((self.resolve(attribute)?, !is_computed));
+        };
+        match self.evaluate(&parts.0)? {
+            Val::Bool(true) => self.resolve_key(&parts.1),
+            Val::Bool(false) => self.resolve_key(&parts.2),
+            _ => Err(Failure::no_such_overload()),
+        }
     }
 }
 
