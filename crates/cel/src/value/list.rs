@@ -34,6 +34,8 @@ pub struct Concat<'a> {
 
 /// Lists of up to so many items are copied when they are added: cheaper than a node.
 const COPY_LIMIT: usize = 16;
+/// Sums of more items are refused like too much cost. An object of a request has fewer.
+const SUM_LIMIT: usize = 1 << 21;
 /// Sums deeper than this are copied, so that neither reading nor dropping one recurses without bound.
 const DEPTH_LIMIT: u32 = 64;
 
@@ -105,7 +107,11 @@ impl<'a> List<'a> {
         if other.is_empty() {
             return Ok(Val::List(self));
         }
+        // A sum costs one unit, so that a few of them could double a list without end.
         let len = self.len() + other.len();
+        if len > SUM_LIMIT {
+            return Err(Failure::cost_limit());
+        }
         let depth = 1 + self.depth().max(other.depth());
         if len <= COPY_LIMIT || depth > DEPTH_LIMIT {
             let items = self.iter().chain(other.iter()).collect::<Result<Vec<_>, _>>()?;
