@@ -10,7 +10,9 @@ use keelson_structural::ListType;
 
 use crate::fail::{Failure, Outcome, fail};
 use crate::library;
-use crate::program::{Append, Call, Charging, Comparison, Fold, Insert, Item, MapItem, Node, StructLiteral};
+use crate::program::{
+    Append, Base, Call, Charging, Comparison, Fold, Insert, Item, MapItem, Node, StructLiteral,
+};
 use crate::run::{Local, Run};
 use crate::runtime_cost;
 use crate::value::opaque::Object;
@@ -24,33 +26,35 @@ const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
 
 impl<'a> Run<'a> {
+    /// The value of a node. What is frequent is here, so that the frame of this recursive function stays small.
     pub(crate) fn evaluate(&mut self, node: &'a Node) -> Outcome<'a> {
+        match node {
+            Node::Constant(Val::Int(number)) => Ok(Val::Int(*number)),
+            Node::Constant(Val::Bool(truth)) => Ok(Val::Bool(*truth)),
+            Node::Attribute(attribute) => self.attribute(attribute),
+            Node::And(terms) => self.logical(terms, false),
+            Node::Or(terms) => self.logical(terms, true),
+            Node::Compare(comparison, sized, operands) => self.compare(*comparison, *sized, operands),
+            Node::NotStrictlyFalse(operand) => self.not_strictly_false(operand),
+            Node::Call(call) => self.call(call),
+            other => self.evaluate_other(other),
+        }
+    }
+
+    #[inline(never)]
+    fn evaluate_other(&mut self, node: &'a Node) -> Outcome<'a> {
         match node {
             Node::Constant(value) => Ok(constant(value)),
             Node::Failed(failure) => Err(failure.clone()),
-            Node::Attribute(attribute) => self.attribute(attribute),
             Node::Has(attribute) => self.has(attribute),
-            Node::And(terms) => self.logical(terms, false),
-            Node::Or(terms) => self.logical(terms, true),
             Node::Equal(operands) => self.equal(operands),
             Node::NotEqual(operands) => self.not_equal(operands),
-            Node::Compare(comparison, sized, operands) => self.compare(*comparison, *sized, operands),
-            Node::NotStrictlyFalse(operand) => {
-                let value = self.evaluate(operand);
-                let truth = match value {
-                    Err(failure) if !failure.is_error() => return Err(failure),
-                    Ok(Val::Bool(truth)) => truth,
-                    _ => true,
-                };
-                self.charge(1)?;
-                Ok(Val::Bool(truth))
-            }
             Node::InSet(operands) => {
                 let value = self.evaluate(&operands.0)?;
-                let key = crate::value::map::Key::of(&value);
+                map::check_hashable(&value)?;
+                let key = map::Key::of(&value);
                 Ok(Val::Bool(key.is_some_and(|key| operands.1.contains(&key))))
             }
-            Node::Call(call) => self.call(call),
             Node::Append(append) => self.append(append),
             Node::Insert(insert) => self.insert(insert),
             Node::OptionalOr(operands) => match self.evaluate(&operands[0])? {
@@ -66,13 +70,49 @@ impl<'a> Run<'a> {
             Node::Map(items) => self.map(items),
             Node::Struct(literal) => self.structure(literal),
             Node::Fold(fold) => self.fold(fold),
+            // The rest is in `evaluate`.
+            other => self.evaluate(other),
         }
     }
 
+    /// The value of a variable of a comprehension, if the node is nothing else. Reading it costs one unit.
+    #[inline]
+    fn simple_local(&self, node: &Node) -> Option<&Val<'a>> {
+        let Node::Attribute(attribute) = node else { return None };
+        let (Base::Local(slot), []) = (&attribute.base, &attribute.qualifiers[..]) else { return None };
+        if let Local::Value(value) = &self.locals[*slot] { Some(value) } else { None }
+    }
+
+    #[inline(never)]
+    fn not_strictly_false(&mut self, operand: &'a Node) -> Outcome<'a> {
+        if let Some(Val::Bool(truth)) = self.simple_local(operand) {
+            let truth = *truth;
+            self.charge(1)?;
+            self.charge(1)?;
+            return Ok(Val::Bool(truth));
+        }
+        let truth = match self.evaluate(operand) {
+            Err(failure) if !failure.is_error() => return Err(failure),
+            Ok(Val::Bool(truth)) => truth,
+            _ => true,
+        };
+        self.charge(1)?;
+        Ok(Val::Bool(truth))
+    }
+
     /// `&&` (decided by false) and `||` (decided by true).
+    #[inline(never)]
     fn logical(&mut self, terms: &'a [Node; 2], decides: bool) -> Outcome<'a> {
         let mut failure = None;
         for term in terms {
+            if let Some(Val::Bool(truth)) = self.simple_local(term) {
+                let truth = *truth;
+                self.charge(1)?;
+                if truth == decides {
+                    return Ok(Val::Bool(decides));
+                }
+                continue;
+            }
             match self.evaluate(term) {
                 Ok(Val::Bool(truth)) if truth == decides => return Ok(Val::Bool(decides)),
                 Ok(Val::Bool(_)) => {}
@@ -117,13 +157,39 @@ impl<'a> Run<'a> {
         Ok(Val::Bool(!equal::equal(&lhs, &rhs).unwrap_or(false)))
     }
 
+    #[inline(never)]
     fn compare(&mut self, comparison: Comparison, sized: Charging, operands: &'a [Node; 2]) -> Outcome<'a> {
-        let [lhs, rhs] = self.operands(operands)?;
-        // The most frequent case: whole numbers cost one unit in every way of charging.
-        if let (Ok(Val::Int(lhs)), Ok(Val::Int(rhs))) = (&lhs, &rhs) {
+        // The most frequent case is a field and a whole number; these cost one unit in every way of charging.
+        if let (Some(Val::Int(lhs)), Node::Constant(Val::Int(rhs))) =
+            (self.simple_local(&operands[0]), &operands[1])
+        {
+            let lhs = *lhs;
+            self.charge(1)?;
             self.charge(1)?;
             return Ok(Val::Bool(comparison.holds(lhs.cmp(rhs))));
         }
+        let (lhs, rhs) = match operands {
+            [Node::Attribute(attribute), Node::Constant(Val::Int(rhs))] => match self.attribute(attribute) {
+                Ok(Val::Int(lhs)) => {
+                    self.charge(1)?;
+                    return Ok(Val::Bool(comparison.holds(lhs.cmp(rhs))));
+                }
+                Err(failure) if !failure.is_error() => return Err(failure),
+                other => (other, Ok(Val::Int(*rhs))),
+            },
+            _ => self.operands(operands)?.into(),
+        };
+        self.compare_values(comparison, sized, lhs, rhs)
+    }
+
+    #[inline(never)]
+    fn compare_values(
+        &mut self,
+        comparison: Comparison,
+        sized: Charging,
+        lhs: Outcome<'a>,
+        rhs: Outcome<'a>,
+    ) -> Outcome<'a> {
         let cost = match sized {
             Charging::One => 1,
             Charging::BySize => runtime_cost::smaller(size_of(&lhs), size_of(&rhs)),
@@ -137,6 +203,7 @@ impl<'a> Run<'a> {
         Ok(Val::Bool(comparison.holds(found)))
     }
 
+    #[inline(never)]
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {
         match &*call.args {
             [argument] if !call.stops_at_error => {
@@ -197,7 +264,12 @@ impl<'a> Run<'a> {
     }
 
     fn apply(&mut self, call: &'a Call, values: &[Val<'a>]) -> Outcome<'a> {
-        let outcome = (call.implementation)(self, &call.site, values);
+        let outcome = match call.site.guard {
+            Some(overload) if !library::guard::takes(overload, values) => {
+                library::mismatch(&call.site, values)
+            }
+            _ => (call.implementation)(self, &call.site, values),
+        };
         if let Err(failure) = &outcome
             && !failure.is_error()
         {
@@ -223,7 +295,10 @@ impl<'a> Run<'a> {
         {
             return item;
         }
-        self.charge(LIST_COST)?;
+        // A list of a constant is a constant and costs nothing.
+        if !matches!(append.item, Node::Constant(_)) {
+            self.charge(LIST_COST)?;
+        }
         self.charge(1)?;
         match accumulator? {
             Val::List(list) => list.push(item?),
@@ -234,7 +309,11 @@ impl<'a> Run<'a> {
     /// Takes the accumulator out of its slot, so that it can grow in place.
     fn insert(&mut self, insert: &'a Insert) -> Outcome<'a> {
         let accumulator = self.read_local(insert.slot);
-        self.charge(1)?;
+        // Upstream charges for an accumulator that failed after the map that it gets.
+        let is_charged_late = accumulator.is_err() && insert.args.len() == 1;
+        if !is_charged_late {
+            self.charge(1)?;
+        }
         let accumulator = match accumulator {
             // With three arguments the call stops at the first error and is not charged.
             Err(failure) if insert.args.len() == 2 => return Err(failure),
@@ -248,13 +327,13 @@ impl<'a> Run<'a> {
                 Err(failure) => {
                     // As for every call: an error of the last argument is charged.
                     if values.len() + 1 == insert.args.len() && failure.is_error() {
-                        self.charge(1)?;
+                        self.charge(1 + u64::from(is_charged_late))?;
                     }
                     return Err(accumulator.err().unwrap_or(failure));
                 }
             }
         }
-        self.charge(1)?;
+        self.charge(1 + u64::from(is_charged_late))?;
         library::insert(accumulator?, values)
     }
 

@@ -36,6 +36,8 @@ impl Failure {
     }
 
     /// The cost limit is exceeded.
+    #[cold]
+    #[inline(never)]
     pub fn cost_limit() -> Failure {
         Failure(Box::new(Cause::CostLimit))
     }

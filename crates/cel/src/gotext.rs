@@ -4,7 +4,29 @@
 fn shortest(number: f64) -> (String, i32) {
     let text = format!("{:e}", number.abs());
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    (mantissa.replace('.', ""), exponent.parse().unwrap_or(0))
+    let mut digits = mantissa.replace('.', "");
+    if let Some(last) = even_digit(number, digits.len()) {
+        digits.pop();
+        digits.push(last);
+    }
+    (digits, exponent.parse().unwrap_or(0))
+}
+
+/// The last of `count` digits, if the number lies exactly between two shortest forms: Go takes the even one.
+fn even_digit(number: f64, count: usize) -> Option<char> {
+    // Fewer digits than these are exact, or further away from the middle.
+    if count < 15 {
+        return None;
+    }
+    let exact = format!("{:.60e}", number.abs()).replace('.', "");
+    let digits = exact.split('e').next()?;
+    let (kept, rest) = digits.split_at_checked(count)?;
+    let is_middle = rest.strip_prefix('5').is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'));
+    match kept.chars().last().filter(|_| is_middle)? {
+        last @ ('0' | '2' | '4' | '6' | '8') => Some(last),
+        '9' => None,
+        odd => char::from_digit(odd.to_digit(10)? + 1, 10),
+    }
 }
 
 fn special(number: f64) -> Option<&'static str> {
@@ -39,7 +61,17 @@ fn float_e(number: f64, digits: &str, exponent: i32) -> String {
 
 /// `strconv.FormatFloat(number, 'f', -1, 64)`
 pub fn float_f(number: f64) -> String {
-    special(number).map_or_else(|| format!("{number}"), str::to_owned)
+    if let Some(text) = special(number) {
+        return text.to_owned();
+    }
+    let mut text = format!("{number}");
+    let count = shortest(number).0.len();
+    if let (Some(last), Some(at)) =
+        (even_digit(number, count), text.rfind(|digit: char| matches!(digit, '1'..='9')))
+    {
+        text.replace_range(at..=at, last.encode_utf8(&mut [0; 4]));
+    }
+    text
 }
 
 /// `strconv.ParseInt(text, 10, 64)`
@@ -176,6 +208,14 @@ pub fn atoi(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_between_two_shortest_forms_gets_the_even_one() {
+        assert_eq!(super::float_g(1_844_858_893_260_281.25), "1.8448588932602812e+15");
+        assert_eq!(super::float_f(1_844_858_893_260_281.25), "1844858893260281.2");
+        assert_eq!(super::float_f(1_844_858_893_260_281.75), "1844858893260281.8");
+        assert_eq!(super::float_f(0.1), "0.1");
+    }
 
     #[test]
     fn floats_are_printed_as_go_prints_them() {

@@ -144,6 +144,14 @@ impl Functions {
 
 type Declarations = HashMap<Library, Vec<(&'static str, Arc<Overload>)>>;
 
+/// The overload of this id in any library.
+pub(crate) fn overload(id: &str) -> Option<&'static Overload> {
+    static BY_ID: LazyLock<HashMap<&'static str, &'static Overload>> = LazyLock::new(|| {
+        DECLARATIONS.values().flatten().map(|(_, overload)| (overload.id, &**overload)).collect()
+    });
+    BY_ID.get(id).copied()
+}
+
 /// The tables, read once.
 static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
     Library::ALL

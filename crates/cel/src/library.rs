@@ -16,6 +16,7 @@ mod arithmetic;
 mod authorizer;
 pub mod format;
 mod formatter;
+pub(crate) mod guard;
 mod kubernetes;
 mod lists;
 pub mod net;
@@ -111,26 +112,8 @@ fn convert_to<'a>(function: &str, value: &Val<'a>) -> Option<Outcome<'a>> {
 
 fn conversion<'a>(_: &mut crate::run::Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match args {
-        [value] if is_overload_for(site.overload, value) => {
-            convert_to(&site.function, value).unwrap_or_else(|| mismatch(site, args))
-        }
+        [value] => convert_to(&site.function, value).unwrap_or_else(|| mismatch(site, args)),
         _ => mismatch(site, args),
-    }
-}
-
-/// Whether the overload that the checker found, such as `int64_to_string`, takes this value. A value can be of another
-/// type than the checker knows: a number with the schema `number` that was in an optional.
-fn is_overload_for(overload: &str, value: &Val<'_>) -> bool {
-    match overload.split_once("_to_") {
-        Some(("bool", _)) => matches!(value, Val::Bool(_)),
-        Some(("bytes", _)) => matches!(value, Val::Bytes(_)),
-        Some(("double", _)) => matches!(value, Val::Double(_)),
-        Some(("duration", _)) => matches!(value, Val::Duration(_)),
-        Some(("int64", _)) => matches!(value, Val::Int(_)),
-        Some(("string", _)) => matches!(value, Val::Str(_)),
-        Some(("timestamp", _)) => matches!(value, Val::Timestamp(_)),
-        Some(("uint64", _)) => matches!(value, Val::Uint(_)),
-        _ => true,
     }
 }
 

@@ -190,7 +190,12 @@ impl Planner<'_> {
             args.len() >= 3 || regex.is_some() || overload == "string_format" || is_dispatched;
         Ok(Node::Call(Box::new(Call {
             cost: CallCost::find(function, overload),
-            site: Site { function: function.clone(), overload, regex },
+            site: Site {
+                guard: library::guard::find(function, overload),
+                function: function.clone(),
+                overload,
+                regex,
+            },
             implementation,
             args: args.into(),
             stops_at_error,
@@ -214,10 +219,6 @@ impl Planner<'_> {
                 let Expr::List { elements, optional } = self.checked.expr(*list) else { return Ok(None) };
                 let ([element], []) = (&**elements, &**optional) else { return Ok(None) };
                 let item = self.plan(*element)?;
-                // A list of a constant is a constant and costs nothing.
-                if matches!(item, Node::Constant(_)) {
-                    return Ok(None);
-                }
                 Ok(Some(Node::Append(Box::new(Append { slot, item }))))
             }
             ("cel.@mapInsert", [_] | [_, _]) => {

@@ -18,6 +18,7 @@ use keelson_object::SmolStr;
 
 use crate::fail::{Failure, Outcome};
 use crate::goregex::Regex;
+use crate::libraries::Overload;
 use crate::run::Run;
 use crate::runtime_cost::CallCost;
 use crate::value::Val;
@@ -50,6 +51,8 @@ pub(crate) struct Site {
     pub(crate) function: SmolStr,
     /// The overload, if the checker found exactly one; else empty.
     pub(crate) overload: &'static str,
+    /// The overload whose types the arguments must have.
+    pub(crate) guard: Option<&'static Overload>,
     /// The pattern, if it is constant.
     pub(crate) regex: Option<Regex>,
 }

@@ -109,6 +109,13 @@ impl<'a> Run<'a> {
         if self.cost > self.limit { Err(Failure::cost_limit()) } else { Ok(()) }
     }
 
+    /// Adds to the cost if that is allowed.
+    #[inline]
+    pub(crate) fn charge_if_affordable(&mut self, cost: u64) -> Option<()> {
+        let sum = self.cost.saturating_add(cost);
+        (sum <= self.limit).then(|| self.cost = sum)
+    }
+
     /// Takes back a unit that was charged for a presence test.
     pub(crate) fn refund(&mut self) {
         self.cost = self.cost.saturating_sub(1);

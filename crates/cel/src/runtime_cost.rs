@@ -199,10 +199,18 @@ fn selector(length: u64) -> u64 {
 }
 
 fn allocating(factor: f64, size: u64) -> u64 {
-    // A negative factor wraps, as Go's conversion does.
-    let scaled = size as f64 * factor;
-    let base = if scaled < 0.0 { (scaled as i64).cast_unsigned() } else { scaled as u64 };
-    base.wrapping_add(1 + LIST_CREATE)
+    go_u64(size as f64 * factor).wrapping_add(1 + LIST_CREATE)
+}
+
+/// Go's conversion of a floating point number on amd64, where numbers out of range wrap or become 2^63.
+fn go_u64(number: f64) -> u64 {
+    const TOP: f64 = 9_223_372_036_854_775_808.0;
+    let truncated = |number: f64| if number < TOP { number as i64 } else { i64::MIN };
+    if number < TOP {
+        truncated(number).cast_unsigned()
+    } else {
+        truncated(number - TOP).cast_unsigned() | 1 << 63
+    }
 }
 
 fn self_compare(list: &List<'_>) -> u64 {

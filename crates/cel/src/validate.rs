@@ -11,35 +11,57 @@ use crate::types::{Param, Type};
 
 /// Reports literals that can never be evaluated, and lists and maps whose elements have different types.
 pub(crate) fn validate(checked: &Checked, text: &str) -> Result<(), Issues> {
-    let mut validator = Validator { checked, issues: Issues::new(text) };
+    let mut validator = Validator { checked, stage: Stage::Lists, found: Vec::new() };
     validator.visit(checked.root, false);
-    validator.issues.or_ok(())
+    // Upstream runs one validator after the other, each from the leaves to the root.
+    validator.found.sort_by_key(|(stage, ..)| *stage);
+    let mut issues = Issues::new(text);
+    for (_, id, message) in validator.found {
+        issues.report(Some(checked.ast.node(id).position), message);
+    }
+    issues.or_ok(())
+}
+
+/// The validators, in upstream's order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Lists,
+    Maps,
+    Durations,
+    Timestamps,
+    Patterns,
+    Formats,
 }
 
 struct Validator<'a> {
     checked: &'a Checked,
-    issues: Issues,
+    /// The validator that looks at a node now.
+    stage: Stage,
+    found: Vec<(Stage, ExprId, String)>,
 }
 
 impl Validator<'_> {
     /// Arguments of `format` may have different types, however deep they are.
     fn visit(&mut self, id: ExprId, in_format: bool) {
         let expr = self.checked.expr(id);
-        let mut below_format = in_format;
+        let below_format = in_format || matches!(expr, Expr::Call { function, .. } if function == "format");
+        expr.for_each_child(|child| self.visit(child, below_format));
         match expr {
-            Expr::List { elements, optional } if !in_format => self.list(elements, optional),
-            Expr::Map(entries) if !in_format => self.map(entries),
-            Expr::Call { function, target, args } => {
-                below_format |= function == "format";
-                self.call(id, function, *target, args);
+            Expr::List { elements, optional } if !in_format => {
+                self.stage = Stage::Lists;
+                self.list(elements, optional);
             }
+            Expr::Map(entries) if !in_format => {
+                self.stage = Stage::Maps;
+                self.map(entries);
+            }
+            Expr::Call { function, target, args } => self.call(id, function, *target, args),
             _ => {}
         }
-        expr.for_each_child(|child| self.visit(child, below_format));
     }
 
     fn report(&mut self, id: ExprId, message: String) {
-        self.issues.report(Some(self.checked.ast.node(id).position), message);
+        self.found.push((self.stage, id, message));
     }
 
     fn mismatch(&mut self, id: ExprId, expected: &Type, found: &Type) {
@@ -76,6 +98,12 @@ impl Validator<'_> {
     }
 
     fn call(&mut self, id: ExprId, function: &str, target: Option<ExprId>, args: &[ExprId]) {
+        self.stage = match function {
+            "format" => Stage::Formats,
+            "duration" => Stage::Durations,
+            "timestamp" => Stage::Timestamps,
+            _ => Stage::Patterns,
+        };
         if let ("format", Some(target)) = (function, target) {
             return format::validate(self, id, target, args);
         }

@@ -22,6 +22,7 @@ pub mod map;
 pub mod opaque;
 pub mod order;
 pub mod print;
+mod retype;
 pub mod timestamp;
 pub mod typed;
 

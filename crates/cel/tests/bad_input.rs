@@ -111,6 +111,39 @@ fn bytes_that_are_no_text_and_zones_that_do_not_exist_are_errors() {
 }
 
 #[test]
+fn lists_that_double_are_refused_before_they_fill_the_memory() {
+    let limit = "operation cancelled: actual cost limit exceeded";
+    for count in [25, 40, 64, 65, 80] {
+        let doubled = format!("[[1, 2]]{}.size() == 0", ".map(a, a + a)".repeat(count));
+        assert_eq!(answer(&doubled, ""), limit, "{count} times");
+    }
+    // A text costs what it has, and ends at the limit by itself.
+    let doubled = format!("['ab']{}.size() == 0", ".map(a, a + a)".repeat(60));
+    assert_eq!(answer(&doubled, ""), limit);
+    assert_eq!(answer("lists.range(9223372036854775807).size() == 0", ""), limit);
+    assert_eq!(answer("lists.range(1000).map(i, lists.range(1000)).flatten().size() == 0", ""), limit);
+}
+
+#[test]
+fn texts_that_are_no_utf8_and_literals_that_cannot_be_are_errors() {
+    assert!(answer(r"'\ud800'", "").contains("invalid unicode code point"), "a surrogate");
+    assert!(answer(r"'\U00110000'", "").contains("invalid unicode code point"), "beyond Unicode");
+    assert!(answer(r"b'\u0041'", "").contains("unable to unescape string"), "a code point in bytes");
+    assert_eq!(answer(r"string(b'\xff') == ''", ""), "invalid UTF-8 in bytes, cannot convert to string");
+    assert_eq!(answer("raw + raw == raw", ""), "false");
+}
+
+#[test]
+fn the_longest_and_the_deepest_expressions_are_answered() {
+    let longest = format!("'{}' == ''", "x".repeat(99_992));
+    assert_eq!(answer(&longest, ""), "false");
+    let wide = format!("[{}1].size()", "1,".repeat(49_000));
+    assert_eq!(answer(&wide, ""), "49001");
+    let chain = format!("text{}", " + text".repeat(240));
+    assert_eq!(answer(&format!("size({chain})"), "ab"), "482");
+}
+
+#[test]
 fn long_and_deep_expressions_are_refused() {
     let long = format!("'{}'", "x".repeat(100_000));
     let expected = "expression code point size exceeds limit: size: 100002, limit 100000";

@@ -55,7 +55,8 @@ impl<'f> Golden<'f> {
 /// The answers to these expressions in the environment of the question before. Maps have no order upstream: a case whose
 /// answer differs is asked again, and stays as it is if that is one of the answers.
 fn answers(oracle: &mut Oracle, cases: &[&Value], members: &[&str]) -> Result<Vec<Value>, Box<dyn Error>> {
-    let question = |case: &Value| json!({"same": true, "keep": true, "expr": case["expr"]});
+    let is_evaluated = members.contains(&"value");
+    let question = |case: &Value| json!({"same": true, "keep": is_evaluated, "expr": case["expr"]});
     let first = oracle.ask(&cases.iter().map(|case| question(case)).collect::<Vec<_>>())?;
     let mut found = Vec::new();
     for (case, answer) in cases.iter().zip(&first) {

@@ -97,8 +97,7 @@ impl<'a> Run<'a> {
             at = at.get(qualifier.plain_key()?)?.as_map()?;
         }
         let found = at.get(last.plain_key()?)?;
-        let cost = qualifiers.len() as u64;
-        self.afford(cost).and_then(|()| self.charge(cost)).ok()?;
+        self.charge_if_affordable(qualifiers.len() as u64)?;
         Some(Val::json(found))
     }
 
@@ -126,13 +125,12 @@ impl<'a> Run<'a> {
         outcome
     }
 
+    #[inline(never)]
     fn qualify(&mut self, base: Val<'a>, qualifiers: &'a [std::sync::Arc<Qualifier>]) -> Outcome<'a> {
         let (mut value, mut is_optional) = match base {
             Val::Optional(None) => return Ok(Val::none()),
-            Val::Optional(Some(value)) => match value.rebuilt() {
-                Some(rebuilt) => (rebuilt.readable()?, true),
-                None => ((*value).clone(), true),
-            },
+            // A value that cannot be read is an error after the key was evaluated.
+            Val::Optional(Some(value)) => (value.rebuilt().unwrap_or_else(|| (*value).clone()), true),
             other => (other, false),
         };
         for qualifier in qualifiers {
@@ -161,6 +159,7 @@ impl<'a> Run<'a> {
         is_optional: bool,
     ) -> Result<Found<'a>, Failure> {
         let may_miss = is_optional || qualifier.test_only;
+        let mut is_native = false;
         let key = match &qualifier.key {
             KeySource::Constant(Val::Str(text)) => {
                 // The most frequent case: no value is made of the key.
@@ -174,15 +173,33 @@ impl<'a> Run<'a> {
                 Cow::Owned(Val::str(text))
             }
             KeySource::Constant(key) => Cow::Owned(constant(key)),
-            KeySource::Attribute(attribute) => Cow::Owned(self.resolve(attribute)?),
+            KeySource::Attribute(attribute) => {
+                let (key, found_native) = self.resolve_key(attribute)?;
+                is_native = found_native;
+                Cow::Owned(key)
+            }
             KeySource::Value(node) => Cow::Owned(self.evaluate(node)?),
         };
         if !matches!(*key, Val::Str(_) | Val::Int(_) | Val::Uint(_) | Val::Bool(_) | Val::Double(_)) {
-            let is_native = matches!(qualifier.key, KeySource::Attribute(_));
             let shown = if is_native { native_go_type(&key) } else { go_type(&key) };
             return fail!("invalid qualifier type: {shown}");
         }
         find(value, &key, may_miss)
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A key that is an attribute, and whether it was read from a variable and not computed.
+    fn resolve_key(&mut self, attribute: &'a Attribute) -> Result<(Val<'a>, bool), Failure> {
+        let Base::Conditional(parts) = &attribute.base else {
+            let is_computed = matches!(attribute.base, Base::Value(_)) && attribute.qualifiers.is_empty();
+            return Ok((self.resolve(attribute)?, !is_computed));
+        };
+        match self.evaluate(&parts.0)? {
+            Val::Bool(true) => self.resolve_key(&parts.1),
+            Val::Bool(false) => self.resolve_key(&parts.2),
+            _ => Err(Failure::no_such_overload()),
+        }
     }
 }
 
@@ -211,6 +228,9 @@ fn find<'a>(value: &Val<'a>, key: &Val<'a>, may_miss: bool) -> Result<Found<'a>,
         },
         Val::List(list) => return find_in_list(list, key, may_miss),
         Val::Opaque(opaque) => {
+            if let Opaque::Unreadable(failure) = &**opaque {
+                return Err(failure.clone());
+            }
             if let (Opaque::Object(object), Some(name)) = (&**opaque, key.as_str()) {
                 return match object.field(name) {
                     Some(value) => Ok(Found::Value(value.clone())),

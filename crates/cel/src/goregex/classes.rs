@@ -48,61 +48,59 @@ pub(super) fn posix(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|known| **known == name).copied()
 }
 
-/// The name of a Unicode category or script; `None` if there is none of this name, whose case counts.
+/// The categories of Go's package `unicode`.
+const CATEGORIES: &str = "C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp \
+    Zs";
+/// Longer names of categories, as [`canonical`] writes them.
+const ALIASES: &str = "Casedletter=LC Closepunctuation=Pe Cntrl=Cc Combiningmark=M Connectorpunctuation=Pc Control=Cc \
+    Currencysymbol=Sc Dashpunctuation=Pd Decimalnumber=Nd Digit=Nd Enclosingmark=Me Finalpunctuation=Pf \
+    Format=Cf Initialpunctuation=Pi Letter=L Letternumber=Nl Lineseparator=Zl Lowercaseletter=Ll Mark=M \
+    Mathsymbol=Sm Modifierletter=Lm Modifiersymbol=Sk Nonspacingmark=Mn Number=N Openpunctuation=Ps Other=C \
+    Otherletter=Lo Othernumber=No Otherpunctuation=Po Othersymbol=So Paragraphseparator=Zp Privateuse=Co \
+    Punct=P Punctuation=P Separator=Z Spaceseparator=Zs Spacingmark=Mc Surrogate=Cs Symbol=S \
+    Titlecaseletter=Lt Unassigned=Cn Uppercaseletter=Lu";
+/// The scripts of Go's package `unicode` (Unicode 15) that a pattern can name. Go drops underscores before it looks for
+/// a name, and therefore finds none whose name has one.
+const SCRIPTS: &str = "Adlam Ahom Arabic Armenian Avestan Balinese Bamum Batak Bengali Bhaiksuki Bopomofo Brahmi Braille \
+    Buginese Buhid Carian Chakma Cham Cherokee Chorasmian Common Coptic Cuneiform Cypriot Cyrillic Deseret \
+    Devanagari Dogra Duployan Elbasan Elymaic Ethiopic Georgian Glagolitic Gothic Grantha Greek Gujarati \
+    Gurmukhi Han Hangul Hanunoo Hatran Hebrew Hiragana Inherited Javanese Kaithi Kannada Katakana Kawi \
+    Kharoshthi Khmer Khojki Khudawadi Lao Latin Lepcha Limbu Lisu Lycian Lydian Mahajani Makasar Malayalam \
+    Mandaic Manichaean Marchen Medefaidrin Miao Modi Mongolian Mro Multani Myanmar Nabataean Nandinagari Newa \
+    Nko Nushu Ogham Oriya Osage Osmanya Palmyrene Phoenician Rejang Runic Samaritan Saurashtra Sharada \
+    Shavian Siddham Sinhala Sogdian Soyombo Sundanese Syriac Tagalog Tagbanwa Takri Tamil Tangsa Tangut \
+    Telugu Thaana Thai Tibetan Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Yezidi Yi";
+
+/// The class of a Unicode category or script for the crate `regex`; `None` if there is none of this name.
+///
+/// Upstream: Go's regexp/syntax/parse.go, unicodeTable (go1.26).
 pub(super) fn unicode(name: &str) -> Option<String> {
-    let is_category = matches!(
-        name,
-        "C" | "Cc"
-            | "Cf"
-            | "Co"
-            | "Cs"
-            | "L"
-            | "Ll"
-            | "Lm"
-            | "Lo"
-            | "Lt"
-            | "Lu"
-            | "M"
-            | "Mc"
-            | "Me"
-            | "Mn"
-            | "N"
-            | "Nd"
-            | "Nl"
-            | "No"
-            | "P"
-            | "Pc"
-            | "Pd"
-            | "Pe"
-            | "Pf"
-            | "Pi"
-            | "Po"
-            | "Ps"
-            | "S"
-            | "Sc"
-            | "Sk"
-            | "Sm"
-            | "So"
-            | "Z"
-            | "Zl"
-            | "Zp"
-            | "Zs"
-            | "LC"
-            | "Cn"
-    );
-    if name == "Any" {
-        return Some("any".to_owned());
+    let name = canonical(name);
+    let category = match name.as_str() {
+        "Any" | "Assigned" | "Ascii" => return Some(name.to_ascii_lowercase()),
+        "Lc" => "LC",
+        name => name,
+    };
+    let has = |list: &str, name: &str| list.split(' ').any(|known| known == name);
+    if has(CATEGORIES, category) {
+        return Some(format!("gc={category}"));
     }
-    if is_category {
-        return Some(format!("gc={name}"));
+    if has(SCRIPTS, &name) {
+        return Some(format!("sc={name}"));
     }
-    // Scripts begin with a capital letter, and so do the parts of their names.
-    let is_script_name = name.len() > 2
-        && name.split('_').all(|part| part.starts_with(|c: char| c.is_ascii_uppercase()) || part == "n")
-        && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
-    if !is_script_name {
-        return None;
+    let alias =
+        ALIASES.split(' ').filter_map(|alias| alias.split_once('=')).find(|(alias, _)| *alias == name);
+    alias.map(|(_, category)| format!("gc={category}"))
+}
+
+/// The name with a capital at its beginning and small letters behind, without spaces, hyphens and underscores.
+fn canonical(name: &str) -> String {
+    let mut canonical = String::with_capacity(name.len());
+    for character in name.chars().filter(|character| !matches!(character, '_' | '-' | ' ')) {
+        canonical.push(match canonical.is_empty() {
+            true => character.to_ascii_uppercase(),
+            false => character.to_ascii_lowercase(),
+        });
     }
-    let class = format!("sc={name}");
-    regex::Regex::new(&format!("\\p{{{class}}}")).is_ok().then_some(class)
+    canonical
 }

@@ -259,7 +259,7 @@ impl<'p> Parser<'p> {
         let begin = if text.starts_with("(?P<") { 4 } else { 3 };
         let Some(end) = text.find('>') else { return error(ErrorKind::InvalidNamedCapture, text) };
         let (capture, name) = (&text[..=end], &text[begin..end]);
-        let is_name = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric());
+        let is_name = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
         if !is_name {
             return error(ErrorKind::InvalidNamedCapture, capture);
         }

@@ -9,6 +9,8 @@ use crate::run::Run;
 use crate::value::map::check_hashable;
 use crate::value::{MapVal, Val, equal};
 
+/// The memory of one item of a list.
+const ITEM_BYTES: u64 = 32;
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
 
@@ -24,8 +26,14 @@ fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
     result.map(Val::Duration).ok_or_else(|| Failure::new(INT_OVERFLOW))
 }
 
-pub(super) fn add<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
+pub(super) fn add<'a>(run: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     let [lhs, rhs] = args else { return mismatch(site, args) };
+    if let (Val::List(a), Val::List(b)) = (lhs, rhs)
+        && a.schema().is_some()
+    {
+        // Sums of typed arrays are copies, and cost one unit.
+        run.reserve((a.len() + b.len()) as u64 * ITEM_BYTES)?;
+    }
     sum(lhs, rhs).unwrap_or_else(|| no_operation(site, lhs))
 }
 

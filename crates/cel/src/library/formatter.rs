@@ -142,7 +142,8 @@ fn decimal(value: &Val<'_>) -> Text {
 /// The number of a clause for doubles; the names of what is no number are numbers, too.
 fn double(value: &Val<'_>) -> Option<f64> {
     match value {
-        Val::Double(number) => Some(*number),
+        // A negative zero has no sign.
+        Val::Double(number) => Some(*number + 0.0),
         Val::Str(text) if matches!(text.as_str(), "NaN" | "Infinity" | "-Infinity") => {
             gotext::parse_float(text)
         }

@@ -134,7 +134,9 @@ fn add<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
         },
     };
     let mut amount = first.clone();
-    if is_addition {
+    // Go's negation of the smallest number is the number itself.
+    let is_smallest = small.is_some() && *second == Quantity::from_int(i64::MIN, Format::DecimalExponent);
+    if is_addition || is_smallest {
         amount.add(second);
     } else {
         amount.sub(second);

@@ -14,9 +14,10 @@ const ITEM_BYTES: u64 = 48;
 
 pub(super) fn matches<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
     match (args, &site.regex) {
-        // With a compiled pattern, cel-go takes the name of a type for text.
-        ([Val::Str(text) | Val::Type(text), _], Some(regex)) => Ok(Val::Bool(regex.is_match(text))),
-        ([_, _], Some(_)) => Err(Failure::no_such_overload()),
+        ([value, _], Some(regex)) => match text_of(site, value) {
+            Some(text) => Ok(Val::Bool(regex.is_match(text))),
+            None => Err(Failure::no_such_overload()),
+        },
         ([Val::Str(text), Val::Str(pattern)], None) => {
             let regex = Regex::new(pattern).map_err(|error| Failure::new(error.to_string()))?;
             Ok(Val::Bool(regex.is_match(text)))
@@ -44,6 +45,17 @@ fn no_text<'a>(site: &Site, args: &[Val<'a>]) -> Outcome<'a> {
     if site.regex.is_some() { Err(Failure::no_such_overload()) } else { mismatch(site, args) }
 }
 
+/// The text in which is searched. Calls with a compiled pattern look at the value of Go, which is a text for the name of
+/// a type, too, and for an optional that holds a text.
+fn text_of<'v, 'a>(site: &Site, value: &'v Val<'a>) -> Option<&'v Text<'a>> {
+    match value {
+        Val::Str(text) => Some(text),
+        Val::Type(name) if site.regex.is_some() => Some(name),
+        Val::Optional(Some(value)) if site.regex.is_some() => text_of(site, value),
+        _ => None,
+    }
+}
+
 /// A part of a text, borrowed if the text is.
 fn part<'a>(text: &Text<'a>, start: usize, end: usize) -> Val<'a> {
     match text {
@@ -53,24 +65,19 @@ fn part<'a>(text: &Text<'a>, start: usize, end: usize) -> Val<'a> {
 }
 
 pub(super) fn find<'a>(_: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
-    let text = match args {
-        [Val::Str(text), _] => text,
-        [Val::Type(name), _] if site.regex.is_some() => name,
-        _ => return no_text(site, args),
-    };
+    let Some(text) = args.first().and_then(|value| text_of(site, value)) else { return no_text(site, args) };
     let Some(regex) = pattern(site, args)? else { return mismatch(site, args) };
     Ok(regex.find(text, 0).map_or(Val::str(""), |(start, end)| part(text, start, end)))
 }
 
 /// Upstream: Go's regexp, FindAllString: a match that is empty does not follow another match directly.
 pub(super) fn find_all<'a>(run: &mut Run<'a>, site: &'a Site, args: &[Val<'a>]) -> Outcome<'a> {
-    let (text, count) = match args {
-        [Val::Str(text), _] => (text, -1),
-        [Val::Str(text), _, Val::Int(count)] => (text, *count),
-        [Val::Type(name), _] if site.regex.is_some() => (name, -1),
-        [Val::Type(name), _, Val::Int(count)] if site.regex.is_some() => (name, *count),
+    let count = match args {
+        [_, _] => -1,
+        [_, _, Val::Int(count)] => *count,
         _ => return no_text(site, args),
     };
+    let Some(text) = args.first().and_then(|value| text_of(site, value)) else { return no_text(site, args) };
     let Some(regex) = pattern(site, args)? else { return mismatch(site, args) };
     let limit = usize::try_from(count).unwrap_or(usize::MAX);
     let mut found = Vec::new();

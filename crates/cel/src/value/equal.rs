@@ -146,6 +146,10 @@ pub fn contains(list: &List<'_>, element: &Val<'_>) -> Result<bool, Failure> {
 
 impl Opaque<'_> {
     fn is_equal(&self, other: &Val<'_>) -> Result<bool, Failure> {
+        // An error is equal to nothing, and says so with itself.
+        if let Opaque::Unreadable(failure) = self {
+            return Err(failure.clone());
+        }
         let Val::Opaque(other) = other else { return Err(Failure::no_such_overload()) };
         match (self, &**other) {
             // Sums are pointers upstream, and a pointer is no quantity for `==`.

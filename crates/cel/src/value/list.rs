@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keelson_object::Value;
 use keelson_structural::{ListType, Schema};
 
-use super::{Val, typed};
+use super::{Val, retype, typed};
 use crate::fail::{Failure, Outcome};
 
 /// A list.
@@ -34,6 +34,8 @@ pub struct Concat<'a> {
 
 /// Lists of up to so many items are copied when they are added: cheaper than a node.
 const COPY_LIMIT: usize = 16;
+/// Sums of more items are refused like too much cost. An object of a request has fewer.
+const SUM_LIMIT: usize = 1 << 21;
 /// Sums deeper than this are copied, so that neither reading nor dropping one recurses without bound.
 const DEPTH_LIMIT: u32 = 64;
 
@@ -95,8 +97,9 @@ impl<'a> List<'a> {
     pub fn concat(self, other: List<'a>) -> Outcome<'a> {
         match self.schema().map(|schema| (schema, schema.list_type)) {
             Some((schema, Some(ListType::Map))) => return typed::merge_map_lists(&self, &other, schema),
-            Some((schema, Some(ListType::Set))) => return typed::union_set_lists(&self, &other, schema),
-            Some((_, Some(ListType::Atomic) | None)) | None => {}
+            Some((schema, Some(ListType::Set))) => return retype::union(&self, &other, schema),
+            Some((schema, Some(ListType::Atomic) | None)) => return retype::sum(&self, &other, schema),
+            None => {}
         }
         if self.is_empty() {
             return Ok(Val::List(other));
@@ -104,11 +107,17 @@ impl<'a> List<'a> {
         if other.is_empty() {
             return Ok(Val::List(self));
         }
+        // A sum costs one unit, so that a few of them could double a list without end.
         let len = self.len() + other.len();
+        if len > SUM_LIMIT {
+            return Err(Failure::cost_limit());
+        }
         let depth = 1 + self.depth().max(other.depth());
         if len <= COPY_LIMIT || depth > DEPTH_LIMIT {
             let items = self.iter().chain(other.iter()).collect::<Result<Vec<_>, _>>()?;
-            return Ok(Val::list(items));
+            // It stays a sum, because that shows in texts and in how it is compared.
+            let (first, second) = (List::Owned(Arc::new(items)), List::Slice(&[]));
+            return Ok(Val::List(List::Concat(Arc::new(Concat { first, second, len, depth: 0 }))));
         }
         Ok(Val::List(List::Concat(Arc::new(Concat { first: self, second: other, len, depth }))))
     }

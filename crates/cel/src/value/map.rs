@@ -149,8 +149,12 @@ pub(crate) enum Key<'a> {
     Str(Text<'a>),
     /// Nanoseconds.
     Duration(i64),
-    /// In UTC; Go compares time zones by their address.
-    Timestamp(i64, u32),
+    /// With the offset from UTC; Go compares time zones by their address, and has one for each whole hour.
+    Timestamp(i64, u32, i32),
+    /// Optionals are pointers upstream; there is one for nothing.
+    Optional(Option<Arc<Val<'a>>>),
+    /// Addresses and networks by value; other values of libraries are pointers upstream, or hold one.
+    Opaque(Arc<Opaque<'a>>),
 }
 
 /// Fails as Go does for a key that its maps cannot hold.
@@ -177,7 +181,18 @@ impl PartialEq for Key<'_> {
             (Key::Double(a), Key::Double(b)) => a == b,
             (Key::Str(a), Key::Str(b)) => a.as_str() == b.as_str(),
             (Key::Duration(a), Key::Duration(b)) => a == b,
-            (Key::Timestamp(a, nanos), Key::Timestamp(b, other)) => a == b && nanos == other,
+            (Key::Timestamp(a, nanos, zone), Key::Timestamp(b, other, there)) => {
+                (a, nanos, zone) == (b, other, there)
+            }
+            (Key::Optional(None), Key::Optional(None)) => true,
+            (Key::Optional(Some(a)), Key::Optional(Some(b))) => {
+                Arc::as_ptr(a).addr() == Arc::as_ptr(b).addr()
+            }
+            (Key::Opaque(a), Key::Opaque(b)) => match (&**a, &**b) {
+                (Opaque::Ip(a), Opaque::Ip(b)) => a == b,
+                (Opaque::Cidr(a), Opaque::Cidr(b)) => a == b,
+                _ => Arc::as_ptr(a).addr() == Arc::as_ptr(b).addr(),
+            },
             _ => false,
         }
     }
@@ -195,10 +210,17 @@ impl std::hash::Hash for Key<'_> {
             Key::Uint(number) | Key::Double(number) => number.hash(state),
             Key::Str(text) => text.as_str().hash(state),
             Key::Duration(nanos) => nanos.hash(state),
-            Key::Timestamp(seconds, nanos) => (seconds, nanos).hash(state),
+            Key::Timestamp(seconds, nanos, zone) => (seconds, nanos, zone).hash(state),
+            Key::Optional(value) => value.is_some().hash(state),
+            Key::Opaque(value) => value.type_name().hash(state),
         }
     }
 }
+
+/// Seconds.
+const HOUR: i32 = 3600;
+/// The offsets for which Go has one time zone each.
+const HOURS: std::ops::RangeInclusive<i32> = -12..=14;
 
 impl<'a> Key<'a> {
     /// The key for a value; `None` if the value cannot be a key. A NaN is never found.
@@ -212,7 +234,11 @@ impl<'a> Key<'a> {
             Val::Double(number) => Key::Double((number + 0.0).to_bits()),
             Val::Str(text) => Key::Str(text.clone()),
             Val::Duration(nanos) => Key::Duration(*nanos),
-            Val::Timestamp(time) if time.offset == 0 => Key::Timestamp(time.seconds, time.nanos),
+            Val::Timestamp(time) if time.offset % HOUR == 0 && HOURS.contains(&(time.offset / HOUR)) => {
+                Key::Timestamp(time.seconds, time.nanos, time.offset)
+            }
+            Val::Optional(value) => Key::Optional(value.clone()),
+            Val::Opaque(value) => Key::Opaque(Arc::clone(value)),
             _ => return None,
         })
     }

@@ -107,7 +107,9 @@ fn check_names(value: &Val<'_>, path: &str) -> Result<(), Failure> {
             Opaque::Object(object) => object.check_names(path),
             _ => Ok(()),
         },
-        Val::List(List::Owned(items)) => items.iter().try_for_each(|item| check_names(item, path)),
+        Val::List(list @ (List::Owned(_) | List::Concat(_))) => {
+            list.iter().try_for_each(|item| check_names(&item?, path))
+        }
         Val::Map(MapVal::Owned(entries)) => {
             entries.iter().try_for_each(|(_, value)| check_names(value, path))
         }

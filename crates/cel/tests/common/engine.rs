@@ -120,7 +120,17 @@ impl Engine {
 
     /// Variables with these values.
     pub(crate) fn input(&self, values: &Value) -> Input<'_> {
-        Input { engine: self, tree: values::tree(values) }
+        // Upstream, a variable that is read twice is the same value, also as the key of a map.
+        let checks = self.variables.iter().filter_map(|(name, of)| match of.as_str() {
+            "authorizer" => Some((name.clone(), Val::opaque(Opaque::Authorizer(Subject::User)))),
+            "resourcecheck" => Some((name.clone(), request_resource())),
+            "quantity" => {
+                let quantity = Opaque::quantity(values[name].as_str()?).ok()?;
+                Some((name.clone(), Val::opaque(quantity)))
+            }
+            _ => None,
+        });
+        Input { engine: self, checks: checks.collect(), tree: values::tree(values) }
     }
 }
 
@@ -168,12 +178,17 @@ fn decide(check: &Check) -> Decision {
 /// The values of the variables.
 pub(crate) struct Input<'e> {
     engine: &'e Engine,
+    /// Values that are made once.
+    checks: BTreeMap<String, Val<'static>>,
     tree: Tree,
 }
 
 impl Variables for Input<'_> {
     fn get<'s>(&'s self, name: &str) -> Option<Outcome<'s>> {
         let value = self.tree.as_map()?.get(name)?;
+        if let Some(check) = self.checks.get(name) {
+            return Some(Ok(check.clone()));
+        }
         let is_typed = self.engine.types.is_some() && (name == "self" || name == "oldSelf");
         if !is_typed {
             let of = self.engine.variables.get(name).map_or("dyn", String::as_str);
@@ -195,8 +210,6 @@ fn declared<'a>(value: &'a Tree, of: &str) -> Val<'a> {
         return if value.is_null() { Val::none() } else { Val::some(declared(value, inner)) };
     }
     let typed = match (value, of) {
-        (_, "authorizer") => Some(Val::opaque(Opaque::Authorizer(Subject::User))),
-        (_, "resourcecheck") => Some(request_resource()),
         (Tree::String(text), _) => declared_text(text, of),
         (Tree::Int(number), "uint") => Some(Val::Uint(u64::try_from(*number).unwrap_or_default())),
         (Tree::Float(_), "uint") => Some(Val::Uint(0)),
