@@ -55,6 +55,39 @@ async fn a_list_of_mixed_versions_is_one_call() {
 }
 
 #[tokio::test]
+async fn a_call_has_at_most_five_hundred_objects() {
+    let world = World::new().await;
+    for number in 0..501 {
+        world.create("v1", v1(&format!("n{number:03}"), "h:80")).await.expect("it is created");
+    }
+    let hosts = world.list("v2", ListOptions::default()).await.expect("a list");
+    assert_eq!((hosts.len(), hosts[500].as_str()), (501, "n500 h 80"));
+    let sizes: Vec<_> =
+        world.questions().iter().map(|it| it["request"]["objects"].as_array().map(Vec::len)).collect();
+    assert_eq!(sizes, [Some(500), Some(1)]);
+}
+
+#[tokio::test]
+async fn every_call_is_reported_with_what_came_of_it() {
+    let world = World::new().await;
+    world.create("v1", v1("a", "h:80")).await.expect("it is created");
+    world.get("v2", "a").await.expect("it is there");
+    let modes = [Mode::OutOfOrder, Mode::Refuses, Mode::ReturnsNone, Mode::Renames];
+    for mode in modes {
+        world.behave(mode);
+        world.get("v2", "a").await.expect_err("it fails");
+    }
+    let failures = [
+        "",
+        "conversion_webhook_call_failure",
+        "conversion_webhook_malformed_response_failure",
+        "conversion_webhook_partial_response_failure",
+        "conversion_webhook_invalid_converted_object_failure",
+    ];
+    assert_eq!(world.counted(), failures.map(|it| format!("foos.example.com v1 v2 {it}")));
+}
+
+#[tokio::test]
 async fn a_field_selector_is_evaluated_behind_the_conversion() {
     let world = World::new().await;
     world.create("v1", v1("a", "one:80")).await.expect("it is created");

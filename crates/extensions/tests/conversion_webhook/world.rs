@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use keelson_authn::User;
 use keelson_codec::json;
 use keelson_extensions::conversion::Converters;
+use keelson_extensions::conversion::webhook::{self, Observer};
 use keelson_extensions::definition::Definition;
 use keelson_extensions::resource::{Stage, Surroundings, resources};
 use keelson_merge::apply::Force;
@@ -48,7 +49,21 @@ pub(crate) struct World {
     url: String,
     bundle: String,
     strategy: Strategy,
+    counted: Arc<Counted>,
     lives: Vec<Arc<Live>>,
+}
+
+/// What was reported of the calls: versions, and why they failed.
+#[derive(Debug, Default)]
+pub(crate) struct Counted(Mutex<Vec<String>>);
+
+impl Observer for Counted {
+    fn asked(&self, asked: &webhook::Asked<'_>) {
+        let webhook::Asked { definition, from, to, failure, .. } = *asked;
+        let failure = failure.map(webhook::FailureType::as_str).unwrap_or_default();
+        let line = format!("{definition} {} {to} {failure}", from.join(","));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
 }
 
 /// `spec.conversion.strategy`.
@@ -82,7 +97,8 @@ impl World {
         let (clock, hand) = Clock::manual();
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let (strategy, lives) = (Strategy::Webhook, Vec::new());
-        let world = World { store, clock, hand, webhook, mode, url, bundle, strategy, lives };
+        let counted = Arc::default();
+        let world = World { store, clock, hand, webhook, mode, url, bundle, strategy, counted, lives };
         world.storing("v1").await
     }
 
@@ -104,7 +120,9 @@ impl World {
         let definition = Definition::read(&definition, &mut Interner::new()).expect("it can be served");
         let around = Surroundings { catalog: CatalogHandle::default(), patterns: Arc::default() };
         let ground = Ground::new(self.store.clone(), Layout::default(), self.clock.clone());
-        let convert = Converters::new(self.clock.clone()).of(&definition);
+        let mut converters = Converters::new(self.clock.clone());
+        converters.observer = Some(self.counted.clone());
+        let convert = converters.of(&definition);
         let resources = resources(&definition, Stage::Established, &around);
         self.lives = Live::start_custom(resources, convert, &ground).await.expect("it is served");
         self
@@ -176,6 +194,11 @@ impl World {
     /// Everything served.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::new(Catalog::default().with_resource(&self.lives))
+    }
+
+    /// What was reported of the calls up to now.
+    pub(crate) fn counted(&self) -> Vec<String> {
+        self.counted.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What the webhook was asked.
