@@ -4,7 +4,7 @@
 //! kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest;
 use bytes::Bytes;
@@ -151,12 +151,16 @@ impl Documents {
             let body = self.all_hashes(catalog);
             let mut index = self.index.lock();
             // What says the same is as old as it was.
-            let before = index.take().map(|it| it.1).filter(|it| it.body == body);
-            let made = before.unwrap_or_else(|| Document {
-                hash: Arc::default(),
-                body: body.into(),
-                made: self.clock.now(),
-            });
+            let before = index.take().map(|it| it.1);
+            let made = match before {
+                Some(before) if before.body == body => before,
+                // Clients compare seconds: an index that replaces another one must be a second younger.
+                before => {
+                    let earliest = before.map_or(UNIX_EPOCH, |it| it.made + Duration::from_secs(1));
+                    let made = self.clock.now().max(earliest);
+                    Document { hash: Arc::default(), body: body.into(), made }
+                }
+            };
             *index = Some((catalog.generation(), made.clone()));
             made
         });
@@ -515,5 +519,16 @@ mod tests {
         let after = client.get("/openapi/v3", ("accept", "*/*"), "etag").2;
         assert!(!before.contains("stable.example.com"));
         assert!(after.contains("\"apis/stable.example.com/v1\""), "{after}");
+    }
+
+    #[test]
+    fn a_client_that_has_the_index_of_the_same_second_gets_the_new_one() {
+        let client = Client::new();
+        let (_, since, _) = client.get("/openapi/v3", ("accept", "*/*"), "last-modified");
+        assert_eq!(client.get("/openapi/v3", ("if-modified-since", &since), "etag").0, 304);
+        let versions = vec!["v1".into()];
+        let group = keelson_registry::catalog::ServedGroup::new("stable.example.com", versions, Vec::new());
+        client.0.0.catalog.swap(Catalog::new(vec![group]));
+        assert_eq!(client.get("/openapi/v3", ("if-modified-since", &since), "etag").0, 200);
     }
 }
