@@ -34,7 +34,9 @@ pub fn run(repo: &Repo, args: &[&str]) -> Result<()> {
 /// Builds the oracle.
 fn oracle(repo: &Repo) -> Result<PathBuf> {
     ensure!(go::is_there(), "Go is not installed");
-    let program = repo.tools().join("cel-oracle");
+    let tools = repo.tools();
+    std::fs::create_dir_all(&tools).with_context(|| format!("cannot make {}", tools.display()))?;
+    let program = tools.join("cel-oracle");
     succeed(go::go(&repo.path(ORACLE)).args(["build", "-o"]).arg(&program).arg("."))?;
     Ok(program)
 }

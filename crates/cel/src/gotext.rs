@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_number_between_two_shortest_forms_gets_the_even_one() {
-        assert_eq!(super::float_g(1_844_858_893_260_281.25), "1.8448588932602812e+15");
-        assert_eq!(super::float_f(1_844_858_893_260_281.25), "1844858893260281.2");
-        assert_eq!(super::float_f(1_844_858_893_260_281.75), "1844858893260281.8");
+        assert_eq!(super::float_g(7_379_435_573_041_125.0 / 4.0), "1.8448588932602812e+15");
+        assert_eq!(super::float_f(7_379_435_573_041_125.0 / 4.0), "1844858893260281.2");
+        assert_eq!(super::float_f(7_379_435_573_041_127.0 / 4.0), "1844858893260281.8");
         assert_eq!(super::float_f(0.1), "0.1");
     }
 

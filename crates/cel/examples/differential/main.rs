@@ -68,6 +68,14 @@ struct Differential {
     counts: BTreeMap<String, usize>,
 }
 
+/// Expressions that share an environment.
+struct Round<'r> {
+    engine: &'r Engine,
+    environment: &'r Value,
+    /// Whether the oracle knows the environment.
+    is_defined: bool,
+}
+
 /// Expressions with their data.
 struct Batch {
     input: Value,
@@ -103,15 +111,14 @@ impl Differential {
             let environment = self.environment()?;
             let engine = Engine::of(&environment);
             let mut generator = Generator::new(&engine.env, &paths(&environment));
-            let mut is_defined = false;
+            let mut round = Round { engine: &engine, environment: &environment, is_defined: false };
             for _ in 0..ROUND / BATCH {
                 let batch = self.batch(&mut generator)?;
                 let questions = questions(&batch);
                 let known = self.answers.next(&environment, &questions)?;
                 // Answers that are kept need no environment, unless one of them differs.
-                if !is_defined && known.is_none() {
-                    self.define(&environment)?;
-                    is_defined = true;
+                if known.is_none() {
+                    self.define_once(&mut round)?;
                 }
                 let answers = match known {
                     Some(answers) => answers,
@@ -121,7 +128,7 @@ impl Differential {
                         answers
                     }
                 };
-                different += self.compare_batch(&engine, &environment, &batch, answers, &mut is_defined)?;
+                different += self.compare_batch(&mut round, &batch, answers)?;
                 done += batch.expressions.len();
                 if done.is_multiple_of(PROGRESS) {
                     eprintln!("{done} of {cases} compared, {different} differ");
@@ -141,8 +148,9 @@ impl Differential {
             let batch = Batch { input: line["input"].clone(), expressions: vec![expression] };
             self.define(&environment)?;
             let answers = self.oracle.ask(&questions(&batch))?;
-            different +=
-                self.compare_batch(&Engine::of(&environment), &environment, &batch, answers, &mut true)?;
+            let engine = Engine::of(&environment);
+            let mut round = Round { engine: &engine, environment: &environment, is_defined: true };
+            different += self.compare_batch(&mut round, &batch, answers)?;
         }
         self.finish(different)
     }
@@ -200,6 +208,10 @@ impl Differential {
         }
     }
 
+    fn define_once(&mut self, round: &mut Round<'_>) -> Result<(), Box<dyn Error>> {
+        if std::mem::replace(&mut round.is_defined, true) { Ok(()) } else { self.define(round.environment) }
+    }
+
     fn batch(&mut self, generator: &mut Generator<'_>) -> Result<Batch, Box<dyn Error>> {
         let mut input: Value = serde_json::from_str(INPUT)?;
         let typed: Value = serde_json::from_str(TYPED_INPUT)?;
@@ -241,12 +253,11 @@ impl Differential {
     /// How many answers differ. Prints them as lines of JSON.
     fn compare_batch(
         &mut self,
-        engine: &Engine,
-        environment: &Value,
+        round: &mut Round<'_>,
         batch: &Batch,
         answers: Vec<Value>,
-        is_defined: &mut bool,
     ) -> Result<usize, Box<dyn Error>> {
+        let Round { engine, environment, .. } = *round;
         let input = engine.input(&batch.input);
         let mut different = 0;
         for (expression, expected) in batch.expressions.iter().zip(answers) {
@@ -265,9 +276,7 @@ impl Differential {
                 self.count(&reason);
                 continue;
             }
-            if !std::mem::replace(is_defined, true) {
-                self.define(environment)?;
-            }
+            self.define_once(round)?;
             let mut again = json!({"same": true, "expr": expression, "input": batch.input});
             let mut questions = vec![again.clone()];
             again["input"] = Value::Null;
