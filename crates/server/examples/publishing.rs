@@ -80,7 +80,7 @@ impl Subject {
     fn new(groups: usize) -> Subject {
         let (catalog, clock) = (CatalogHandle::new(builtin()), Clock::real());
         for n in 0..RESOURCES {
-            catalog.update(|it| it.with_resource(custom(n, groups)));
+            catalog.update(|it| it.with_resource(&[custom(n, groups)]));
         }
         let openapi =
             OpenApi::new(Settings::new(&keelson_server::Version::KUBERNETES), catalog.clone(), clock.clone());
@@ -115,7 +115,7 @@ impl Subject {
     async fn round(&self, n: usize, groups: usize) -> Vec<Duration> {
         let (live, group, plural) = (custom(n, groups), group(n, groups), format!("\"things{n}\""));
         let begin = self.clock.monotonic();
-        self.catalog.update(|it| it.with_resource(live));
+        self.catalog.update(|it| it.with_resource(&[live]));
         let mut times = vec![self.clock.monotonic() - begin];
         let (version, document) = (format!("/apis/{group}/v1"), format!("/openapi/v3/apis/{group}/v1"));
         let (entry, kind) = (format!("apis/{group}/v1"), format!("Thing{n}"));
