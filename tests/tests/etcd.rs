@@ -44,7 +44,10 @@ async fn write_all(client: &Client, namespace: &str) -> Vec<String> {
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
     let written: BTreeSet<String> = places.iter().map(|at| collection(at)).collect();
-    let missing: Vec<String> = stored(client).await.difference(&written).cloned().collect();
+    // One of the objects is a definition, whose resource has no objects.
+    let is_defined = |it: &&String| it.starts_with("/apis/keelson.infra ");
+    let stored = stored(client).await;
+    let missing: Vec<&String> = stored.difference(&written).filter(|it| !is_defined(it)).collect();
     assert!(missing.is_empty(), "nobody wrote {missing:?}");
     places
 }

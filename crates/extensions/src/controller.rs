@@ -10,7 +10,7 @@
 //! What a definition should be is a pure function of its object and of the names that its group has accepted
 //! ([`conditions`]). The loop writes what differs. A definition is served before it says that it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,12 +27,14 @@ use keelson_stdx::task::Tasks;
 use keelson_structural::Interner;
 use keelson_watch_cache::EventKind;
 use tokio::sync::mpsc;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
-use crate::conditions::{self, ESTABLISHED, GroupNames, NAMES_ACCEPTED};
+use crate::conditions::terminating::TERMINATING;
+use crate::conditions::{self, ESTABLISHED, NAMES_ACCEPTED};
 use crate::conversion::Converters;
 use crate::definition::Definition;
 use crate::finalizer;
+use crate::known::Known;
 use crate::resource::{Stage, Surroundings, resources};
 use crate::served::{Served, Serving};
 
@@ -64,7 +66,7 @@ pub struct Controller {
 
 /// The definitions as the loop knows them.
 struct State {
-    definitions: HashMap<SmolStr, Object>,
+    known: Known,
     serving: Serving,
     interner: Interner,
     patterns: Arc<CompiledPatterns>,
@@ -77,7 +79,7 @@ struct State {
 impl State {
     fn new() -> State {
         State {
-            definitions: HashMap::new(),
+            known: Known::default(),
             serving: Serving::default(),
             interner: Interner::new(),
             patterns: Arc::default(),
@@ -109,15 +111,19 @@ impl Controller {
     }
 
     async fn follow(&self, state: &mut State, synced: &(impl Fn() + Send)) -> Result<()> {
-        let Some(live) = self.catalog.load().live(GROUP, PLURAL).cloned() else { return Ok(()) };
+        let Some(live) = self.catalog.load().live(GROUP, PLURAL).cloned() else {
+            // Definitions are switched off.
+            synced();
+            return Ok(());
+        };
         let options = WatchOptions {
             bookmarks: true,
             initial_events: InitialEvents::Marked,
             ..WatchOptions::default()
         };
         let mut watch = operation::watch(&live, "", &options).await?;
-        let Some(all) = initial(&live, &mut watch).await? else { return Ok(()) };
-        self.reset(state, &live, all).await;
+        let Some(all) = initial(&mut watch).await? else { return Ok(()) };
+        self.reset(state, &live, &all).await?;
         synced();
         loop {
             tokio::select! {
@@ -133,22 +139,19 @@ impl Controller {
     }
 
     /// Looks at all definitions of a new watch, and stops serving those that are gone.
-    async fn reset(&self, state: &mut State, live: &Arc<Live>, all: Vec<Object>) {
-        let gone: Vec<SmolStr> = state
-            .definitions
-            .keys()
-            .filter(|name| !all.iter().any(|it| it.meta.name == **name))
-            .cloned()
-            .collect();
-        for name in gone {
-            state.definitions.remove(&name);
-            state.serving.stop(&self.catalog, &name);
+    async fn reset(&self, state: &mut State, live: &Arc<Live>, all: &[Arc<Frozen>]) -> Result<()> {
+        let names: Vec<SmolStr> = all.iter().map(|it| it.index().name.clone()).collect();
+        let there: HashSet<&SmolStr> = names.iter().collect();
+        for gone in state.known.names().iter().filter(|it| !there.contains(it)) {
+            self.forget(state, gone);
         }
-        let names: Vec<SmolStr> = all.iter().map(|it| it.meta.name.clone()).collect();
-        state.definitions.extend(all.into_iter().map(|it| (it.meta.name.clone(), it)));
-        for name in names {
-            self.look_at(state, live, &name).await;
+        for frozen in all {
+            state.known.set(live, frozen)?;
         }
+        for name in &names {
+            self.look_at(state, live, name).await;
+        }
+        Ok(())
     }
 
     async fn changed(&self, state: &mut State, live: &Arc<Live>, change: &Change) -> Result<()> {
@@ -159,30 +162,32 @@ impl Controller {
         };
         let name = frozen.index().name.clone();
         if kind == EventKind::Deleted {
-            let gone = state.definitions.remove(&name);
-            state.serving.stop(&self.catalog, &name);
-            state.interner.sweep();
-            if let Some(group) = gone.as_ref().and_then(group_of) {
-                self.look_at_group(state, live, group).await;
+            if let Some(group) = self.forget(state, &name) {
+                self.look_at_group(state, live, &group).await;
             }
             return Ok(());
         }
         // The loop has seen what it wrote itself.
-        let known = state.definitions.get(&name).and_then(|it| it.meta.resource_version.parse::<u64>().ok());
-        if known.is_some_and(|known| known >= frozen.revision()) {
+        if state.known.revision(&name).is_some_and(|known| known >= frozen.revision()) {
             return Ok(());
         }
-        state.definitions.insert(name.clone(), live.look_at(frozen)?);
+        state.known.set(live, frozen)?;
         self.look_at(state, live, &name).await;
         Ok(())
     }
 
+    /// Stops serving a definition that is gone; gives its group, in which names have become free.
+    fn forget(&self, state: &mut State, name: &SmolStr) -> Option<SmolStr> {
+        let group = state.known.remove(name);
+        state.emptied.remove(name);
+        state.serving.stop(&self.catalog, name);
+        state.interner.sweep();
+        group
+    }
+
     /// Looks at the definitions of a group whose names may have become free.
     async fn look_at_group(&self, state: &mut State, live: &Arc<Live>, group: &str) {
-        let of_group = state.definitions.values().filter(|it| group_of(it) == Some(group));
-        let waiting = of_group.filter(|it| !conditions::is_true(it, NAMES_ACCEPTED));
-        let names: Vec<SmolStr> = waiting.map(|it| it.meta.name.clone()).collect();
-        for name in names {
+        for name in state.known.waiting(group) {
             self.look_at(state, live, &name).await;
         }
     }
@@ -210,24 +215,23 @@ impl Controller {
 
     async fn settle(&self, state: &mut State, live: &Arc<Live>, name: &SmolStr) -> Result<()> {
         for _ in 0..MAX_STEPS {
-            let Some(definition) = state.definitions.get(name) else { return Ok(()) };
-            let names = group_names(&state.definitions, definition);
-            if let Some(status) = conditions::next_status(definition, &names, self.now()) {
-                self.write_status(state, live, name, status).await?;
+            let Some(definition) = state.known.definition(live, name)? else { return Ok(()) };
+            let names = state.known.names_beside(&definition);
+            if let Some(status) = conditions::next_status(&definition, &names, self.now()) {
+                self.write_status(state, live, &definition, status).await?;
                 continue;
             }
-            if !self.serve(state, name).await? {
+            if !self.serve(state, &definition).await? {
                 return Ok(());
             }
-            let Some(definition) = state.definitions.get(name) else { return Ok(()) };
             if definition.meta.is_being_deleted() {
-                self.empty(state, live, name);
+                self.empty(state, live, &definition);
                 return Ok(());
             }
-            match conditions::establish(definition, self.now()) {
+            match conditions::establish(&definition, self.now()) {
                 None => return Ok(()),
                 Some(_) if self.waits(state, name) => return Ok(()),
-                Some(status) => self.write_status(state, live, name, status).await?,
+                Some(status) => self.write_status(state, live, &definition, status).await?,
             }
         }
         Ok(())
@@ -245,16 +249,16 @@ impl Controller {
         waits
     }
 
-    /// Publishes what a definition defines; whether it is served now.
-    async fn serve(&self, state: &mut State, name: &SmolStr) -> Result<bool> {
-        let Some(object) = state.definitions.get(name) else { return Ok(false) };
+    /// Publishes what a definition defines; whether there is more to do for it.
+    async fn serve(&self, state: &mut State, object: &Object) -> Result<bool> {
+        let name = &object.meta.name;
         let is_accepted =
             conditions::is_true(object, NAMES_ACCEPTED) || conditions::is_true(object, ESTABLISHED);
         if !is_accepted {
             state.serving.stop(&self.catalog, name);
             return Ok(object.meta.is_being_deleted());
         }
-        let stage = match conditions::is_true(object, "Terminating") {
+        let stage = match conditions::is_true(object, TERMINATING) {
             true => Stage::Terminating,
             false => Stage::Established,
         };
@@ -267,35 +271,34 @@ impl Controller {
             Err(error) => {
                 warn!(%error, definition = %name, "a custom resource definition cannot be served");
                 state.serving.stop(&self.catalog, name);
-                return Ok(false);
+                return Ok(object.meta.is_being_deleted());
             }
         };
         let convert = self.converters.of(&definition);
         let around = Surroundings { catalog: self.catalog.clone(), patterns: state.patterns.clone() };
         let resources = resources(&definition, stage, &around);
         let lives = Live::start_custom(resources, convert, &self.ground).await?;
-        info!(definition = %name, versions = lives.len(), "custom resources are served");
+        debug!(definition = %name, versions = lives.len(), "custom resources are served");
         state.serving.replace(&self.catalog, name, Served { fingerprint, lives });
         state.interner.sweep();
         Ok(true)
     }
 
     /// Deletes the objects of a definition in a task of its own.
-    fn empty(&self, state: &mut State, live: &Arc<Live>, name: &SmolStr) {
-        let Some(definition) = state.definitions.get(name) else { return };
-        if !finalizer::is_pending(definition) {
-            return;
-        }
-        let uid = definition.meta.uid.clone();
-        if state.emptied.insert(name.clone(), uid.clone()) == Some(uid) {
+    fn empty(&self, state: &mut State, live: &Arc<Live>, definition: &Object) {
+        let Object { meta, .. } = definition;
+        if !finalizer::is_pending(definition)
+            || state.emptied.insert(meta.name.clone(), meta.uid.clone()) == Some(meta.uid.clone())
+        {
             return;
         }
         let emptying = finalizer::Emptying {
             catalog: self.catalog.clone(),
             clock: self.clock().clone(),
             definitions: live.clone(),
-            definition: definition.clone(),
-            objects: state.serving.first(name),
+            name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            objects: state.serving.first(&meta.name),
         };
         self.tasks.spawn("custom resource finalizer", emptying.run());
     }
@@ -304,24 +307,23 @@ impl Controller {
         &self,
         state: &mut State,
         live: &Arc<Live>,
-        name: &SmolStr,
+        definition: &Object,
         status: Map,
     ) -> Result<()> {
-        let known = state.definitions.get(name).map(|it| it.meta.resource_version.clone());
+        let Object { meta, .. } = definition;
         let edit = |old: &Object| {
             let mut object = old.clone();
             // Another writer was faster: the loop computes the status again when it sees what that one wrote.
-            if Some(&old.meta.resource_version) != known.as_ref() {
-                return Err(live_conflict(name));
+            if old.meta.resource_version != meta.resource_version {
+                return Err(live_conflict(&meta.name));
             }
             object.fields.set("status", status.clone());
             Ok(object)
         };
         let context = context(&self.catalog, self.clock());
-        let place = Place::new("", name.clone());
+        let place = Place::new("", meta.name.clone());
         let written = operation::patch(live, &context, &place, Part::Status, edit).await?;
-        state.definitions.insert(name.clone(), live.look_at(&written.object)?);
-        Ok(())
+        state.known.set(live, &written.object)
     }
 }
 
@@ -338,26 +340,14 @@ pub(crate) fn context(catalog: &CatalogHandle, clock: &Clock) -> Context {
     context
 }
 
-fn group_of(definition: &Object) -> Option<&str> {
-    definition.fields.map("spec")?.str("group")
-}
-
-/// The names that the other definitions of a group have.
-fn group_names(definitions: &HashMap<SmolStr, Object>, definition: &Object) -> GroupNames {
-    let group = group_of(definition);
-    let others = definitions.values().filter(|it| it.meta.name != definition.meta.name);
-    others.filter(|it| group_of(it) == group).collect()
-}
-
 /// The definitions with which a watch begins; `None` if it ended before.
-async fn initial(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
+async fn initial(watch: &mut Watch) -> Result<Option<Vec<Arc<Frozen>>>> {
     let mut all = Vec::new();
     while let Some(change) = watch.next().await {
-        let add = |frozen: &Frozen| live.look_at(frozen);
         match change? {
             Change::InitialEventsEnd(_) => return Ok(Some(all)),
-            Change::Shared(event) => all.push(add(event.object())?),
-            Change::Own { object, .. } => all.push(add(&object)?),
+            Change::Shared(event) => all.push(event.object().clone()),
+            Change::Own { object, .. } => all.push(object),
             Change::Bookmark(_) => {}
         }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use keelson_object::{Condition, Object};
+use keelson_object::{Condition, Object, SmolStr};
 use keelson_registry::options::{DeleteOptions, ListOptions, Part};
 use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, Scope, operation};
 use keelson_stdx::clock::Clock;
@@ -33,8 +33,10 @@ pub struct Emptying {
     pub clock: Clock,
     /// The definitions.
     pub definitions: Arc<Live>,
-    /// The definition that is being deleted.
-    pub definition: Object,
+    /// The name of the definition that is being deleted.
+    pub name: SmolStr,
+    /// Its uid: a definition that is created again under the name is another one.
+    pub uid: SmolStr,
     /// Its objects, if it was ever served.
     pub objects: Option<Arc<Live>>,
 }
@@ -46,7 +48,7 @@ impl Emptying {
             match self.attempt().await {
                 Ok(()) | Err(Error::NotFound { .. }) => return,
                 Err(error) => {
-                    warn!(%error, definition = %self.definition.meta.name, "deleting custom resources failed");
+                    warn!(%error, definition = %self.name, "deleting custom resources failed");
                 }
             }
             self.clock.sleep(POLL).await;
@@ -55,11 +57,15 @@ impl Emptying {
 
     async fn attempt(&self) -> Result<()> {
         let context = context(&self.catalog, &self.clock);
-        let Some(objects) = &self.objects else {
+        let Some(objects) = self.objects() else {
             return self.release(&context, terminating::never_established()).await;
         };
+        let resource = &objects.resource;
+        if terminating::overlaps_built_in(&resource.group, &resource.plural) {
+            return self.release(&context, terminating::overlapping_built_in()).await;
+        }
         self.note(&context, terminating::in_progress()).await?;
-        if let Err(error) = self.delete_all(&context, objects).await {
+        if let Err(error) = self.delete_all(&context, &objects).await {
             self.note(&context, terminating::delete_failed(&error)).await?;
             return Err(error);
         }
@@ -68,7 +74,7 @@ impl Emptying {
             if left == 0 {
                 break;
             }
-            debug!(left, definition = %self.definition.meta.name, "custom resources wait for their finalizers");
+            debug!(left, definition = %self.name, "custom resources wait for their finalizers");
             if look == LOOKS {
                 let problem = "timed out waiting for the condition";
                 self.note(&context, terminating::unconfirmed(problem)).await?;
@@ -77,6 +83,13 @@ impl Emptying {
             self.clock.sleep(POLL).await;
         }
         self.release(&context, terminating::completed()).await
+    }
+
+    /// The objects. While they are being deleted the definition may change, and another resource takes over.
+    fn objects(&self) -> Option<Arc<Live>> {
+        let first = self.objects.as_ref()?;
+        let now = self.catalog.load().live(&first.resource.group, &first.resource.plural).cloned();
+        Some(now.filter(|it| it.resource.is_custom()).unwrap_or_else(|| first.clone()))
     }
 
     /// Deletes all objects without admission, namespace by namespace.
@@ -115,10 +128,10 @@ impl Emptying {
     }
 
     async fn write(&self, context: &Context, change: impl Fn(&mut Object) + Send) -> Result<()> {
-        let place = Place::new("", self.definition.meta.name.clone());
+        let place = Place::new("", self.name.clone());
         let edit = |old: &Object| {
             // The definition was deleted and created again.
-            if old.meta.uid != self.definition.meta.uid {
+            if old.meta.uid != self.uid {
                 return Err(self.definitions.not_found(&old.meta.name));
             }
             let mut object = old.clone();

@@ -8,6 +8,7 @@ pub mod controller;
 pub mod conversion;
 pub mod definition;
 pub mod finalizer;
+mod known;
 pub mod published;
 pub mod resource;
 pub mod served;

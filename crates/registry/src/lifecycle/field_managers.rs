@@ -318,7 +318,7 @@ impl<'l> Kind<'l> {
     fn new(live: &'l Live, context: &Context, part: Part, known: &'l Conversions) -> Kind<'l> {
         let resource = &live.resource;
         let spoken = resource.versions.iter().find(|it| it.api_version == context.api_version);
-        let version = spoken.unwrap_or_else(|| resource.stored_version());
+        let version = spoken.unwrap_or_else(|| resource.hub_version());
         let wanted = RefCell::default();
         Kind { live, version, subresource: part.name(), reset: reset(resource, part), known, wanted }
     }

@@ -99,8 +99,8 @@ fn a_custom_resource_is_shown_as_its_definition_has_it() {
 #[test]
 fn the_stored_version_of_a_custom_resource_is_told_if_it_is_served() {
     let check = |is_served: bool| {
-        let stored = Version { served: is_served, ..Version::stored("v1") };
-        let resource = Resource::namespaced("Thing", "things").version(stored).version(Version::served("v2"));
+        let resource = Resource::namespaced("Thing", "things").version(Version::served("v2"));
+        let resource = Resource { shows_storage_version: is_served, ..resource };
         let catalog = builtin().with_resource(&[live("example.com", resource)]);
         let entry = &list(&catalog, "example.com", "v2")["resources"][0];
         assert_eq!(entry["storageVersionHash"].is_string(), is_served);

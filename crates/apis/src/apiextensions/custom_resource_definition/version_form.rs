@@ -36,6 +36,9 @@ const REST: [Field; 3] = [
 
 /// The versions of a definition; what is said once for all is not said again.
 pub(super) fn shown(definition: &Definition<'_>) -> String {
+    if definition.versions.is_empty() {
+        return String::from("null");
+    }
     let versions = definition.versions.iter().map(|version| Value::Map(version_form(definition, version)));
     as_json(&Value::List(versions.collect()))
 }
