@@ -28,6 +28,8 @@ pub(crate) struct ListMeta {
     pub(crate) remaining: Option<u64>,
     /// Which part of the collection it is a list of.
     pub(crate) shard: Option<String>,
+    /// Whether an empty token is written, as lists of custom resources have it.
+    pub(crate) shows_empty_token: bool,
 }
 
 impl ListMeta {
@@ -46,7 +48,7 @@ impl ListMeta {
         out.extend_from_slice(b"{\"resourceVersion\":\"");
         out.extend_from_slice(number.format(self.revision).as_bytes());
         out.put_u8(b'"');
-        if !self.continue_token.is_empty() {
+        if !self.continue_token.is_empty() || self.shows_empty_token {
             out.extend_from_slice(b",\"continue\":");
             json::write_text(&self.continue_token, out);
         }
@@ -298,7 +300,12 @@ pub(super) mod tests {
         let two = [",\"x\":1", ""];
         check(
             &two,
-            &ListMeta { revision: 7, continue_token: "abc".to_owned(), remaining: Some(3), shard: None },
+            &ListMeta {
+                revision: 7,
+                continue_token: "abc".to_owned(),
+                remaining: Some(3),
+                ..ListMeta::default()
+            },
             Item::Bare,
             r#"{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},"items":[{"metadata":{"name":"n1","resourceVersion":"1"},"x":1},{"metadata":{"name":"n2","resourceVersion":"2"}}]}"#,
         );

@@ -156,6 +156,7 @@ mod tests {
             continue_token: "abc".to_owned(),
             remaining: Some(3),
             shard: Some("x".to_owned()),
+            ..ListMeta::default()
         }
     }
 

@@ -47,14 +47,15 @@ pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) ->
 
 fn table(call: &Call<'_>, version: MetaVersion, listing: Listing) -> Result<List<Rows>> {
     let Listing { items, revision, continue_token, remaining, shard } = listing;
-    let meta = ListMeta { revision, continue_token, remaining, shard };
+    let meta = ListMeta { revision, continue_token, remaining, shard, ..ListMeta::default() };
     Ok(call.table(version)?.list(&meta, items))
 }
 
 /// A list that is no table.
 fn objects(call: &Call<'_>, shape: Shape, listing: Listing) -> Result<List<Objects>> {
     let Listing { items, revision, continue_token, remaining, shard } = listing;
-    let meta = ListMeta { revision, continue_token, remaining, shard };
+    let shows_empty_token = matches!(shape, Shape::Object) && call.found.live.resource.is_custom();
+    let meta = ListMeta { revision, continue_token, remaining, shard, shows_empty_token };
     let (head, item) = form(call, shape)?;
     let is_converted = matches!(shape, Shape::Object) && call.found.version().conversion.is_some();
     let shown_by = is_converted.then(|| call.found.clone());
