@@ -62,6 +62,11 @@ fn has(condition: &str, definition: Option<&Value>) -> bool {
     conditions.is_some_and(|all| all.iter().any(|it| it["type"] == condition && it["status"] == "True"))
 }
 
+fn has_reason(reason: &str, definition: Option<&Value>) -> bool {
+    let conditions = definition.and_then(|it| it["status"]["conditions"].as_array());
+    conditions.is_some_and(|all| all.iter().any(|it| it["reason"] == reason))
+}
+
 async fn establish(client: &Client, definition: &Value) {
     client.post(DEFINITIONS, definition).await.expect(201);
     let name = definition["metadata"]["name"].as_str().expect("a name");
@@ -127,7 +132,8 @@ async fn a_deleted_definition_takes_its_objects_along() {
     held["metadata"]["finalizers"] = json!(["example.com/held"]);
     client.post(&path, &held).await.expect(201);
     client.delete(&format!("{DEFINITIONS}/{name}")).await.expect(200);
-    until(&client, &name, |it| has("Terminating", it)).await;
+    // The condition is written when the resource is served as a terminating one.
+    until(&client, &name, |it| has_reason("InstanceDeletionInProgress", it)).await;
     let refused = client.post(&path, &thing(group, "late", &json!({}))).await;
     let message = refused.refused(403, "Forbidden")["message"].to_string();
     assert!(
@@ -153,13 +159,7 @@ async fn names_are_accepted_once_and_become_free_again() {
     other["metadata"]["name"] = json!("others.names.example.com");
     other["spec"]["names"] = json!({"plural": "others", "kind": "Thing"});
     client.post(DEFINITIONS, &other).await.expect(201);
-    let is_refused = |it: Option<&Value>| {
-        let conditions = it.and_then(|it| it["status"]["conditions"].as_array());
-        conditions.is_some_and(|all| {
-            all.iter().any(|it| it["type"] == "NamesAccepted" && it["reason"] == "ListKindConflict")
-        })
-    };
-    until(&client, "others.names.example.com", is_refused).await;
+    until(&client, "others.names.example.com", |it| has_reason("ListKindConflict", it)).await;
     assert_eq!(client.get("/apis/names.example.com/v1/others").await.status, 404);
     client.delete(&format!("{DEFINITIONS}/things.names.example.com")).await.expect(200);
     until(&client, "others.names.example.com", |it| has("Established", it)).await;
