@@ -57,6 +57,16 @@ async fn until(client: &Client, name: &str, is_done: impl Fn(Option<&Value>) -> 
     timeout(PATIENCE, wait).await.expect("the definition gets there");
 }
 
+/// Waits until nothing answers at `path`: the server notices a moment after its clients that a definition is gone.
+async fn until_gone(client: &Client, path: &str) {
+    let wait = async {
+        while client.get(path).await.status != 404 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, wait).await.expect("the resource is not served any more");
+}
+
 fn has(condition: &str, definition: Option<&Value>) -> bool {
     let conditions = definition.and_then(|it| it["status"]["conditions"].as_array());
     conditions.is_some_and(|all| all.iter().any(|it| it["type"] == condition && it["status"] == "True"))
@@ -144,7 +154,7 @@ async fn a_deleted_definition_takes_its_objects_along() {
     let free = json!({"metadata": {"finalizers": null}});
     client.patch(&format!("{path}/held"), "application/merge-patch+json", &free).await.expect(200);
     until(&client, &name, |it| it.is_none()).await;
-    assert_eq!(client.get(&path).await.status, 404);
+    until_gone(&client, &path).await;
     // A definition of the same name begins without objects.
     establish(&client, &definition(group, &schema)).await;
     assert!(names(&client.get(&path).await.expect(200)).is_empty());
