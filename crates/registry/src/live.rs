@@ -48,7 +48,7 @@ pub struct Ground {
     pub clock: Clock,
     /// The transformation of stored values, such as encryption; `None` stores them as they are.
     pub transforms: Option<Arc<dyn Transforms>>,
-    /// How often caches are compared with a store in another process; `None` is never.
+    /// How often caches are compared with a remote store; `None` is never.
     pub check_caches: Option<Duration>,
     /// Whether clients read from the cache or from the store.
     pub reads: ReadRules,

@@ -45,9 +45,9 @@ pub(crate) struct Current {
 
 /// A write to one object. It knows the current object, tries to commit, and reads again if another writer was faster.
 ///
-/// If the store is in another process, the first state comes from the cache, and mostly that is up to date.
-/// An old state does no harm: a commit on top of it fails, and a request that would be refused because of it
-/// reads the store first.
+/// If the store is remote, the first state comes from the cache, and mostly that is up to date. An old state
+/// does no harm: a commit on top of it fails, and a request that would be refused because of it reads the
+/// store first.
 ///
 /// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, with its cached existing object (v1.36.4).
 pub(crate) struct OptimisticWrite<'l> {

@@ -1,5 +1,5 @@
-//! Two servers on one store in another process. The cache of one of them receives nothing after its start:
-//! its operations must be correct nevertheless, and read the store no more often than necessary.
+//! Two servers on one remote store. The cache of one of them receives nothing after its start: its operations
+//! must be correct nevertheless, and read the store no more often than necessary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use keelson_store::{
     At, Entry, Event, Expect, Key, Layout, MemoryStore, Page, Result, Revision, Store, Tip, Write,
 };
 
-/// A store in another process that sends no events.
+/// A remote store that sends no events.
 struct Far {
     store: Arc<MemoryStore>,
     questions: AtomicUsize,

@@ -49,8 +49,8 @@ async fn find(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Fr
     }
 }
 
-/// The object in a store in another process: to read this one object is quicker than to wait until the cache
-/// has caught up. The object of the cache is used if it has the same revision.
+/// The object in a remote store: to read this one object is quicker than to wait until the cache has caught
+/// up. The object of the cache is used if it has the same revision.
 async fn stored(live: &Live, place: &Place) -> Result<Arc<Frozen>> {
     let objects = live.objects()?;
     let entry = match objects.store.get(&live.key(place)?).await {

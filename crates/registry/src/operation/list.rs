@@ -129,7 +129,7 @@ async fn source(objects: &Objects, freshness: Freshness) -> Result<Source> {
             if !is_near {
                 return Ok(Source::Store { at: At::Latest, not_before });
             }
-            // A store in the same process is never ahead of the cache.
+            // A local store is never ahead of the cache.
             let snapshot = cache.fresh().await?;
             not_older(snapshot.revision().get(), not_before)?;
             snapshot
