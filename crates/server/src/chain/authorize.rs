@@ -39,7 +39,7 @@ pub(crate) async fn authorize<'r>(
     let verdict = facts.server.authorizer.authorize(&attributes).await;
     let elapsed = clock.monotonic().saturating_sub(begun);
     facts.latencies.authorization.set(elapsed);
-    // An error of one authorizer does not take away what another one allows.
+    // An evaluation error does not take away what another rule allows.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);
         facts.server.metrics.filters.authorization.observe(elapsed.as_secs_f64());
