@@ -29,7 +29,7 @@ fn cbor(data: impl AsRef<[u8]>, expected: &str) {
     let data = data.as_ref();
     assert_eq!(said(cbor::read(data)), expected);
     let pod = keelson_schema::Schema::builtin("", "v1", "Pod").expect("built in");
-    // Every reader refuses it.
+    // The reader by schema refuses it, too.
     if expected != "fine" {
         assert_ne!(said(cbor::read_object(data, Some(pod.root()))), "fine");
     }

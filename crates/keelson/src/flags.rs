@@ -169,7 +169,7 @@ const UPSTREAM: &[Section] = &[
 ];
 
 impl Face {
-    /// The face by the name of the program; leaves the arguments for [`parse`].
+    /// The face, by the name of the program or the first argument, and the arguments for [`parse`].
     #[must_use]
     pub fn of(mut command_line: Vec<OsString>) -> (Face, Vec<OsString>) {
         const NAME: &str = "kube-apiserver";

@@ -1,11 +1,11 @@
 //! PKI: keys and certificates in a folder, created on the first start.
 //!
 //! ```text
-//! ca.key  ca.crt                    the authority of this server; ten years
-//! apiserver.key  apiserver.crt      what the server shows; one year, renewed in time
-//! admin.key  admin.crt              who may do everything; one year, renewed in time
-//! sa.key  sa.pub                    what signs the tokens of service accounts
-//! admin.kubeconfig                  all that kubectl needs
+//! ca.key  ca.crt                    the CA of this server; ten years
+//! apiserver.key  apiserver.crt      the serving certificate; one year, renewed in time
+//! admin.key  admin.crt              the client certificate of the administrator; one year, renewed in time
+//! sa.key  sa.pub                    the keys that sign and verify service account tokens
+//! admin.kubeconfig                  the kubeconfig of the administrator
 //! ```
 //!
 //! Existing files are used. Files that are missing, about to expire or lack a name are created again.

@@ -81,7 +81,7 @@ pub trait Action: Send + Sync + 'static {
         false
     }
 
-    /// Checks what does not depend on admission, before validating admission runs.
+    /// Completes and checks the body, between mutating and validating admission.
     fn prepare<'a>(&'a self, _call: &'a mut Call<'_>) -> BoxFuture<'a, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }

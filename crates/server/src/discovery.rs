@@ -124,8 +124,7 @@ impl Discovery {
     }
 }
 
-/// Upstream: apiserver/pkg/endpoints/discovery/aggregated/handler.go, which counts it by what it is
-/// (v1.36.4).
+/// Upstream: apiserver/pkg/endpoints/discovery/aggregated/handler.go, which counts it by what it is (v1.36.4).
 fn aggregated(
     facts: &Facts<'_>,
     document: &Document,

@@ -259,7 +259,7 @@ fn negotiate(
     }
     parse_accept(header).iter().find_map(|accept| {
         let shape = shape(accept.conversion().as_ref())?;
-        // Tables and custom resources have no protobuf form.
+        // Tables are served as JSON or YAML only, and custom resources have no protobuf form.
         let fits = |it: &Encoding| match (it, shape) {
             (Encoding::Json | Encoding::Yaml, _) => true,
             (_, Shape::Table(_)) => false,

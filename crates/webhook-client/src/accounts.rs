@@ -2,10 +2,10 @@
 //! addresses.
 //!
 //! ```text
-//! asked: a.example.com:443      users, in the order in which they are looked for
+//! call: a.example.com:443       users, in the order in which they are looked up
 //!                               a.example.com:443, *.example.com:443, *.com:443,
 //!                               a.example.com, *.example.com, *.com  (the port is 443),
-//!                               *, the user of the current context; nobody
+//!                               *, the user of the current context; otherwise no credentials
 //! ```
 
 use std::fmt;

@@ -5,8 +5,8 @@
 //! text deep within lists may become gigabytes. The part that is not written yet is on a stack, so that the
 //! writer can stop at every character.
 //!
-//! Upstream: go.yaml.in/yaml/v2, emitterc.go. Its flags are kept here, too: whether the last thing written
-//! was white space, and whether the line has only indentation (and dashes) so far.
+//! Upstream: go.yaml.in/yaml/v2, emitterc.go. What it keeps in flags is kept here, too: whether the last thing
+//! written was white space, and whether the line has only indentation (and dashes) so far.
 
 mod scalar;
 

@@ -8,7 +8,7 @@
 //!   connection:
 //!     proxyProtocol: HTTPConnect
 //!     transport: {tcp: {url: "https://proxy:8131", tlsConfig: {caBundle: …, clientKey: …, clientCert: …}}}
-//! - name: controlplane             # everybody else whom the server asks
+//! - name: controlplane             # everything else that the server calls
 //!   connection: {proxyProtocol: Direct}
 //! ```
 

@@ -28,7 +28,7 @@ pub(crate) fn enter(server: &Server, info: &RequestInfo, headers: &HeaderMap) ->
     }
 }
 
-/// Probes must see the shutdown coming, and requests of other servers have no alternative.
+/// Probes must see the shutdown coming, and other API servers have no other server to call.
 fn is_exempt(info: &RequestInfo, headers: &HeaderMap) -> bool {
     let path = &info.path;
     ["/readyz", "/livez", "/healthz", "/metrics"].iter().any(|it| path.starts_with(it))

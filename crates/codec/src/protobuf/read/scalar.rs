@@ -114,7 +114,7 @@ fn int_or_string(parts: &[&[u8]]) -> Fallible<Value> {
     }
 }
 
-/// An empty message is no time; upstream starts again with each part.
+/// An empty message is an absent time; upstream starts again with each part.
 fn time(shape: &Shape, part: &[u8]) -> Fallible<Value> {
     if part.is_empty() {
         return Ok(Value::Null);
