@@ -13,8 +13,8 @@ use crate::resource::{Resource, Version};
 
 /// Conversion between the versions of a custom resource.
 pub trait Convert: Send + Sync + 'static {
-    /// Converts `objects` to `api_version`, each from the version that it says it is in. Gives as many objects, in the
-    /// same order.
+    /// Converts `objects` to `api_version`, each from its own apiVersion. Returns the same number of objects,
+    /// in the same order.
     fn convert<'c>(
         &'c self,
         objects: Vec<Object>,

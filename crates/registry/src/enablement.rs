@@ -9,7 +9,7 @@ use keelson_object::SmolStr;
 use crate::group::Group;
 use crate::resource::Version;
 
-/// What `--runtime-config` says: `api/all`, `api/beta`, `batch/v1`, `batch/v1/cronjobs`, each on or off.
+/// `--runtime-config`: `api/all`, `api/beta`, `batch/v1`, `batch/v1/cronjobs`, each on or off.
 #[derive(Clone, Debug, Default)]
 pub struct Enablement {
     stages: BTreeMap<Stage, bool>,
@@ -202,7 +202,7 @@ fn too_new_resource(group: &str, version: &Version, plural: &str, emulation: Emu
     )
 }
 
-/// The number behind the dot of `1.35`.
+/// The number after the dot of `1.35`.
 fn minor(version: &str) -> u8 {
     version.split('.').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default()
 }

@@ -159,7 +159,7 @@ impl Client {
         &self.shared.url
     }
 
-    /// Sends JSON to the target's URL with `path` behind it (nothing, or `/…`, or `?…`).
+    /// Sends JSON to the target's URL with `path` appended (nothing, or `/…`, or `?…`).
     pub async fn post_json(
         &self,
         path: &str,
@@ -173,7 +173,7 @@ impl Client {
         self.send(request, &url, timeout).await
     }
 
-    /// Sends a GET to the target's URL with `path` behind it.
+    /// Sends a GET to the target's URL with `path` appended.
     pub async fn get(&self, path: &str, timeout: Option<Duration>) -> Result<Reply, Error> {
         self.get_url(&self.under(path), timeout).await
     }

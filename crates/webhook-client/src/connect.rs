@@ -1,4 +1,4 @@
-//! Connecting: from a URL to a stream that HTTP can be spoken on.
+//! Connector: from a URL to a stream for HTTP.
 
 use std::io;
 use std::net::SocketAddr;

@@ -324,8 +324,9 @@ impl Walk<'_> {
 
 /// A key after which a list begins with `start`.
 ///
-/// `a\0` is the first after `a`. A start that a client made up is itself the first: what comes after the text before
-/// it that has every character there is, `a` is after `` ` `` and then the largest of all characters.
+/// `a\0` is the first key after `a`. A start that a client made up, without the zero byte, is itself the
+/// first key: its last character is replaced by the next smaller one and the largest of all characters, so
+/// `a` follows `` ` `` and that character.
 fn before(prefix: &Key, start: &str) -> Key {
     if let Some(last) = start.strip_suffix('\0') {
         return Key::from(format!("{prefix}{last}"));

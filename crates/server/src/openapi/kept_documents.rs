@@ -52,7 +52,7 @@ impl Hashes {
         hashed
     }
 
-    /// Drops documents that are not at one of these paths.
+    /// Drops the hashes of documents that are not at one of these paths.
     pub(super) fn retain<'p>(&self, paths: impl ExactSizeIterator<Item = &'p str>) {
         let mut known = self.0.lock();
         if known.len() > paths.len() {

@@ -360,7 +360,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// `Sun, 15 Nov 2026 21:07:16 GMT`. Upstream says `UTC` in one header, which means the same.
+/// `Sun, 15 Nov 2026 21:07:16 GMT`. Upstream writes `UTC` in one header, which means the same.
 fn date(time: SystemTime, zone: &str) -> HeaderValue {
     let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
     let text =
