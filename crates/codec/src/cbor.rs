@@ -1,4 +1,4 @@
-//! CBOR, as upstream configures it: self-described, deterministic, and no more than JSON can say.
+//! CBOR, as upstream configures it: self-described, deterministic, and limited to what JSON can express.
 //!
 //! ```text
 //! JSON   {"kind":"Secret","data":{"k":"AAE="},"n":1.5}
@@ -11,9 +11,9 @@
 //!                             d6 42 0001     bytes are as they are; tag 22 says how JSON shows them
 //! ```
 //!
-//! Reading is in two passes. The first finds what is malformed, without allocating, so that the second may trust every
-//! length. Maps with a key twice are refused, not reported. A tree that was read by schema has no unknown fields; the
-//! first of them is remembered for strict clients.
+//! Reading has two passes. The first one finds malformed input, without allocating, so that the second one
+//! can trust every length. Maps with a duplicate key are refused, not reported. A tree that was read by
+//! schema has no unknown fields; the position of the first one is returned for strict clients.
 //!
 //! Upstream: apimachinery/pkg/runtime/serializer/cbor (v1.36.4).
 

@@ -1,4 +1,4 @@
-//! Configuration files: one document of a kind that is known, read strictly.
+//! Configuration files: one document of a known kind, read strictly.
 
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Value};
@@ -6,13 +6,13 @@ use keelson_schema::{Schema, TypeMismatch};
 
 use crate::{json, yaml};
 
-/// A kind that may stand in the file.
+/// A kind that a file may contain.
 pub struct ConfigKind<'k> {
     /// `apiserver.config.k8s.io/v1`.
     pub api_version: &'k str,
     /// `AuthenticationConfiguration`.
     pub kind: &'k str,
-    /// What it may contain.
+    /// The schema.
     pub schema: &'k Schema,
 }
 
@@ -22,7 +22,7 @@ pub enum Error {
     /// Neither JSON nor YAML.
     #[error("{0}")]
     Syntax(String),
-    /// No object.
+    /// The document is not an object.
     #[error(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
          APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
@@ -31,7 +31,7 @@ pub enum Error {
         /// `array`, `string`.
         found: &'static str,
     },
-    /// It does not say what it is.
+    /// The kind or the version is missing.
     #[error("Object '{field}' is missing in '{text}'")]
     Unnamed {
         /// `Kind` or `apiVersion`.
@@ -39,27 +39,27 @@ pub enum Error {
         /// The whole file.
         text: String,
     },
-    /// It is something else.
+    /// The document is of another kind.
     #[error(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
         quote(kind),
         quote(api_version)
     )]
     OtherKind {
-        /// What it says it is.
+        /// The kind of the document.
         kind: String,
-        /// In which version.
+        /// Its version.
         api_version: String,
     },
     /// A field has a value of the wrong type.
     #[error(transparent)]
     Type(#[from] TypeMismatch),
-    /// Fields that there are not, or twice.
+    /// Unknown or duplicate fields.
     #[error("strict decoding error: {}", .0.join(", "))]
     Strict(Vec<String>),
 }
 
-/// Reads a file of one of these kinds; says which it is, and what it contains.
+/// Reads a file of one of these kinds; returns its kind and its content.
 ///
 /// Upstream: apimachinery/pkg/runtime/serializer/json/json.go, Decode, with strict options (v1.36.4).
 pub fn read<'k>(data: &[u8], kinds: &'k [ConfigKind<'k>]) -> Result<(&'k ConfigKind<'k>, Map), Error> {
@@ -85,7 +85,7 @@ pub fn read<'k>(data: &[u8], kinds: &'k [ConfigKind<'k>]) -> Result<(&'k ConfigK
     Ok((found, map))
 }
 
-/// The tree, and what a strict reader complains of.
+/// The tree, and the complaints of a strict reader.
 fn parse(data: &[u8]) -> Result<(Value, Vec<String>), Error> {
     let syntax = |error: &dyn std::fmt::Display| Error::Syntax(error.to_string());
     if data.trim_ascii_start().starts_with(b"{") {

@@ -1,7 +1,8 @@
-//! Bytes to objects and back: JSON, YAML, protobuf, CBOR, the stored form, media types.
+//! Codecs: JSON, YAML, protobuf, CBOR, the stored form, media types.
 //!
-//! [`json::read`], [`yaml::read`] and [`cbor::read`] make trees of request bodies; [`json::write`] writes what Go's `encoding/json`
-//! would. [`stored`] is the form in which objects lie in the store and how they become [`keelson_object::Frozen`].
+//! [`json::read`], [`yaml::read`] and [`cbor::read`] parse request bodies into trees; [`json::write`] writes
+//! the same bytes as Go's `encoding/json`. [`stored`] is the form of objects in the store and their
+//! conversion to [`keelson_object::Frozen`].
 
 #![deny(missing_docs)]
 

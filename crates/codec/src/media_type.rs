@@ -1,4 +1,4 @@
-//! Media types: what a body is (`Content-Type`) and what a client takes (`Accept`).
+//! Media types: the encoding of a body (`Content-Type`) and those that a client accepts (`Accept`).
 
 use smol_str::SmolStr;
 
@@ -18,7 +18,7 @@ pub enum MediaType {
 }
 
 impl MediaType {
-    /// The media type that is called `essence`, which is type and subtype in lower case.
+    /// The media type of `essence`, which is type and subtype in lower case.
     pub fn named(essence: &str) -> MediaType {
         match essence {
             "application/json" => MediaType::Json,
@@ -29,7 +29,7 @@ impl MediaType {
         }
     }
 
-    /// Its name; `application/octet-stream` where it is unknown.
+    /// Its name; `application/octet-stream` if it is unknown.
     pub fn as_str(self) -> &'static str {
         match self {
             MediaType::Json => "application/json",
@@ -51,7 +51,7 @@ pub struct ContentType {
 }
 
 impl ContentType {
-    /// Reads the header; `None` where it is malformed.
+    /// Parses the header; `None` if it is malformed.
     ///
     /// Upstream: Go's mime.ParseMediaType, without the continuations of RFC 2231.
     pub fn parse(header: &str) -> Option<ContentType> {
@@ -78,7 +78,7 @@ impl ContentType {
         Some(ContentType { essence: essence.into(), parameters })
     }
 
-    /// Which encoding this is.
+    /// The encoding.
     pub fn media_type(&self) -> MediaType {
         MediaType::named(&self.essence)
     }
@@ -89,7 +89,7 @@ impl ContentType {
     }
 }
 
-/// One parameter at the start of `text`, and what follows it.
+/// One parameter at the start of `text`, and the rest.
 fn parameter(text: &str) -> Option<(SmolStr, SmolStr, &str)> {
     let (name, value) = text.split_once('=')?;
     let name = name.trim_end();
@@ -107,7 +107,7 @@ fn parameter(text: &str) -> Option<(SmolStr, SmolStr, &str)> {
     if value.is_empty() { None } else { Some((name, value.into(), rest)) }
 }
 
-/// Text up to its closing quote, and what follows that.
+/// The text up to its closing quote, and the rest.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -136,13 +136,13 @@ pub struct Accept {
     pub main: SmolStr,
     /// `json`, or `*`.
     pub sub: SmolStr,
-    /// How much the client likes it, 1 being most.
+    /// The quality; 1 is best.
     pub quality: f64,
-    /// All parameters but `q`.
+    /// All parameters except `q`.
     pub parameters: Vec<(SmolStr, SmolStr)>,
 }
 
-/// Another kind that a client wants to get instead: `as=Table;g=meta.k8s.io;v=v1`.
+/// Another kind that the client wants instead: `as=Table;g=meta.k8s.io;v=v1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conversion {
     /// `as`.
@@ -154,7 +154,7 @@ pub struct Conversion {
 }
 
 impl Accept {
-    /// Whether `media_type` will do.
+    /// Whether `media_type` is acceptable.
     pub fn takes(&self, media_type: MediaType) -> bool {
         let Some((main, sub)) = media_type.as_str().split_once('/') else { return false };
         match (self.main.as_str(), self.sub.as_str()) {
@@ -169,7 +169,7 @@ impl Accept {
         find(&self.parameters, name)
     }
 
-    /// The kind that is wanted instead of the resource's own, if one is.
+    /// The kind that the client wants instead of the resource's own, if any.
     pub fn conversion(&self) -> Option<Conversion> {
         let [kind, group, version] = ["as", "g", "v"].map(|it| self.parameter(it));
         if kind.is_none() && group.is_none() && version.is_none() {
@@ -179,30 +179,30 @@ impl Accept {
         Some(Conversion { kind: text(kind), group: text(group), version: text(version) })
     }
 
-    /// The streaming protocol that is asked for: `watch`, or none.
+    /// The requested streaming protocol: `watch`, or empty.
     pub fn stream(&self) -> &str {
         self.parameter("stream").unwrap_or_default()
     }
 
-    /// Whether the answer should be made for human eyes.
+    /// Whether the response should be pretty-printed.
     pub fn is_pretty(&self) -> bool {
         self.parameter("pretty") == Some("1")
     }
 
-    /// The discovery profile: `nopeer`, or none.
+    /// The discovery profile: `nopeer`, or empty.
     pub fn profile(&self) -> &str {
         self.parameter("profile").unwrap_or_default()
     }
 }
 
-/// The alternatives of an `Accept` header, best first: by quality, then by position; wildcards stand behind named
-/// types. What is malformed is left out.
+/// The alternatives of an `Accept` header, best first: by quality, then by position; wildcards come after
+/// specific types. Malformed alternatives are left out.
 ///
 /// Upstream: github.com/munnerz/goautoneg, ParseAccept.
 pub fn parse_accept(header: &str) -> Vec<Accept> {
     let mut accepted: Vec<Accept> = header.split(',').filter_map(alternative).collect();
-    // Upstream's "before" is not transitive. Its sort inserts one by one as long as the list is short, and only for
-    // short lists does anybody know what comes out.
+    // Upstream's comparison is not transitive. For short lists its sort is an insertion sort, and only for
+    // these the result is predictable.
     if accepted.len() <= 12 {
         for end in 1..accepted.len() {
             let mut at = end;

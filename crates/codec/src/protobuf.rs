@@ -1,8 +1,8 @@
 //! Protobuf for every built-in kind, driven by the schema: no struct and no code per kind.
 //!
-//! A *message* is an object without its kind: that is what lies in lists and what is worth keeping, because it is the
-//! same in every answer. An *envelope* is around a message wherever somebody must know what it is: in requests, in
-//! answers, in watch events.
+//! A *message* is an object without its kind: lists contain messages, and messages are cached, because they
+//! are the same in every response. An *envelope* is around a message wherever the receiver must know its
+//! kind: in requests, in responses, in watch events.
 //!
 //! ```text
 //! body of a request    Envelope::read(body)?.or("v1", "Pod").decode()?       the tree, as JSON would have given it
@@ -14,7 +14,8 @@
 //! anything else        encode(&value, "v1", "Status")?
 //! ```
 //!
-//! The bytes are those of upstream's generated code; what it would lose, such as the kinds of items, is lost here.
+//! The bytes are those of upstream's generated code; what it loses, such as the kinds of items, is lost here,
+//! too.
 
 mod back;
 mod envelope;
@@ -56,8 +57,8 @@ pub fn encode_object(object: &Object) -> Result<Bytes, Error> {
     envelope::enclose(&object.api_version, &object.kind, |writer, of| writer.object(object, &metadata, of))
 }
 
-/// The part of an object's message that is its metadata: field 1 of every kind, and all there is of a
-/// `PartialObjectMetadata`. `None` if there is no metadata in front.
+/// The metadata of an object's message: field 1 of every kind, and the only field of a
+/// `PartialObjectMetadata`. `None` if the message does not begin with metadata.
 pub fn metadata_only(message: &[u8]) -> Option<&[u8]> {
     let mut fields = Fields::of("PartialObjectMetadata", message);
     let (1, Payload::Bytes(_)) = fields.next_field().ok()?? else { return None };

@@ -1,14 +1,14 @@
-//! The canonical stored form, and how it becomes a [`Frozen`] object.
+//! Stored form of objects, and its conversion to a [`Frozen`] object.
 //!
-//! What lies in the store is one compact JSON document per object:
+//! The store contains one compact JSON document per object:
 //!
 //! ```text
 //! {"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"a","uid":"…","labels":{…}},"spec":{…}}
 //! ```
 //!
-//! It has no resource version, because that is known only when the write is done. [`decode`] passes over the bytes
-//! once, without making a tree: it drops the head, puts the resource version in, and notes on the way what
-//! selectors will ask for.
+//! It has no resource version, because that is known only after the write. [`decode`] scans the bytes once,
+//! without building a tree: it drops the head, inserts the resource version, and collects the values that
+//! selectors need.
 //!
 //! ```text
 //! stored  {"kind":…,"apiVersion":…,"metadata":{"name":"web","uid":"…","labels":{…}},"spec":{…}}
@@ -32,13 +32,13 @@ use selected::{Candidate, Selected, below, candidates};
 
 use crate::json;
 
-/// Why stored bytes could not be read: the store holds something that this server did not write.
+/// Why stored bytes could not be read: the store contains something that this server did not write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoredError {
     /// Not the JSON of an object.
     #[error("stored object is malformed at byte {offset}")]
     Malformed {
-        /// Where it was noticed.
+        /// The position of the error.
         offset: usize,
     },
     /// An object without metadata.
@@ -47,13 +47,13 @@ pub enum StoredError {
     /// More bytes than a frozen object can address.
     #[error("stored object of {size} bytes is too large")]
     TooLarge {
-        /// How many.
+        /// The size.
         size: usize,
     },
     /// Not JSON.
     #[error("stored object is not JSON")]
     Json(#[source] json::Error),
-    /// Metadata of the wrong shape.
+    /// The metadata has the wrong shape.
     #[error("stored object has a field of the wrong type")]
     Shape(#[source] ShapeError),
 }
@@ -70,7 +70,7 @@ impl From<ShapeError> for StoredError {
     }
 }
 
-/// Makes the frozen object of stored bytes that were written at `revision`; 0 is for what was not written.
+/// The frozen object of stored bytes that were written at `revision`; 0 for objects that are not stored.
 pub fn decode(bytes: &Bytes, revision: u64, fields: &[SelectableField]) -> Result<Frozen, StoredError> {
     let mut scanner = Scanner::new(bytes);
     let mut selected = Selected::new(fields);
@@ -105,7 +105,7 @@ pub fn decode(bytes: &Bytes, revision: u64, fields: &[SelectableField]) -> Resul
     Ok(Frozen::new(revision, index, json, place))
 }
 
-/// `kind` and `apiVersion` of stored bytes; empty where they are not there.
+/// `kind` and `apiVersion` of stored bytes; empty if they are absent.
 pub fn head(bytes: &Bytes) -> Result<(SmolStr, SmolStr), StoredError> {
     let (mut kind, mut api_version) = (None, None);
     let mut scanner = Scanner::new(bytes);
@@ -136,9 +136,10 @@ fn thaw_json(json: &[u8], api_version: &str, kind: &str) -> Result<Object, Store
     Ok(Object { api_version: api_version.into(), kind: kind.into(), meta, fields })
 }
 
-/// The same without its managers, which are a third of many objects: for those who only look.
+/// The same without managedFields, which are a third of many objects: for readers that do not write the
+/// object.
 pub fn thaw_without_managers(frozen: &Frozen, api_version: &str, kind: &str) -> Result<Object, StoredError> {
-    /// No text can hold this, because quotes within are escaped, and nothing else in metadata has such a list.
+    /// No text can contain this, because quotes are escaped in it, and metadata has no other such list.
     const MANAGERS: &[u8] = b",\"managedFields\":[";
     let (json, metadata) = (frozen.json(), frozen.metadata_range());
     let found = memmem::find(&json[metadata.clone()], MANAGERS).map(|it| metadata.start + it);
@@ -152,15 +153,15 @@ pub fn thaw_without_managers(frozen: &Frozen, api_version: &str, kind: &str) -> 
     thaw_json(&short, api_version, kind)
 }
 
-/// What is found in `metadata`, and where.
+/// The content of `metadata`, and its position.
 struct Metadata {
     name: SmolStr,
     namespace: SmolStr,
     uid: SmolStr,
     labels: StringMap,
-    /// Where the value of `metadata` lies in the stored bytes.
+    /// The range of the value of `metadata` in the stored bytes.
     place: Range<usize>,
-    /// What the resource version replaces: nothing, or the value of one that should not be there.
+    /// The range that the resource version replaces: empty, or the value of one that should not be there.
     splice: Range<usize>,
     before: &'static str,
     after: &'static str,
@@ -227,8 +228,8 @@ impl Metadata {
     }
 }
 
-/// Which stretches of the stored bytes stay: all members but `kind` and `apiVersion`. With the head in front, as we
-/// write it, that is one stretch; there can be three.
+/// The ranges of the stored bytes that are kept: all members but `kind` and `apiVersion`. With the head in
+/// front, as we write it, that is one range; there can be three.
 #[derive(Default)]
 struct Layout {
     kept: [Range<usize>; 3],
@@ -254,7 +255,7 @@ impl Layout {
         if self.dropped > 2 { Err(StoredError::Malformed { offset: begin }) } else { Ok(()) }
     }
 
-    /// The bytes of the frozen object, in one allocation, and where its metadata lies in them.
+    /// The bytes of the frozen object, in one allocation, and the range of its metadata in them.
     fn build(
         &self,
         stored: &[u8],

@@ -1,9 +1,9 @@
-//! Bytes that should be text: every byte that is not part of a character becomes a U+FFFD of its own, as when Go
+//! Repair of invalid UTF-8: every byte that is not part of a character becomes a separate U+FFFD, as when Go
 //! writes it in JSON.
 
 use smol_str::SmolStr;
 
-/// The text that `bytes` are.
+/// The text of `bytes`.
 pub(crate) fn text(bytes: &[u8]) -> SmolStr {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -15,7 +15,7 @@ pub(crate) fn text(bytes: &[u8]) -> SmolStr {
     }
 }
 
-/// Appends the text that `raw` is.
+/// Appends the text of `raw`.
 pub(crate) fn push_repaired(out: &mut String, raw: &[u8]) {
     for chunk in raw.utf8_chunks() {
         out.push_str(chunk.valid());

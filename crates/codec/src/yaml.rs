@@ -1,7 +1,8 @@
 //! YAML as Kubernetes has always read and written it: version 1.1, with the scalars of go-yaml v2.
 //!
-//! A body is read by [`read`] into the tree that upstream would get by way of JSON; [`to_text`] and [`Writer`]
-//! write what `kubectl -o yaml` users know. Parsing itself is `saphyr-parser`'s; what its events mean is decided here.
+//! [`read`] reads a body into the tree that upstream would get by way of JSON; [`to_text`] and [`Writer`]
+//! write the YAML that users of `kubectl -o yaml` know. `saphyr-parser` does the parsing; the meaning of its
+//! events is decided here.
 
 mod anchors;
 mod error;

@@ -1,8 +1,8 @@
-//! Input that means harm, for every reader: a clear answer, at once.
+//! Hostile input for every reader: it must be refused with a clear error, and quickly.
 
 use keelson_codec::{cbor, json, protobuf, yaml};
 
-/// What is wrong with a document; `fine` if nothing is.
+/// The error of a document; `fine` if there is none.
 fn said<T>(result: Result<T, impl std::fmt::Display>) -> String {
     result.map_or_else(|error| error.to_string(), |_| "fine".to_owned())
 }
@@ -29,7 +29,7 @@ fn cbor(data: impl AsRef<[u8]>, expected: &str) {
     let data = data.as_ref();
     assert_eq!(said(cbor::read(data)), expected);
     let pod = keelson_schema::Schema::builtin("", "v1", "Pod").expect("built in");
-    // However it is asked for, it is refused.
+    // The reader by schema refuses it, too.
     if expected != "fine" {
         assert_ne!(said(cbor::read_object(data, Some(pod.root()))), "fine");
     }
@@ -88,7 +88,7 @@ fn nests_without_end_are_refused() {
     }
     cbor(b"\xc6".repeat(1_000_000), "cbor: exceeded max nested level 10000");
     cbor([&b"\x81".repeat(10_000)[..], b"\x01"].concat(), "fine");
-    // A message within a message, each as long as its length says: JSON schemas may contain themselves.
+    // Nested messages, each as long as its length says: JSON schemas may contain themselves.
     let mut message = Vec::new();
     for _ in 0..2000 {
         let mut outer = vec![0xe2, 0x01];

@@ -1,7 +1,7 @@
 //! Every writer and its reader: random objects of every built-in kind come back as they were.
 //!
-//! Objects are made by schema from numbers of a fixed seed. They are brought to their one form first, because that is what
-//! is ever written.
+//! Objects are made by schema from random numbers with a fixed seed. They are brought into canonical form
+//! first, because only that form is ever written.
 
 use keelson_codec::{cbor, json, protobuf, yaml};
 use keelson_object::{Map, Value};
@@ -23,7 +23,7 @@ fn yaml_comes_back() {
 fn protobuf_comes_back() {
     check(|object| {
         let root = object.schema.root();
-        // Tables and the like have no form in protobuf.
+        // Tables and similar kinds have no protobuf form.
         if root.numbered().is_empty() {
             return Ok(object.value.clone());
         }
@@ -60,7 +60,7 @@ fn cbor_comes_back_without_a_schema() {
         out.clear();
         cbor::write(&object.value, &mut out);
         let without = cbor::read(&out).map_err(text)?;
-        // Tags make the same text of bytes that clients without a schema write as text.
+        // Tags give the same text for bytes that clients without a schema write as text.
         if shown(&by_schema) == shown(&object.value) { Ok(without) } else { Ok(by_schema) }
     });
 }
@@ -118,7 +118,7 @@ fn made(group: &str, version: &str, kind: &str, random: &mut Random) -> Made {
     Made { name, schema, value }
 }
 
-/// What is stored does not tell an empty list from none.
+/// The stored form does not distinguish an empty list from an absent one.
 fn forget_empty_lists(value: &mut Value) {
     match value {
         Value::List(items) if items.is_empty() => *value = Value::Null,
@@ -170,9 +170,9 @@ impl Random {
     fn fields(&mut self, of: &Struct, depth: usize) -> Map {
         let mut map = Map::new();
         for field in of.fields() {
-            // What is within says nothing of its kind in protobuf.
+            // Embedded objects have no kind in protobuf.
             let is_head = depth > 0 && field.embedded.iter().any(|it| it == "TypeMeta");
-            // The deeper the fewer: types may contain themselves.
+            // Fewer fields at greater depth: types may contain themselves.
             if !is_head && self.below(2 + depth * depth) == 0 {
                 map.set(field.name.clone(), self.value(&field.ty, depth + 1));
             }

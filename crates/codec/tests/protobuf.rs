@@ -53,7 +53,7 @@ fn samples_of_every_kind_are_written_byte_for_byte() {
 fn objects_are_written_as_their_trees_are() {
     for sample in samples().iter().filter(|it| it.has_object_meta()) {
         let object = Object::from_value(sample.tree.clone()).expect("an object");
-        // Typed metadata has no link to itself: upstream does not set it either.
+        // Typed metadata has no selfLink: upstream does not set it either.
         let tree = object.clone().into_value();
         let expected = encode(&tree, &sample.api_version, &sample.kind).expect("the tree");
         assert_eq!(encode_object(&object).expect("the object"), expected, "{}", sample.name);
@@ -107,7 +107,7 @@ fn metadata_is_the_first_field_of_every_object() {
 }
 
 impl Sample {
-    /// As the server reads bodies: what the envelope does not say, the path does.
+    /// As the server reads bodies: the path fills in what the envelope does not contain.
     fn decode(&self, data: &[u8]) -> Result<Value, protobuf::Error> {
         Envelope::read(data)?.or(&self.api_version, &self.kind).decode()
     }
@@ -122,14 +122,14 @@ impl Sample {
     }
 }
 
-/// A tree from which things were taken: which, `picks` says.
+/// A tree from which parts were removed, as `picks` says.
 fn thinned(value: &Value, picks: &mut impl Iterator<Item = u8>) -> Value {
     let mut is_kept = || picks.next().is_none_or(|pick| pick % 4 != 0);
     match value {
         Value::Map(map) => {
             let kept: Vec<_> = map.iter().filter(|_| is_kept()).collect();
             let mut thin = |value: &Value| match thinned(value, picks) {
-                // What is stored does not tell an empty map or list from none.
+                // The stored form does not distinguish an empty map or list from an absent one.
                 Value::Map(map) if map.is_empty() => Value::Null,
                 Value::List(items) if items.is_empty() => Value::Null,
                 value => value,
@@ -156,7 +156,7 @@ proptest! {
         let Some(sample) = samples().get(which.index(samples().len().max(1))) else { return Ok(()) };
         let mut data = sample.protobuf.clone();
         for (at, byte) in damage {
-            // The envelope's first bytes stay: otherwise nothing beyond them is ever read.
+            // The first bytes of the envelope stay: otherwise nothing after them would ever be read.
             let at = 4 + at.index(data.len() - 4);
             data[at] = byte;
         }
@@ -190,7 +190,7 @@ proptest! {
     }
 }
 
-/// All samples; none where there is no yardstick.
+/// All samples; none if the yardstick is not available.
 fn samples() -> &'static [Sample] {
     static SAMPLES: OnceLock<Vec<Sample>> = OnceLock::new();
     SAMPLES.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Who may come in, and who may do what: from the config to an authenticator and an authorizer.
+//! Authentication and authorization: from the config to an authenticator and an authorizer.
 
 mod authorization;
 
@@ -21,29 +21,29 @@ use crate::error::Error;
 
 pub use authorization::Authz;
 
-/// How the server finds out who asks.
+/// Authentication of the server.
 pub struct Authn {
-    /// Everything in upstream's order: certificates, tokens, then nobody in particular.
+    /// All authenticators in upstream's order: certificates, tokens, then anonymous.
     pub authenticator: Arc<dyn Authenticator>,
-    /// The part that reads certificates; its authorities can be replaced while the server runs.
+    /// The authenticator of client certificates; its CAs can be replaced while the server runs.
     pub x509: Option<Arc<X509>>,
-    /// The files of these authorities.
+    /// The files of these CAs.
     pub client_ca_files: Vec<PathBuf>,
-    /// What is remembered of tokens.
+    /// The cache of token reviews.
     pub token_cache: Arc<TokenCache>,
 }
 
 /// What authentication needs besides its config.
 pub struct Setup<'a> {
-    /// Our own authority, on the standalone face.
+    /// Our own CA, on the standalone face.
     pub own_authority: Option<&'a Path>,
-    /// Who knows the tokens of service accounts.
+    /// The authenticator of service account tokens.
     pub service_accounts: Option<Arc<dyn TokenAuthenticator>>,
-    /// Those who know users that we do not.
+    /// The authenticators of external users.
     pub others: &'a Others,
-    /// Who counts what the cache of tokens does.
+    /// The metrics of the token cache.
     pub cache_metrics: Arc<dyn TokenCacheMetrics>,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a Clock,
 }
 
@@ -78,7 +78,7 @@ impl Authn {
     }
 }
 
-/// Where requests without credentials are let in: the file knows better than the flag.
+/// The authenticator of anonymous requests: the file takes precedence over the flag.
 fn anonymous(config: &Authentication, others: &Others) -> Option<Arc<dyn Authenticator>> {
     match &others.anonymous {
         None if config.anonymous => Some(Arc::new(Anonymous)),
@@ -88,7 +88,8 @@ fn anonymous(config: &Authentication, others: &Others) -> Option<Arc<dyn Authent
     }
 }
 
-/// Keeps what a remote authenticator says, so that it is not asked with every request; nothing that went wrong.
+/// Caches the results of a remote authenticator, so that it is not called with every request; errors are not
+/// cached.
 #[must_use]
 pub fn remembering(
     tokens: Arc<dyn TokenAuthenticator>,
@@ -99,7 +100,7 @@ pub fn remembering(
     Arc::new(TokenCache::keeping(kept, tokens, Arc::new(Unmeasured), clock.clone()))
 }
 
-/// Who knows tokens: those of here first, then those of elsewhere.
+/// The token authenticators: the local ones first, then the external ones.
 fn token_authenticators(
     config: &Authentication,
     setup: &Setup<'_>,
@@ -115,7 +116,7 @@ fn token_authenticators(
     Ok(known)
 }
 
-/// Reads all authorities of client certificates, at the start and when a file has changed.
+/// Reads all CAs of client certificates, at the start and when a file has changed.
 pub fn client_authorities(files: &[PathBuf]) -> Result<CaBundle, Error> {
     let mut certificates: Vec<CertificateDer<'static>> = Vec::new();
     for path in files {

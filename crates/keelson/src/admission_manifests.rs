@@ -1,4 +1,5 @@
-//! Manifests of admission: webhooks in a folder of files, which nobody can change or remove by the API.
+//! Static admission manifests: webhooks from a folder of files, which cannot be changed or removed through
+//! the API.
 //!
 //! ```text
 //! folder ──> documents of .yaml, .yml, .json ──> configurations, defaulted and checked ──> Manifests, by name
@@ -25,10 +26,10 @@ use keelson_stdx::task::Tasks;
 use crate::error::Error;
 use crate::webhook_metrics::WebhookMetrics;
 
-/// How often the folder is looked at.
+/// How often the folder is checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The end of the names of everything in files.
+/// The suffix of all names in the files.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/manifest/validation.go, StaticConfigSuffix (v1.36.4).
 const SUFFIX: &str = ".static.k8s.io";
@@ -143,7 +144,7 @@ impl Loader {
         }
     }
 
-    /// With defaults, and with everything that is wrong said.
+    /// Reads and defaults a configuration, or returns everything that is wrong with it.
     fn read(&self, value: Value) -> Result<Object, String> {
         let resource = &self.live.resource;
         let context = Context::new(User::new("system:apiserver", &[]), self.clock.clone());
@@ -215,7 +216,7 @@ fn documents(folder: &Path) -> Result<Documents, String> {
     Ok(documents)
 }
 
-/// The documents of a file that say something.
+/// The documents of a file that are not empty.
 fn split(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! The one place where everything meets: from a config to a server that answers until it is told to stop.
+//! Assembly: builds the running server from a config.
 //!
 //! ```text
 //! deciders ──> port, audit, store ──> security ──> catalog ──> loops ──> server
@@ -50,16 +50,16 @@ use security::{Deciders, Security};
 /// How long background loops have to end.
 const LAST_CALL: Duration = Duration::from_secs(2);
 
-/// How long the last audit events have to be told.
+/// How long the last audit events have to be sent.
 const LAST_EVENTS: Duration = Duration::from_secs(10);
 
-/// A server that is ready to serve, and what belongs to it.
+/// A server that is ready to serve, and everything that belongs to it.
 pub struct Assembly {
     server: Arc<Server>,
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
-    /// What other servers know of this one.
+    /// The registration of this server with other servers.
     peers: Peers,
     loops: Tasks,
     audit: Option<Arc<Audit>>,
@@ -67,7 +67,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Puts everything together. The port is bound and the objects are loaded when this returns.
+    /// Builds everything. The port is bound and the objects are loaded when this returns.
     pub async fn new(config: &Config, prepared: &Prepared, clock: &Clock) -> Result<Assembly, Error> {
         let deciders = Deciders::new(config, clock)?;
         let wanted = config.socket_address();
@@ -75,7 +75,7 @@ impl Assembly {
         let listener = bind(wanted, config.listen.sharing).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let audit = auditing::audit(config, clock)?.map(Arc::new);
-        // Empty until everything is loaded: who reads live objects must be there before.
+        // Empty until everything is loaded: readers of live objects need it before.
         let catalog = CatalogHandle::default();
         let measures = Measures::new(&config.etcd.prefix, &catalog, clock);
         let storage = Storage::open(config, clock, Some(&measures)).await?;
@@ -149,12 +149,12 @@ impl Assembly {
         Ok(Assembly { server, listener, address, storage, peers, loops, audit, clock: clock.clone() })
     }
 
-    /// Where the server listens.
+    /// The address at which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop` is done; then everything ends in order, the store last.
+    /// Answers requests until `stop` is done; then everything ends in order, the store last.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let address = self.address;
         let served = self.server.serve(self.listener, stop).await;
@@ -173,7 +173,7 @@ impl Assembly {
 /// Upstream: cacher/delegator.go, ConsistencyCheckPeriod (v1.36.4).
 const CACHE_CHECK_PERIOD: Duration = Duration::from_secs(5 * 60);
 
-/// What objects stand on: where they are kept, in which form.
+/// The storage configuration of resources.
 fn ground(
     config: &Config,
     storage: &Storage,
@@ -193,7 +193,7 @@ fn ground(
     }
 }
 
-/// What the plugins of admission are made with, and the loops that some of them need.
+/// The settings of the admission plugins, and the loops that some of them need.
 fn start_plugins(
     loops: &Loops<'_>,
 ) -> Result<(keelson_kube_admission::Settings, Arc<WebhookMetrics>), Error> {
@@ -205,7 +205,7 @@ fn start_plugins(
     Ok((plugins, metrics))
 }
 
-/// The hooks after the start that this server does not run.
+/// The post-start hooks that this server does not run.
 fn absent_hooks(config: &Config, peers: &Peers) -> Vec<&'static str> {
     let mut absent = Vec::new();
     if !config.feature_gates.is_on("WatchCacheInitializationPostStartHook") {
@@ -217,7 +217,7 @@ fn absent_hooks(config: &Config, peers: &Peers) -> Vec<&'static str> {
     absent
 }
 
-/// Hands out snapshots of the store; a server does not need it to work.
+/// Offers snapshots of the store through a socket; the server works without it.
 fn offer_snapshots(config: &Config, storage: &Storage, loops: &Tasks) {
     match Socket::listen(&config.data_dir) {
         Ok(socket) => {

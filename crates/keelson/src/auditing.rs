@@ -1,4 +1,4 @@
-//! From what is to be recorded to an audit log.
+//! Audit log: from its config to its backends.
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/audit.go, ApplyTo (v1.36.4).
 
@@ -18,11 +18,11 @@ use crate::config::{Config, LogChoice};
 use crate::error::Error;
 use crate::{go_file, kubeconfig_file};
 
-/// The audit log that was asked for; `None` where nothing is recorded. All mistakes are told at once.
+/// The configured audit log; `None` if nothing is audited. All errors are reported at once.
 pub(crate) fn audit(config: &Config, clock: &Clock) -> Result<Option<Audit>, Error> {
     let choice = &config.audit;
     let Some(policy_file) = &choice.policy_file else {
-        // Upstream makes the file although nothing will be written into it.
+        // Upstream creates the file although nothing will be written to it.
         if let Some(log) = &choice.log {
             log_file(log, clock).map_err(|error| Error::Invalid(vec![error]))?;
         }
@@ -85,7 +85,7 @@ fn log_file(choice: &LogChoice, clock: &Clock) -> Result<LogFile, String> {
     Ok(if choice.legacy { file.legacy() } else { file })
 }
 
-/// What is in the way of a log, in Go's words.
+/// Why the log cannot be written, in Go's words.
 fn check_log_path(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Err(format!("open {}: is a directory", path.display()));
@@ -103,7 +103,7 @@ fn client(file: &Path, proxy: Option<&Arc<Proxy>>, clock: &Clock) -> Result<Kube
     client.map(Kubeconfigured).map_err(|error| error.to_string())
 }
 
-/// Somebody whom a kubeconfig leads to.
+/// An endpoint that a kubeconfig names.
 struct Kubeconfigured(Client);
 
 impl Post for Kubeconfigured {

@@ -1,4 +1,4 @@
-//! Users that others know: front proxies, nodes that join, issuers of tokens, and a webhook.
+//! External authenticators: front proxies, bootstrap tokens, token issuers, and a webhook.
 
 mod numbers;
 mod reload;
@@ -25,17 +25,17 @@ use crate::error::Error;
 use crate::{go_file, kubeconfig_file};
 pub use numbers::Numbers;
 
-/// Those who know users that we do not.
+/// The external authenticators.
 pub struct Others {
-    /// A front proxy; its authorities can be replaced while the server runs.
+    /// The front proxy; its CAs can be replaced while the server runs.
     pub request_header: Option<Arc<RequestHeader>>,
-    /// The tokens with which nodes join, then those of issuers, then those that a webhook knows: upstream's order.
+    /// Bootstrap tokens, then those of issuers, then those that a webhook reviews: upstream's order.
     pub tokens: Vec<Arc<dyn TokenAuthenticator>>,
-    /// About requests without credentials, if the file says anything about them.
+    /// The settings of anonymous requests, if the file has any.
     pub anonymous: Option<AnonymousSettings>,
-    /// The file of the front proxy's authorities.
+    /// The file of the front proxy's CAs.
     pub proxy_ca_file: Option<PathBuf>,
-    /// What is counted.
+    /// The metrics.
     pub numbers: Arc<Numbers>,
     issuers: Arc<Issuers>,
     first_issuers: Vec<Arc<Oidc>>,
@@ -43,7 +43,7 @@ pub struct Others {
     clock: Clock,
 }
 
-/// The configuration file as it is in force.
+/// The configuration file in use.
 struct ConfigFile {
     path: PathBuf,
     data: Vec<u8>,
@@ -104,7 +104,8 @@ impl Others {
         })
     }
 
-    /// Finds issuers, and follows files that change. `trust_changed` is notified when other proxies are believed.
+    /// Discovers issuers, and follows files that change. `trust_changed` is notified when the CAs of the
+    /// front proxy change.
     pub fn start(&mut self, loops: &Tasks, trust_changed: &Arc<Notify>) {
         for issuer in self.first_issuers.drain(..) {
             loops.spawn("issuer", issuer.discover());

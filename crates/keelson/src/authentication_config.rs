@@ -1,4 +1,4 @@
-//! The file of `--authentication-config`.
+//! AuthenticationConfiguration: the file of `--authentication-config`.
 
 mod validate;
 
@@ -12,21 +12,21 @@ use keelson_codec::config_file::{self, ConfigKind};
 use keelson_object::{FieldErrors, Map};
 use keelson_schema::Schema;
 
-/// Issuers of tokens, and where nobody needs one.
+/// Token issuers, and the settings of anonymous requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuthenticationConfiguration {
     /// The issuers.
     pub jwt: Vec<JwtSettings>,
-    /// About requests without credentials; nothing if it is left to the flag.
+    /// The settings of anonymous requests; `None` leaves them to the flag.
     pub anonymous: Option<AnonymousSettings>,
 }
 
-/// About requests without credentials.
+/// The settings of anonymous requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnonymousSettings {
-    /// Whether they are let in at all.
+    /// Whether they are allowed at all.
     pub enabled: bool,
-    /// The paths where they are let in; everywhere if there are none.
+    /// The paths where they are allowed; empty means all paths.
     pub paths: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ static SCHEMAS: LazyLock<[Schema; 3]> =
     LazyLock::new(|| VERSIONS.map(|(_, package)| Schema::by_hand(package, &STRUCTS)));
 
 impl AuthenticationConfiguration {
-    /// Reads the file, or says why not in upstream's words.
+    /// Reads the file, or returns an error in upstream's words.
     ///
     /// Upstream: pkg/kubeapiserver/options/authentication.go, loadAuthenticationConfigFromData (v1.36.4).
     pub fn parse(data: &[u8]) -> Result<AuthenticationConfiguration, String> {
@@ -101,14 +101,14 @@ impl AuthenticationConfiguration {
         }
     }
 
-    /// Everything that is wrong with it. No issuer may be one of `disallowed`.
+    /// All errors of the configuration. An issuer must not be one of `disallowed`.
     #[must_use]
     pub fn validate(&self, disallowed: &[String]) -> FieldErrors {
         validate::configuration(self, disallowed)
     }
 }
 
-/// What is wrong with an issuer that signs tokens of service accounts, too: `None` if it does not.
+/// The error of an issuer that also signs service account tokens; `None` if it does not.
 #[must_use]
 pub fn overlap(jwt: &JwtSettings, disallowed: &[String]) -> Option<String> {
     validate::overlap(jwt, disallowed)
@@ -122,7 +122,7 @@ fn optional(map: &Map, key: &str) -> Option<String> {
     map.str(key).map(str::to_owned)
 }
 
-/// A null in a list is an empty struct to Go; so is what was left out.
+/// For Go, a null in a list and an absent value are an empty struct.
 fn part<'m>(map: &'m Map, key: &str) -> &'m Map {
     static NOTHING: Map = Map::new();
     map.map(key).unwrap_or(&NOTHING)

@@ -1,4 +1,4 @@
-//! What a user reads on start: where the server is, how to talk to it, or in one line why it does not run.
+//! Startup message: the address of the server and how to use it, or in one line why it does not run.
 
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::flags::Face;
 use crate::pki::kubeconfig::url;
 
-/// What is printed when the server listens at `address`.
+/// The text that is printed when the server listens at `address`.
 #[must_use]
 pub fn banner(config: &Config, address: SocketAddr, kubeconfig: Option<&Path>) -> String {
     let mut out = String::new();
@@ -26,7 +26,7 @@ pub fn banner(config: &Config, address: SocketAddr, kubeconfig: Option<&Path>) -
     out
 }
 
-/// An error in one line, with everything that led to it.
+/// An error in one line, with its causes.
 #[must_use]
 pub fn report(error: &Error) -> String {
     let mut out = format!("Error: {error}");
@@ -47,7 +47,7 @@ pub fn report(error: &Error) -> String {
     out
 }
 
-/// Without the number of the error, unless the system has no words for it.
+/// The error without its number, unless the system has no text for it.
 fn io_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
@@ -56,7 +56,7 @@ fn io_words(error: &io::Error) -> String {
     }
 }
 
-/// A word that a shell takes as it is.
+/// A word that is safe in a shell.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

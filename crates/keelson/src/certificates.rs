@@ -1,4 +1,4 @@
-//! What the server does about certificates by itself: it says whom it believes, and signs what is approved.
+//! Certificate loops: publishes the trusted CAs, and signs approved certificate requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,15 +16,16 @@ use crate::start::Prepared;
 
 /// What both loops need.
 pub struct Shared<'a> {
-    /// Where objects are.
+    /// The catalog.
     pub catalog: &'a CatalogHandle,
-    /// Time.
+    /// The clock.
     pub clock: &'a Clock,
-    /// Where loops run.
+    /// The tasks in which loops run.
     pub loops: &'a Tasks,
 }
 
-/// Keeps `kube-system/extension-apiserver-authentication`. What it gives back is notified when a file has changed.
+/// Maintains `kube-system/extension-apiserver-authentication`. Returns a handle that is notified when a file
+/// has changed.
 pub fn publish_trust(
     shared: &Shared<'_>,
     client_cas: &[PathBuf],
@@ -60,7 +61,7 @@ fn front_proxy(proxy: &config::FrontProxy) -> FrontProxy {
     }
 }
 
-/// Approves and signs requests for certificates, where the server has an authority of its own.
+/// Approves and signs certificate requests, if the server has a CA of its own.
 pub fn sign_requests(
     shared: &Shared<'_>,
     config: &Config,
@@ -78,7 +79,7 @@ pub fn sign_requests(
     shared.loops.spawn("certificate requests", certificates.run());
 }
 
-/// What is in a file; one that is gone for a moment is missed for a moment.
+/// The content of a file; `None` while it is absent.
 fn read(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(if text.ends_with('\n') { text } else { text + "\n" })

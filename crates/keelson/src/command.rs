@@ -1,4 +1,4 @@
-//! What a command line asks for: some text, or a server.
+//! Command line: prints a text, runs a server, or runs a store command.
 
 use std::ffi::OsString;
 
@@ -8,29 +8,30 @@ use crate::flags::{Face, VersionWish, help, parse};
 use crate::store_command::{self, Action};
 use crate::{KEELSON_VERSION, KUBERNETES_VERSION};
 
-/// What to do.
+/// The action of a command line.
 #[derive(Debug)]
 pub enum Command {
-    /// Print this and end well.
+    /// Print this and exit successfully.
     Print(String),
-    /// Serve.
+    /// Run a server.
     Serve {
-        /// How.
+        /// The config.
         config: Box<Config>,
-        /// Lines to tell the user first, as upstream words them.
+        /// Notices to print first, in upstream's words.
         notices: Vec<String>,
     },
-    /// Do something with a store as a whole.
+    /// Run a command on the store as a whole.
     Store {
-        /// What.
+        /// The command.
         action: Action,
-        /// With which.
+        /// The config.
         config: Box<Config>,
     },
 }
 
 impl Command {
-    /// Reads a whole command line, beginning with the name of the program. `columns` is the width of the terminal.
+    /// Parses a whole command line, beginning with the name of the program. `columns` is the width of the
+    /// terminal.
     pub fn read(
         command_line: Vec<OsString>,
         environment: &Environment,
@@ -68,7 +69,7 @@ impl Command {
     }
 }
 
-/// What `--version` prints.
+/// The output of `--version`.
 #[must_use]
 pub fn short_version(face: Face) -> String {
     match face {
@@ -77,7 +78,8 @@ pub fn short_version(face: Face) -> String {
     }
 }
 
-/// What `--version=raw` prints: the form is upstream's, which does not know there yet what it emulates.
+/// The output of `--version=raw`: the form is upstream's, which does not know the emulated version at that
+/// point.
 fn raw_version() -> String {
     let version = keelson_server::Version::KUBERNETES;
     format!(
@@ -113,7 +115,7 @@ mod tests {
     use crate::banner::report;
     use crate::config::Environment;
 
-    /// What is printed, on either stream.
+    /// The output, on either stream.
     fn answer(command_line: &str) -> String {
         let words = command_line.split_whitespace().map(OsString::from).collect();
         let environment = Environment { home: Some("/srv/jane".into()), ..Environment::default() };

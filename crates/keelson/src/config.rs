@@ -1,6 +1,7 @@
-//! Config: what the command line means.
+//! Config: the meaning of the command line.
 //!
-//! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or made.
+//! The one place where flags become decisions. Everything here is plain values; nothing is read, bound or
+//! created.
 
 mod admission;
 mod audit;
@@ -47,62 +48,62 @@ use keelson_server::metrics::Restrictions;
 use crate::error::Error;
 use crate::flags::{Face, Flags, NamedCertKey, Value, VersionWish};
 
-/// Everything that the parts of the server are told.
+/// The config of all parts of the server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// As whom the binary was called.
+    /// The name under which the binary was called.
     pub face: Face,
-    /// The folder of the store; on the standalone face also of keys and certificates.
+    /// The data folder of the store; on the standalone face also of keys and certificates.
     pub data_dir: PathBuf,
-    /// Where objects are kept.
+    /// The store.
     pub store: StoreChoice,
-    /// What is said about etcd, and what every store keeps to: the prefix and the form.
+    /// The settings of etcd. The prefix and the form also apply to other stores.
     pub etcd: Etcd,
-    /// Whether values are encrypted at rest.
+    /// Encryption at rest, if it is configured.
     pub encryption: Option<EncryptionChoice>,
-    /// Where to listen, and how.
+    /// The listener.
     pub listen: Listen,
-    /// Which TLS is spoken.
+    /// The TLS settings.
     pub tls: Tls,
-    /// Where the certificate of the server comes from.
+    /// The serving certificate.
     pub certificate: CertificateChoice,
-    /// Further certificates for some names.
+    /// Further serving certificates for some names.
     pub sni: Vec<NamedCertKey>,
-    /// Who may be who.
+    /// Authentication.
     pub authentication: Authentication,
-    /// Who may do what.
+    /// Authorization.
     pub authorization: Authorization,
-    /// What is recorded, and where.
+    /// Audit.
     pub audit: AuditChoice,
     /// Limits of requests.
     pub requests: Requests,
-    /// How the server stops.
+    /// The shutdown.
     pub shutdown: Shutdown,
-    /// How long after the start `/livez` stays good although not everything has started.
+    /// How long after the start `/livez` ignores checks that are not ready.
     pub livez_grace_period: Duration,
-    /// How often the history of the store is compacted; `None` is never.
+    /// The interval at which the history of the store is compacted; `None` is never.
     pub compaction_interval: Option<Duration>,
-    /// How long events are kept.
+    /// The TTL of events.
     pub event_ttl: Duration,
-    /// How many objects of a collection are deleted at the same time.
+    /// The number of objects of a collection that are deleted concurrently.
     pub delete_collection_workers: usize,
-    /// Whether the server empties namespaces itself.
+    /// Whether the server itself deletes the contents of terminating namespaces.
     pub empty_namespaces: bool,
-    /// Whether the server approves and signs requests for certificates itself.
+    /// Whether the server itself approves and signs certificate requests.
     pub sign_certificates: bool,
-    /// Whether cluster roles that are made of others get their rules from us.
+    /// Whether the server itself aggregates cluster roles.
     pub aggregate_cluster_roles: bool,
-    /// Whether the server counts what quotas limit.
+    /// Whether the server itself counts the usage of ResourceQuotas.
     pub count_quota_usage: bool,
-    /// Whether the server makes what every namespace needs for its pods.
+    /// Whether the server itself creates the default service account and root CA ConfigMap of namespaces.
     pub default_service_accounts: bool,
-    /// Which admission plugins are on.
+    /// The enabled admission plugins.
     pub admission: Selection,
-    /// What plugins are made with, but for the features.
+    /// The settings of admission plugins, without the feature gates.
     pub plugins: Plugins,
-    /// Through whom others are reached.
+    /// The egress proxies.
     pub egress: Egress,
-    /// Which metrics are left out, and which values their labels may have.
+    /// Metrics that are disabled, and allowed values of labels.
     pub metrics: Restrictions,
     /// Whether services are reached at the addresses of their endpoints.
     pub aggregator_routing: bool,
@@ -110,89 +111,89 @@ pub struct Config {
     pub profiling: bool,
     /// Whether the log files of the machine are served.
     pub log_files: bool,
-    /// Where service addresses come from.
+    /// The ranges of cluster IPs.
     pub service_ranges: ServiceRanges,
-    /// The ports that node ports are taken from.
+    /// The range of node ports.
     pub node_ports: PortRange,
     /// The node port of the service `kubernetes`, if it has one.
     pub kubernetes_node_port: Option<u16>,
-    /// How the endpoints of the service `kubernetes` are kept.
+    /// The reconciler of the endpoints of the service `kubernetes`.
     pub endpoint_reconciler: Reconciler,
-    /// `--apiserver-count`: how many servers there are, as far as anybody says.
+    /// `--apiserver-count`: the number of servers, as configured.
     pub apiserver_count: i64,
-    /// Files that are opened although nothing follows from them yet.
+    /// Files that are read although they have no effect yet.
     pub files: OtherFiles,
-    /// The address under which others reach this server.
+    /// The address at which other members of the cluster reach this server.
     pub advertise_address: IpAddr,
-    /// Where other servers reach this one, if that is not the advertised address.
+    /// The address at which other servers reach this one, if it is not the advertised address.
     pub peer_address: Option<PeerAddress>,
-    /// The host name or address in URLs that are handed out.
+    /// The host name or address in URLs for clients.
     pub external_host: String,
-    /// The form and amount of the log.
+    /// The format and verbosity of the log.
     pub logging: Logging,
-    /// Which features are on.
+    /// The feature gates.
     pub feature_gates: FeatureGates,
-    /// Which minor version the server behaves like.
+    /// The emulated version, and compatible versions.
     pub compatibility: Compatibility,
-    /// What `/version` says instead of our own version.
+    /// The version that `/version` reports instead of our own.
     pub reported_version: Option<String>,
-    /// Whether containers may have all rights on their nodes.
+    /// Whether privileged containers are allowed.
     pub allow_privileged: bool,
-    /// Which APIs to switch: `("api/beta", "true")`.
+    /// The APIs to enable or disable: `("api/beta", "true")`.
     pub runtime_config: Vec<(String, String)>,
     /// All of upstream's flags with their values, for `/flagz` and the log.
     pub flags: BTreeMap<String, String>,
-    /// What the user should know although the server starts.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Files that are opened although nothing follows from them yet.
+/// Files that are read although they have no effect yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherFiles {
-    /// Where traces are sent.
+    /// The tracing configuration.
     pub tracing: Option<PathBuf>,
-    /// Authorities that vouch for kubelets.
+    /// The CAs of kubelets.
     pub kubelet_ca: Option<PathBuf>,
-    /// The certificate that is shown to kubelets.
+    /// The client certificate for kubelets.
     pub kubelet_client_cert: Option<PathBuf>,
     /// Its key.
     pub kubelet_client_key: Option<PathBuf>,
-    /// The certificate that is shown to aggregated servers.
+    /// The client certificate for aggregated servers.
     pub proxy_client_cert: Option<PathBuf>,
     /// Its key.
     pub proxy_client_key: Option<PathBuf>,
 }
 
-/// Where objects are kept.
+/// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreChoice {
-    /// In a file of the data folder.
+    /// A file in the data folder.
     Embedded,
-    /// In memory; everything is forgotten at the end.
+    /// Memory; everything is lost at the end.
     Memory,
-    /// In a cluster of etcd.
+    /// An etcd cluster.
     Etcd,
 }
 
-/// Where to listen, and how.
+/// The settings of the listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The address to bind; unspecified is all.
+    /// The address to bind; unspecified means all.
     pub address: IpAddr,
-    /// The port to bind; 0 is any that is free (standalone only).
+    /// The port to bind; 0 takes a free one (standalone only).
     pub port: u16,
     /// Whether HTTP/2 is offered.
     pub http2: bool,
-    /// How many requests may be open on one HTTP/2 connection.
+    /// The limit of concurrent requests on one HTTP/2 connection.
     pub http2_max_streams: u32,
-    /// Whether others may listen on the same port, or on another address of it.
+    /// Whether other processes may listen on the same port, or on another address of it.
     pub sharing: Sharing,
 }
 
-/// Where the certificate of the server comes from.
+/// The source of the serving certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateChoice {
-    /// Signed by our own authority, in the data folder.
+    /// A certificate signed by our own CA, in the data folder.
     DataFolder,
     /// `apiserver.crt` and `apiserver.key` in this folder, self-signed when missing.
     CertDir(PathBuf),
@@ -205,27 +206,27 @@ pub enum CertificateChoice {
     },
 }
 
-/// How the server finds out who asks.
+/// The settings of authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authentication {
-    /// Authorities of client certificates, beside our own on the standalone face.
+    /// The CAs of client certificates, besides our own on the standalone face.
     pub client_ca_file: Option<PathBuf>,
-    /// Static tokens.
+    /// The file of static tokens.
     pub token_file: Option<PathBuf>,
-    /// Whether the uid in the subject of a client certificate counts.
+    /// Whether the uid in the subject of a client certificate is used.
     pub uid_from_certificates: bool,
-    /// Whether requests without credentials are let in as `system:anonymous`.
+    /// Whether requests without credentials are accepted as `system:anonymous`.
     pub anonymous: bool,
-    /// For whom tokens are good that are not made for anybody in particular.
+    /// The audiences of tokens that name none.
     pub api_audiences: Vec<String>,
-    /// How tokens of service accounts are made and judged.
+    /// The settings of service account tokens.
     pub service_accounts: ServiceAccounts,
-    /// Those who know users that we do not.
+    /// The settings of external authenticators.
     pub others: Authenticators,
 }
 
 impl Authentication {
-    /// Whose tokens are those of service accounts, and nobody else's.
+    /// The issuers that are reserved for service account tokens.
     #[must_use]
     pub fn disallowed_issuers(&self) -> &[String] {
         &self.service_accounts.issuers
@@ -235,17 +236,17 @@ impl Authentication {
 /// Limits of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requests {
-    /// How long a request may take.
+    /// The timeout of a request.
     pub timeout: Duration,
-    /// The least time that a watch is kept open.
+    /// The minimum timeout of a watch.
     pub min_watch: Duration,
-    /// How many reading requests may run at once; `None` is no limit.
+    /// The limit of concurrent read-only requests; `None` is no limit.
     pub max_in_flight: Option<usize>,
-    /// How many writing requests may run at once; `None` is no limit.
+    /// The limit of concurrent mutating requests; `None` is no limit.
     pub max_mutating_in_flight: Option<usize>,
-    /// The probability that an HTTP/2 client is asked to connect again.
+    /// The probability that an HTTP/2 client is asked to reconnect.
     pub goaway_chance: f64,
-    /// The largest body of a request in bytes.
+    /// The limit of a request body, in bytes.
     pub max_body_bytes: usize,
     /// Regular expressions of allowed origins.
     pub cors_allowed_origins: Vec<String>,
@@ -253,36 +254,36 @@ pub struct Requests {
     pub strict_transport_security: Option<String>,
 }
 
-/// How the server stops.
+/// The settings of the shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shutdown {
-    /// How long to go on as if nothing had happened.
+    /// How long the server continues as before after the stop signal.
     pub delay: Duration,
-    /// Whether new requests are answered with 429 until the others are done.
+    /// Whether new requests get 429 while the requests in flight are finished.
     pub send_retry_after: bool,
     /// How long to wait for watches to end.
     pub watch_grace_period: Duration,
 }
 
-/// The form and amount of the log.
+/// The format and verbosity of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logging {
-    /// What a line looks like.
+    /// The format of a line.
     pub format: LogFormat,
-    /// As in `-v`.
+    /// The verbosity, as in `-v`.
     pub level: u32,
 }
 
-/// What a line of the log looks like.
+/// The format of a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Readable text.
     Text,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
-/// What is known about the machine and the user, apart from the command line.
+/// The environment: everything about the machine and the user, apart from the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// `$XDG_DATA_HOME`
@@ -295,11 +296,11 @@ pub struct Environment {
 
 /// Upstream's limit; no flag changes it.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
-/// What clients get when `--http2-max-streams-per-connection` is 0.
+/// The limit of concurrent streams if `--http2-max-streams-per-connection` is 0.
 const DEFAULT_HTTP2_STREAMS: u32 = 100;
 
 impl Config {
-    /// Decides, or says everything that is wrong at once.
+    /// Derives the config, or returns all errors at once.
     pub fn new(flags: &Flags, environment: &Environment) -> Result<Config, Error> {
         let invalid = |error| Error::Invalid(vec![error]);
         let (compatibility, feature_gates) = features(flags)?;
@@ -388,28 +389,28 @@ impl Config {
         })
     }
 
-    /// Where to bind.
+    /// The address to bind.
     #[must_use]
     pub fn socket_address(&self) -> SocketAddr {
         SocketAddr::new(self.listen.address, self.listen.port)
     }
 }
 
-/// The versions and features that the command line asks for. Upstream looks at them before everything else, even before
-/// it prints its version.
+/// The emulated version and the feature gates. Upstream checks them before everything else, even before it
+/// prints its version.
 pub fn features(flags: &Flags) -> Result<(Compatibility, FeatureGates), Error> {
     let compatibility = Compatibility::read(flags).map_err(|error| Error::Invalid(vec![error]))?;
     let gates = FeatureGates::read(flags.pairs("feature-gates"), &compatibility).map_err(Error::Invalid)?;
     Ok((compatibility, gates))
 }
 
-/// A flag that names a file, or nothing.
+/// The path in a flag, if it is not empty.
 fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
     Some(flags.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
-/// `$XDG_DATA_HOME/keelson`, else `~/.local/share/keelson`. A drop-in for kube-apiserver keeps its store beside its
-/// certificates: who runs several gives each a folder of its own.
+/// `$XDG_DATA_HOME/keelson`, else `~/.local/share/keelson`. A drop-in for kube-apiserver keeps its store
+/// beside its certificates: several of them on one machine need separate folders.
 fn data_dir(flags: &Flags, environment: &Environment) -> Result<PathBuf, Error> {
     if let Some(folder) = path(flags, "data-dir") {
         return Ok(folder);
@@ -424,7 +425,7 @@ fn data_dir(flags: &Flags, environment: &Environment) -> Result<PathBuf, Error> 
         .ok_or(Error::NoHome)
 }
 
-/// Who starts us alone wants to run things; a drop-in for kube-apiserver is as strict as that.
+/// A standalone server allows privileged containers; a drop-in for kube-apiserver is as strict as that.
 fn allow_privileged(flags: &Flags) -> bool {
     let is_free = flags.face() == Face::Standalone && !flags.was_set("allow-privileged");
     is_free || flags.is_on("allow-privileged")
@@ -470,7 +471,7 @@ fn authentication(flags: &Flags, modes: &[AuthorizationMode], gates: &FeatureGat
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         uid_from_certificates: gates.is_on("AllowParsingUserUIDFromCertAuth"),
-        // Who is not known must not be allowed everything.
+        // Anonymous users must not be allowed everything.
         anonymous: flags.is_on("anonymous-auth") && !modes.contains(&AuthorizationMode::AlwaysAllow),
         service_accounts,
         others: Authenticators::read(flags, gates),
@@ -492,7 +493,7 @@ fn requests(flags: &Flags) -> Requests {
     }
 }
 
-/// `--peer-advertise-ip` and `--peer-advertise-port`, which count together only.
+/// `--peer-advertise-ip` and `--peer-advertise-port`, which only have an effect together.
 fn peer_address(flags: &Flags) -> Option<PeerAddress> {
     let ip = Some(flags.text("peer-advertise-ip")).filter(|it| !it.is_empty())?;
     Some(PeerAddress { ip: ip.to_owned(), port: flags.text("peer-advertise-port").parse().ok()? })

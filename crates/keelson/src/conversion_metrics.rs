@@ -22,7 +22,7 @@ const BUCKETS: &[f64] =
     &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0];
 
 impl ConversionMetrics {
-    /// All zero.
+    /// All metrics at zero.
     #[must_use]
     pub fn new() -> ConversionMetrics {
         ConversionMetrics {
@@ -46,7 +46,7 @@ impl ConversionMetrics {
         }
     }
 
-    /// Prints them from now on.
+    /// Adds the metrics to `registry`.
     pub fn add_to(&self, registry: &Registry) {
         let families: [Arc<dyn Collect>; 3] =
             [self.by_definition.clone(), self.requests.clone(), self.durations.clone()];

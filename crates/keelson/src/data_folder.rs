@@ -1,4 +1,4 @@
-//! The data folder: made when missing, and used by one server at a time.
+//! Data folder: created if missing, and used by one server at a time.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// A folder that nobody else uses while this value lives.
+/// A folder that is locked while this value lives.
 #[derive(Debug)]
 pub struct DataFolder {
     path: PathBuf,
-    /// The lock goes with the file, also when the process is killed.
+    /// The lock is released with the file, also when the process is killed.
     _lock: File,
 }
 
 const LOCK_FILE: &str = "keelson.lock";
 
 impl DataFolder {
-    /// Makes the folder when it is missing, and locks it. A folder that exists keeps its mode.
+    /// Creates the folder if it is missing, and locks it. An existing folder keeps its mode.
     pub fn open(path: &Path) -> Result<DataFolder, Error> {
         let unusable = |source| Error::Folder { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
@@ -41,13 +41,13 @@ impl DataFolder {
         Ok(DataFolder { path: path.to_owned(), _lock: lock })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file or folder in it.
+    /// The path of a file or folder in it.
     #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)

@@ -1,4 +1,5 @@
-//! Encryption at rest: the file is read, followed and counted here; the crate of that name does the work.
+//! Encryption at rest: reads and follows the configuration file, and adds metrics; the crate `encryption`
+//! does the work.
 
 mod numbers;
 
@@ -20,15 +21,15 @@ use crate::config::{Config, EncryptionChoice};
 use crate::error::Error;
 use crate::go_file;
 
-/// How often the file is looked at.
+/// How often the file is checked.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long it is left alone at most after it was found to be wrong.
+/// The longest pause between checks after the file was found to be invalid.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The name of the check that stands for all services, as upstream has it.
+/// The name of the common check of all KMS plugins, as in upstream.
 const CHECK: &str = "kms-providers";
 
-/// What encrypts, and the file that says how.
+/// The vault, and its configuration file.
 #[derive(Clone)]
 pub struct Encryption {
     vault: Vault,
@@ -39,7 +40,7 @@ pub struct Encryption {
 }
 
 impl Encryption {
-    /// Reads the file, if there is one, and makes ready what it asks for.
+    /// Reads the file, if there is one, and prepares its providers.
     pub async fn load(config: &Config, clock: &Clock) -> Result<Option<Encryption>, Error> {
         let Some(choice) = config.encryption.clone() else { return Ok(None) };
         let (configuration, hash) = read(&choice).map_err(|problem| Error::Invalid(vec![problem]))?;
@@ -56,16 +57,16 @@ impl Encryption {
         Ok(Some(Encryption { vault, choice, hash, numbers, clock: clock.clone() }))
     }
 
-    /// What gives each resource its transform.
+    /// The vault, which has the transform of each resource.
     pub fn vault(&self) -> &Vault {
         &self.vault
     }
 
-    /// The checks that upstream has for it.
+    /// Adds upstream's health checks.
     pub fn checks(&self, mut builder: Builder) -> Builder {
         let services = self.vault.services();
         if !self.choice.reload && self.vault.has_old_services() {
-            // As upstream had it before version 2.
+            // As in upstream, before KMS v2.
             for position in 0..services {
                 let check = NamedCheck::new(
                     format!("kms-provider-{position}"),
@@ -84,17 +85,17 @@ impl Encryption {
         builder
     }
 
-    /// Has the numbers of a server printed that encrypts nothing.
+    /// Adds the metrics of a server that encrypts nothing.
     pub fn add_idle_numbers(clock: &Clock, registry: &Registry) {
         Numbers::new(clock.clone()).add_to(registry);
     }
 
-    /// Has the numbers printed.
+    /// Adds the metrics to `registry`.
     pub fn add_numbers(&self, registry: &Registry) {
         self.numbers.add_to(registry);
     }
 
-    /// Follows the file, if that is wanted. A file that cannot be used changes nothing.
+    /// Follows the file, if reloading is enabled. An invalid file changes nothing.
     pub async fn follow(mut self) {
         if !self.choice.reload {
             return;
@@ -120,7 +121,7 @@ impl Encryption {
         }
     }
 
-    /// Takes the file over if it has changed; gives its new hash then.
+    /// Applies the file if it has changed; returns its new hash then.
     async fn look(&self) -> Result<Option<String>, String> {
         let (choice, old) = (self.choice.clone(), self.hash.clone());
         let look = move || match contents(&choice.file) {

@@ -1,4 +1,4 @@
-//! Endpoints for people who look for a mistake: `/logs/`, `/debug/flags/v`, `/debug/pprof/`.
+//! Debugging endpoints: `/logs/`, `/debug/flags/v`, `/debug/pprof/`.
 
 mod debug_flags;
 mod log_files;
@@ -15,7 +15,7 @@ use debug_flags::DebugFlags;
 use log_files::LogFiles;
 use pprof::Pprof;
 
-/// Those that the flags ask for.
+/// The endpoints that the flags enable.
 pub(crate) fn mounted(config: &Config, clock: &Clock) -> Vec<Mounted> {
     let mut mounted = Vec::new();
     if config.log_files {

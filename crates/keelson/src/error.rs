@@ -1,4 +1,4 @@
-//! Error: why the server does not start.
+//! Errors of the startup.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,25 +11,25 @@ use crate::go_file::system_words;
 /// Why the server does not start. The texts about the command line are upstream's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Who signs tokens of service accounts is not there, or of no use.
+    /// The external signer of service account tokens cannot be used.
     #[error("{reason}")]
     ExternalSigner {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
-    /// An argument that is no text.
+    /// An argument is not text.
     #[error("argument {argument:?} is not valid UTF-8")]
     NotText {
-        /// What can be shown of it.
+        /// The printable part of it.
         argument: String,
     },
     /// A flag that does not exist.
     #[error("unknown flag: --{name}")]
     UnknownFlag {
-        /// As it was typed, without dashes.
+        /// The name as it was typed, without dashes.
         name: String,
     },
-    /// A letter that is no flag.
+    /// A letter is not a flag.
     #[error("unknown shorthand flag: '{letter}' in -{letters}")]
     UnknownShorthand {
         /// The letter.
@@ -37,7 +37,7 @@ pub enum Error {
         /// The letters from this one on.
         letters: String,
     },
-    /// Something like `--=x`.
+    /// An argument such as `--=x`.
     #[error("bad flag syntax: {argument}")]
     BadFlagSyntax {
         /// As it was typed.
@@ -57,7 +57,7 @@ pub enum Error {
         /// The letters from this one on.
         letters: String,
     },
-    /// A value that the flag does not take.
+    /// The value of a flag is invalid.
     #[error("invalid argument {} for \"{flag}\" flag: {reason}", quote(value))]
     InvalidArgument {
         /// As it was typed.
@@ -67,26 +67,26 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// Something that is no flag.
+    /// An argument is not a flag.
     #[error("\"{program}\" does not take any arguments, got [{}]", quoted(arguments))]
     Arguments {
-        /// Who was called.
+        /// The name of the program.
         program: &'static str,
-        /// All of them.
+        /// All such arguments.
         arguments: Vec<String>,
     },
-    /// Values that are readable but not usable, all of them.
+    /// Values that can be parsed but are invalid, all of them.
     #[error("{}", aggregate(.0))]
     Invalid(Vec<String>),
-    /// There is no place for the data folder.
+    /// There is no default location for the data folder.
     #[error("cannot choose a data folder: neither $XDG_DATA_HOME nor $HOME is set; give one with --data-dir")]
     NoHome,
-    /// The data folder cannot be made or used.
+    /// The data folder cannot be created or used.
     #[error("data folder {} is not usable", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another server runs in the data folder.
@@ -94,26 +94,26 @@ pub enum Error {
     FolderLocked {
         /// The folder.
         path: PathBuf,
-        /// Who has it, when that can be read.
+        /// The process id of that server, if it can be read.
         pid: Option<u32>,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file that cannot be written.
+    /// A file cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file that is not what it should be. It is left as it is.
+    /// The content of a file is invalid. It is left as it is.
     #[error("{} is not usable: {reason}", path.display())]
     Unusable {
         /// The file.
@@ -121,67 +121,67 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// A file that another one is worth nothing without.
+    /// A file is missing without which another file is useless.
     #[error("{} is missing although {} is there", path.display(), partner.display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// The one that is there.
+        /// The file that exists.
         partner: PathBuf,
     },
-    /// A key or a certificate cannot be made.
+    /// A key or a certificate cannot be created.
     #[error("cannot make {what}")]
     Issue {
-        /// For whom.
+        /// The purpose.
         what: String,
-        /// What the library says.
+        /// The error of the library.
         source: rcgen::Error,
     },
-    /// What is in a file makes no sense to authentication.
+    /// The content of a file is invalid for authentication.
     #[error("{} is not usable", path.display())]
     Credentials {
         /// The file.
         path: PathBuf,
-        /// What authentication says.
+        /// The error of authentication.
         source: keelson_authn::AuthError,
     },
     /// The store in the data folder cannot be opened.
     #[error("the store cannot be opened")]
     Store(#[from] keelson_store_mvcc::Error),
-    /// What is said about etcd makes no sense.
+    /// The settings of etcd are invalid.
     #[error("etcd cannot be used")]
     Etcd(#[from] keelson_store_etcd::Error),
-    /// Nobody answers.
+    /// Etcd does not respond.
     #[error("etcd at {endpoints} does not answer within {}s", waited.as_secs())]
     EtcdUnreachable {
-        /// Who was asked.
+        /// The endpoints.
         endpoints: String,
-        /// For how long.
+        /// How long the server waited.
         waited: std::time::Duration,
-        /// What happened last.
+        /// The last error.
         source: keelson_store::StoreError,
     },
     /// The objects cannot be loaded.
     #[error("the objects cannot be loaded")]
     Load(#[from] keelson_registry::Error),
-    /// The server cannot be put together.
+    /// The server cannot be built.
     #[error("the server cannot be put together")]
     Build(#[from] keelson_server::BuildError),
-    /// A command that is not there, or not like this.
+    /// A command is unknown, or has wrong arguments.
     #[error("{problem}\n\n{usage}")]
     Usage {
         /// What is wrong.
         problem: String,
-        /// How it is done.
+        /// The usage of the command.
         usage: &'static str,
     },
-    /// The store does not do what it was asked for.
+    /// An operation of the store failed.
     #[error("the store cannot be used")]
     Entries(#[source] keelson_store::StoreError),
     /// The runtime cannot be started.
     #[error("the runtime cannot be started")]
     Runtime(#[source] io::Error),
-    /// Nothing can be heard at this address.
+    /// The server cannot listen at this address.
     #[error(
         "failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {}",
         system_words(cause)
@@ -189,7 +189,7 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
 }

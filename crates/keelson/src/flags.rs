@@ -1,8 +1,8 @@
-//! The command line: upstream's flags by name, type and default, and a few of our own.
+//! Flags: upstream's flags by name, type and default, and a few of our own.
 //!
-//! Flags are data. Each section of the help is a table in a file of its own; [`parse`] reads a command line by these
-//! tables exactly as upstream's parser does, and [`help`] prints them. What the values mean is decided in
-//! [`crate::config`].
+//! Flags are data. Each section of the help is a table in a separate file; [`parse`] parses a command line by
+//! these tables exactly as upstream's parser does, and [`help`] prints them. [`crate::config`] decides what
+//! the values mean.
 
 mod admission;
 mod api_enablement;
@@ -42,46 +42,46 @@ pub use value::{NamedCertKey, Value, VersionWish};
 pub(crate) use go_number::parse_bool;
 pub(crate) use go_version::GoVersion;
 
-/// As whom the binary was called.
+/// The name under which the binary was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
-    /// `keelson`: everything it needs is made in its data folder.
+    /// `keelson`: it creates everything it needs in its data folder.
     Standalone,
     /// `kube-apiserver`: upstream's flags with upstream's defaults.
     KubeApiserver,
 }
 
-/// One flag: what a user may type and what happens without it.
+/// One flag: its name, type and default.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Without the dashes.
+    /// The name, without dashes.
     pub name: &'static str,
     /// The letter of the short form.
     pub short: Option<char>,
-    /// How the value is read.
+    /// The type of the value.
     pub kind: Kind,
-    /// As it would be typed; empty is the zero value of the kind.
+    /// The default, as it would be typed; empty is the zero value of the kind.
     pub default: &'static str,
     /// One clause for the help.
     pub help: &'static str,
-    /// What becomes of it.
+    /// Whether it has an effect.
     pub status: Status,
     /// Whether the help leaves it out.
     pub hidden: bool,
 }
 
-/// What becomes of a flag.
+/// Whether a flag has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It does what it says.
+    /// It has the documented effect.
     Acts,
-    /// It is read and checked, but nothing follows yet. Setting it is answered with a warning.
+    /// It is parsed and validated, but has no effect yet. Setting it prints a warning.
     NotYet,
-    /// It means nothing any more. Setting it is answered with this message.
+    /// It has no effect any more. Setting it prints this message.
     Deprecated(&'static str),
 }
 
-/// How the value of a flag is read. The names in the help are upstream's.
+/// The type of the value of a flag. The names in the help are upstream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true`, `false`; alone it is `true`.
@@ -98,7 +98,7 @@ pub enum Kind {
     Duration,
     /// An address.
     Ip,
-    /// Anything.
+    /// Any text.
     Text,
     /// Comma-separated; repeating adds.
     List,
@@ -116,7 +116,7 @@ pub enum Kind {
     PortRange,
     /// `64Ki`
     Quantity,
-    /// A small number.
+    /// A small number, such as a log level.
     Level,
     /// Comma-separated `pattern=N`; repeating adds.
     Modules,
@@ -133,19 +133,19 @@ pub enum Kind {
 pub struct Section {
     /// The heading without the word `flags`.
     pub title: &'static str,
-    /// By name.
+    /// The flags, by name.
     pub flags: &'static [Flag],
 }
 
-/// What was typed on a command line, over the defaults.
+/// The values of a command line, and the defaults of other flags.
 #[derive(Clone, Debug)]
 pub struct Flags {
     face: Face,
     values: BTreeMap<&'static str, Value>,
     set: BTreeSet<&'static str>,
-    /// Lines to tell the user while starting.
+    /// Notices to print at the start.
     notices: Vec<String>,
-    /// What is no flag; upstream takes none.
+    /// Arguments that are not flags; upstream accepts none.
     arguments: Vec<String>,
 }
 
@@ -169,7 +169,7 @@ const UPSTREAM: &[Section] = &[
 ];
 
 impl Face {
-    /// Reads from the whole command line who is called, and leaves the arguments for [`parse`].
+    /// The face, by the name of the program or the first argument, and the arguments for [`parse`].
     #[must_use]
     pub fn of(mut command_line: Vec<OsString>) -> (Face, Vec<OsString>) {
         const NAME: &str = "kube-apiserver";
@@ -193,7 +193,7 @@ impl Face {
         }
     }
 
-    /// The sections of the help, in order. A flag that an earlier section has is left out of later ones.
+    /// The sections of the help, in order. A flag of an earlier section is left out of later ones.
     pub fn sections(self) -> impl Iterator<Item = (&'static str, Vec<&'static Flag>)> {
         let own: &[Section] = match self {
             Face::Standalone => &[standalone::SECTION],
@@ -212,17 +212,17 @@ impl Flag {
         Flag { name, short: None, kind, default, help, status: Status::Acts, hidden: false }
     }
 
-    /// A flag that does what it says.
+    /// A flag that has its documented effect.
     const fn acts(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
         Flag::new(name, kind, default, help)
     }
 
-    /// A flag that is accepted so far.
+    /// A flag that is accepted without effect so far.
     const fn not_yet(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
         Flag { status: Status::NotYet, ..Flag::new(name, kind, default, help) }
     }
 
-    /// A flag on its way out that the help still shows.
+    /// A deprecated flag that the help still shows.
     const fn deprecated(name: &'static str, kind: Kind, message: &'static str, help: &'static str) -> Flag {
         Flag { status: Status::Deprecated(message), ..Flag::new(name, kind, "", help) }
     }
@@ -247,36 +247,36 @@ impl Flag {
 const KNOWN: &str = "the flag exists with this kind";
 
 impl Flags {
-    /// As whom the binary was called.
+    /// The name under which the binary was called.
     #[must_use]
     pub fn face(&self) -> Face {
         self.face
     }
 
-    /// Whether the flag stands on the command line.
+    /// Whether the flag was set on the command line.
     #[must_use]
     pub fn was_set(&self, name: &str) -> bool {
         self.set.contains(name)
     }
 
-    /// The names of the flags on the command line.
+    /// The names of the flags that were set on the command line.
     pub fn names_set(&self) -> impl Iterator<Item = &'static str> {
         self.set.iter().copied()
     }
 
-    /// Deprecations, in the order of the command line, as upstream prints them.
+    /// Deprecation notices, in the order of the command line, as upstream prints them.
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// What is no flag.
+    /// The arguments that are not flags.
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
 
-    /// The names of the flags that were set although nothing follows from them yet.
+    /// The names of flags that were set although they have no effect yet.
     pub fn without_effect(&self) -> impl Iterator<Item = &'static str> {
         let tables = self.face.sections().flat_map(|(_, flags)| flags);
         tables.filter(|it| it.status == Status::NotYet && self.was_set(it.name)).map(|it| it.name)

@@ -1,4 +1,4 @@
-//! Files as Go opens them: what it says of one that cannot be read.
+//! Files as Go opens them, with its error messages.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,12 +12,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(data)
 }
 
-/// What Go says when an operation on a file fails.
+/// Go's message for a failed operation on a file.
 pub(crate) fn words(operation: &str, path: &Path, error: &io::Error) -> String {
     format!("{operation} {}: {}", path.display(), system_words(error))
 }
 
-/// What the system says, without the number of the error.
+/// The error of the system, without its number.
 pub(crate) fn system_words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -1,11 +1,11 @@
-//! Who this server is among others.
+//! Identity of this server among the API servers of a cluster.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use keelson_housekeeping::identity_lease::Identity;
 
 use crate::machine;
 
-/// What servers of this kind are called where machines are told apart by kind as well.
+/// The name of the component, which is part of the identity.
 const COMPONENT: &str = "kube-apiserver";
 
 /// The identity of this process on this machine.
@@ -26,7 +26,7 @@ fn name(host: &str) -> String {
     format!("apiserver-{}", base32(&digest(&SHA256, &data).as_ref()[..16]))
 }
 
-/// RFC 4648 in small letters, without padding.
+/// RFC 4648 in lower case, without padding.
 fn base32(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Kubeconfigs that say where a webhook is.
+//! Kubeconfig files of webhooks.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use keelson_webhook_client::Target;
 
 use crate::go_file;
 
-/// Where the kubeconfig in this file leads. The texts are upstream's.
+/// The target of the kubeconfig in this file. The texts are upstream's.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go, LoadKubeconfig (v1.36.4).
 pub fn target(path: &Path) -> Result<Target, String> {
@@ -21,7 +21,7 @@ pub fn target(path: &Path) -> Result<Target, String> {
         return Err(unreadable(problem.to_string()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    // Errors name files by their whole path, as upstream's do.
+    // Error messages contain absolute paths, as upstream's do.
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     Target::from_kubeconfig(&document.value, &folder).map_err(|error| error.to_string())
 }

@@ -1,7 +1,8 @@
 //! The Keelson server, from its command line to a running process.
 //!
-//! [`command`] reads the command line, [`config`] decides what it means, [`start`] brings keys, certificates and the
-//! data folder into place. Only this crate reads flags, the environment and files; all others take values.
+//! [`command`] parses the command line, [`config`] decides what it means, [`start`] prepares keys,
+//! certificates and the data folder. Only this crate reads flags, the environment and files; all others take
+//! values.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The log: `tracing` events as lines on the standard error.
+//! Logging: `tracing` events as lines on standard error.
 
 mod health;
 
@@ -16,10 +16,10 @@ use crate::config::{LogFormat, Logging};
 
 pub use health::check;
 
-/// What decides about the lines of the log while the process runs.
+/// The filter of log lines, which can be changed while the process runs.
 static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
-/// From now on events are logged. Later calls change nothing.
+/// Starts to log events. Later calls change nothing.
 pub fn start(logging: Logging) {
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let lines = match logging.format {
@@ -33,7 +33,7 @@ pub fn start(logging: Logging) {
     }
 }
 
-/// Changes how much is logged, as `-v` does at start.
+/// Changes the verbosity, as `-v` does at the start.
 pub fn set_level(level: u32) {
     let changed = FILTER.get().map(|it| it.reload(filter(level)));
     if !matches!(changed, Some(Ok(()))) {
@@ -41,10 +41,10 @@ pub fn set_level(level: u32) {
     }
 }
 
-/// From this level on there is a line for each request, as upstream has it.
+/// From this level on every request is logged, as in upstream.
 const REQUESTS: u32 = 3;
 
-/// Up to 3 what operators want to know, 4 and 5 for debugging, from 6 on everything; libraries are silent until 8.
+/// Up to 3 for operators, 4 and 5 for debugging, from 6 on everything; libraries do not log below 8.
 fn filter(level: u32) -> Targets {
     let own = match level {
         0..4 => LevelFilter::INFO,

@@ -1,4 +1,4 @@
-//! What the machine says about itself.
+//! Machine: environment, terminal, host name and addresses.
 
 use std::io::{self, IsTerminal as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -13,7 +13,7 @@ pub fn environment() -> Environment {
     Environment { xdg_data_home: folder("XDG_DATA_HOME"), home: folder("HOME"), addresses: addresses() }
 }
 
-/// The width of the terminal on the standard output, when it is one.
+/// The width of the terminal on standard output, if it is one.
 #[must_use]
 pub fn terminal_columns() -> Option<usize> {
     let output = io::stdout();
@@ -65,8 +65,8 @@ fn is_usable(address: &IpAddr) -> bool {
     !address.is_loopback() && !address.is_unspecified() && !is_link_local
 }
 
-/// The address that packets to `target` would come from. Nothing is sent: a connected UDP socket is only an entry in
-/// the kernel.
+/// The source address of packets to `target`. Nothing is sent: a connected UDP socket is only an entry in the
+/// kernel.
 fn route_to(target: IpAddr) -> Option<IpAddr> {
     let any: IpAddr = match target {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -77,7 +77,7 @@ fn route_to(target: IpAddr) -> Option<IpAddr> {
     socket.local_addr().ok().map(|local| local.ip())
 }
 
-/// In Linux's table an address stands in the line before its `host LOCAL`:
+/// In Linux's table an address is in the line before its `host LOCAL`:
 ///
 /// ```text
 ///            |-- 10.1.2.3

@@ -13,17 +13,18 @@ use keelson::{logging, machine, preflight, signals};
 use keelson_object::scalar::quote;
 use keelson_stdx::clock::Clock;
 
-/// Trees may be nested as deeply as upstream allows; walking one takes stack, but only when it is walked.
+/// Trees may be nested as deeply as upstream allows; walking one needs stack, but only while it is walked.
 const WORKER_STACK: usize = 16 << 20;
 
-/// How long a thread waits for more work that blocks. A thread keeps memory for its next allocations, so threads that
-/// have nothing to do end soon.
+/// How long an idle thread waits for more blocking work. A thread keeps memory for its next allocations, so
+/// idle threads end soon.
 const IDLE_THREAD: Duration = Duration::from_millis(100);
 
-/// From which level of the log on all flags are logged at the start, as upstream does.
+/// The log level from which on all flags are logged at the start, as upstream does.
 const FLAGS_LEVEL: u32 = 1;
 
-/// A write makes and drops thousands of small nodes on several threads: see docs/decisions/0012-allocator.md.
+/// A write allocates and frees thousands of small nodes on several threads: see
+/// docs/decisions/0012-allocator.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

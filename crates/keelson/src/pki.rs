@@ -1,15 +1,15 @@
-//! Keys and certificates: found in a folder, or made there on the first start.
+//! PKI: keys and certificates in a folder, created on the first start.
 //!
 //! ```text
-//! ca.key  ca.crt                    the authority of this server; ten years
-//! apiserver.key  apiserver.crt      what the server shows; one year, renewed in time
-//! admin.key  admin.crt              who may do everything; one year, renewed in time
-//! sa.key  sa.pub                    what signs the tokens of service accounts
-//! admin.kubeconfig                  all that kubectl needs
+//! ca.key  ca.crt                    the CA of this server; ten years
+//! apiserver.key  apiserver.crt      the serving certificate; one year, renewed in time
+//! admin.key  admin.crt              the client certificate of the administrator; one year, renewed in time
+//! sa.key  sa.pub                    the keys that sign and verify service account tokens
+//! admin.kubeconfig                  the kubeconfig of the administrator
 //! ```
 //!
-//! What exists is used. What is missing, about to expire or lacks a name is made again. What cannot be read is never
-//! overwritten.
+//! Existing files are used. Files that are missing, about to expire or lack a name are created again.
+//! Unreadable files are never overwritten.
 
 mod files;
 mod inspect;
@@ -33,17 +33,17 @@ use issue::Holder;
 /// The files of a standalone server, all of them in place.
 #[derive(Clone, Debug)]
 pub struct Pki {
-    /// Who vouches for the server and for its administrator.
+    /// The CA of the server and of its administrator.
     pub ca_cert: PathBuf,
-    /// The key of that authority.
+    /// The key of the CA.
     pub ca_key: PathBuf,
-    /// What the server shows.
+    /// The serving certificate.
     pub server: CertificateFiles,
-    /// Who may do everything.
+    /// The client certificate of the administrator.
     pub admin: CertificateFiles,
-    /// What signs service account tokens.
+    /// The key that signs service account tokens.
     pub service_account_key: PathBuf,
-    /// What verifies them.
+    /// The key that verifies them.
     pub service_account_public_key: PathBuf,
     folder: PathBuf,
     contents: Contents,
@@ -52,13 +52,13 @@ pub struct Pki {
 /// A certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The certificate in PEM, its intermediates behind it.
+    /// The certificate in PEM, followed by its intermediates.
     pub cert: PathBuf,
     /// The key in PEM.
     pub key: PathBuf,
 }
 
-/// What the kubeconfig is made of, in PEM.
+/// The parts of the kubeconfig, in PEM.
 #[derive(Clone)]
 struct Contents {
     authority: String,
@@ -69,7 +69,7 @@ struct Contents {
 const ADMIN: Holder<'static> = Holder::Client { name: "kubernetes-admin", group: "system:masters" };
 
 impl Pki {
-    /// Finds or makes everything but the kubeconfig. The folder must be locked by the caller.
+    /// Finds or creates everything but the kubeconfig. The folder must be locked by the caller.
     pub fn prepare(folder: &Path, names: &ServerNames, clock: &Clock) -> Result<Pki, Error> {
         let mut making = Making { folder, clock, batch: Batch::default() };
         let authority = making.authority()?;
@@ -94,7 +94,7 @@ impl Pki {
         self.write_kubeconfig_trusting(address, "")
     }
 
-    /// The same for a server that shows a certificate which our authority did not sign; `also` is in PEM.
+    /// The same for a server with a serving certificate that our CA did not sign; `also` is its CA in PEM.
     pub fn write_kubeconfig_trusting(&self, address: SocketAddr, also: &str) -> Result<PathBuf, Error> {
         let path = self.folder.join("admin.kubeconfig");
         let access = kubeconfig::Access {
@@ -113,8 +113,8 @@ impl Pki {
     }
 }
 
-/// Finds `apiserver.crt` and `apiserver.key` in the folder of `--cert-dir`, or makes a pair there that vouches for
-/// itself.
+/// Finds `apiserver.crt` and `apiserver.key` in the folder of `--cert-dir`, or creates a self-signed pair
+/// there.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go, MaybeDefaultWithSelfSignedCerts (v1.36.4).
 pub fn prepare_cert_dir(
@@ -127,8 +127,8 @@ pub fn prepare_cert_dir(
         return Ok(files);
     }
     std::fs::create_dir_all(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
-    // Of several servers that start at the same time one makes the pair, and the others wait for it. A file system
-    // without locks is no reason not to start.
+    // Of several servers that start at the same time one creates the pair, and the others wait for it. If the
+    // file system has no locks, the server starts nevertheless.
     let lock = std::fs::File::open(folder);
     let _locked = lock.as_ref().map(std::fs::File::lock);
     match (files.cert.exists(), files.key.exists()) {
@@ -153,7 +153,7 @@ pub fn prepare_cert_dir(
     Ok(files)
 }
 
-/// One run of [`Pki::prepare`]; what is made waits in `batch`.
+/// One run of [`Pki::prepare`]; new files wait in `batch`.
 struct Making<'a> {
     folder: &'a Path,
     clock: &'a Clock,
@@ -224,7 +224,7 @@ impl Making<'_> {
         Ok((key_path, public_path))
     }
 
-    /// Keys are added before what is made with them, so that a crash leaves no certificate without its key.
+    /// Keys are added before their certificates, so that a crash leaves no certificate without its key.
     fn key(&mut self, path: &Path) -> Result<(KeyPair, String), Error> {
         if let Some(pem) = read(path)? {
             return Ok((inspect::key(path, &pem)?, pem));
@@ -238,7 +238,7 @@ impl Making<'_> {
 
 impl std::fmt::Debug for Contents {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // It holds a private key.
+        // The content has a private key, so it is not printed.
         formatter.write_str("Contents")
     }
 }

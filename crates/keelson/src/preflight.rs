@@ -1,7 +1,7 @@
-//! Preflight: the files that the command line names are opened before anything is made, in upstream's order.
+//! Preflight: the files in the flags are opened before anything is created, in upstream's order.
 //!
-//! A mistake is reported in upstream's words, which name the flag's purpose; later, the parts of the server read the same
-//! files again for themselves.
+//! Errors are in upstream's words, which contain the purpose of the flag; the parts of the server read the
+//! same files again later.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::flags::Face;
 use crate::go_file;
 
-/// Opens the files; the first mistake ends it.
+/// Opens the files, and stops at the first error.
 pub fn check(config: &Config) -> Result<(), Error> {
     first_problem(config).map_err(|problem| Error::Invalid(vec![problem]))
 }

@@ -1,4 +1,4 @@
-//! Files that change while the server runs. (Serving certificates are the server's own business.)
+//! Reload of files that change while the server runs. (The server itself reloads serving certificates.)
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use keelson_stdx::clock::Clock;
 use crate::access::{self, Authn};
 use crate::error::Error;
 
-/// How often files are looked at.
+/// How often files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows the authorities of client certificates; a file that is no longer usable changes nothing. `told` hears what
-/// came of each change.
+/// Follows the CAs of client certificates; an invalid file changes nothing. `told` is called with the result
+/// of each change.
 pub fn client_authorities<F>(authn: &Authn, clock: Clock, told: F) -> impl Future<Output = ()> + Send + use<F>
 where
     F: Fn(Reload) + Send,
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// Calls `replace` whenever one of the files changes; when that fails everything stays as it was.
+/// Calls `replace` whenever one of the files changes; if that fails, everything stays as it was.
 pub async fn follow(
     what: &'static str,
     files: Vec<PathBuf>,
@@ -67,7 +67,7 @@ pub async fn follow(
     }
 }
 
-/// What is in the files; small, and read off the runtime's threads.
+/// The contents of the files; they are small, and read outside of the runtime's threads.
 async fn contents(files: Vec<PathBuf>) -> Vec<Option<Vec<u8>>> {
     let read = move || files.iter().map(|path| std::fs::read(path).ok()).collect();
     tokio::task::spawn_blocking(read).await.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: from the config to who signs and who verifies.
+//! Service account tokens: from the config to a signer and a verifier.
 
 mod external;
 
@@ -31,30 +31,30 @@ use crate::pki::Pki;
 use crate::reload;
 use crate::service_accounts::external::Numbers;
 
-/// Everything about tokens of service accounts.
+/// The signer and the verifier of service account tokens.
 pub struct ServiceAccounts {
-    /// Knows whose token it is.
+    /// Verifies tokens.
     pub tokens: Arc<ServiceAccountTokens>,
-    /// Makes tokens.
+    /// Issues tokens.
     pub issue: Option<Tokens>,
-    /// Tells others how to verify them; not there for issuers that OpenID does not know.
+    /// The OpenID documents by which others verify tokens; `None` if the issuer is not a valid OpenID issuer.
     pub openid: Option<OpenId>,
-    /// Tokens in secrets that were used.
+    /// Uses of legacy tokens.
     uses: Option<mpsc::Receiver<LegacyUse>>,
     keys: Keys,
     issuer: PublishedIssuer,
     signer_numbers: Arc<Numbers>,
 }
 
-/// Where keys come from.
+/// The source of keys.
 enum Keys {
-    /// From files, which may change.
+    /// Files, which may change.
     Files(Vec<PathBuf>),
-    /// From a signer, which says when to ask again.
+    /// An external signer, which sets the refresh interval.
     External(Arc<ExternalSigner>),
 }
 
-/// Discovery documents of the issuer.
+/// The OpenID documents of the issuer.
 #[derive(Clone)]
 struct PublishedIssuer {
     name: String,
@@ -62,12 +62,12 @@ struct PublishedIssuer {
     external_address: String,
 }
 
-/// Uses of tokens in secrets that wait to be noted; more than this are noted at their next use.
+/// The limit of uses of legacy tokens that wait to be recorded; beyond it, the next use is recorded.
 const WAITING_USES: usize = 64;
 
 impl ServiceAccounts {
-    /// Reads the keys, or asks an external signer for them. Without a config of their own a standalone server has
-    /// those of its data folder.
+    /// Reads the keys, or gets them from an external signer. Without settings, a standalone server uses those
+    /// of its data folder.
     pub async fn new(
         config: &Authentication,
         pki: Option<&Pki>,
@@ -127,7 +127,7 @@ impl ServiceAccounts {
         })
     }
 
-    /// Starts what goes on while the server runs: uses are noted, keys are read again.
+    /// Starts the background loops: they record uses of legacy tokens and reload keys.
     pub fn start(&mut self, catalog: &CatalogHandle, cache: &Arc<TokenCache>, clock: &Clock, loops: &Tasks) {
         if let Some(uses) = self.uses.take() {
             let noting = legacy_tokens::note_uses(catalog.clone(), clock.clone(), uses);
@@ -168,8 +168,8 @@ impl ServiceAccounts {
         }
     }
 
-    /// Does what a controller manager does otherwise: every namespace gets what its pods need, and secrets that ask
-    /// for tokens get them.
+    /// Does the work of the controller manager: every namespace gets its default service account and root CA
+    /// ConfigMap, and token secrets get their tokens.
     pub fn make_defaults(
         &self,
         pki: &Pki,
@@ -233,7 +233,7 @@ const COUNTERS: [Counter; 6] = [
 fn key_files(config: &Config, pki: Option<&Pki>) -> Vec<PathBuf> {
     match (config.key_files.as_slice(), pki) {
         ([], Some(pki)) => {
-            // A key that signs must verify as well; it may be the operator's.
+            // A signing key must also verify; it may be the operator's.
             let own = pki.service_account_public_key.clone();
             std::iter::once(own).chain(config.signing_key_file.clone()).collect()
         }
@@ -265,7 +265,7 @@ fn read_keys(files: &[PathBuf]) -> Result<KeySet, Error> {
 }
 
 impl PublishedIssuer {
-    /// What others are told; `None` for an issuer that they could not find.
+    /// The OpenID documents; `None` if the issuer is not a URL that others could find.
     ///
     /// Upstream: pkg/controlplane/apiserver/server.go, New (v1.36.4).
     fn documents(&self, keys: &KeySet) -> Option<IssuerDocuments> {
@@ -287,8 +287,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
-/// The objects of the server itself. What seems to be missing is looked for once more, because the cache may be a
-/// moment behind.
+/// The objects of the server itself. An object that seems to be missing is looked up once more, because the
+/// cache may be a moment behind.
 struct LiveObjects(CatalogHandle);
 
 impl Objects for LiveObjects {

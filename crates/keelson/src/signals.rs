@@ -1,8 +1,8 @@
-//! Signals: the first one asks the server to stop, the second one does not ask.
+//! Signals: the first one shuts the server down gracefully, the second one ends it at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Done when the process is told to stop. A second signal ends the process at once.
+/// Returns when the process should stop. A second signal ends the process at once.
 pub async fn stop() {
     let (Some(mut terminate), Some(mut interrupt)) =
         (listen(SignalKind::terminate()), listen(SignalKind::interrupt()))
@@ -24,7 +24,7 @@ async fn either(one: &mut Signal, other: &mut Signal) {
     }
 }
 
-/// A signal that cannot be heard is not worth failing for: the server runs until it is killed.
+/// A failure to register a signal handler is ignored: the server then runs until it is killed.
 fn listen(kind: SignalKind) -> Option<Signal> {
     signal(kind).inspect_err(|error| tracing::warn!(%error, "a signal cannot be heard")).ok()
 }

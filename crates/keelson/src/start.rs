@@ -1,4 +1,4 @@
-//! Before the first request: the data folder is locked where there is one, keys and certificates are in place.
+//! Preparation of the disk: locks the data folder, if there is one, and prepares keys and certificates.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use crate::flags::Face;
 use crate::machine;
 use crate::pki::{CertificateFiles, Pki, ServerNames, prepare_cert_dir};
 
-/// What a server needs of the disk.
+/// The files that a server needs.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Locked until this is dropped. Servers with upstream's flags that keep nothing in it have none, so that
-    /// several of them may share `--cert-dir`.
+    /// The data folder, locked until this is dropped. Servers with upstream's flags that store nothing in it
+    /// have none, so that several of them may share `--cert-dir`.
     pub folder: Option<DataFolder>,
-    /// What the server shows.
+    /// The serving certificate.
     pub certificate: CertificateFiles,
     /// The files of the standalone face.
     pub pki: Option<Pki>,
 }
 
 impl Prepared {
-    /// Finds or makes everything.
+    /// Finds or creates everything.
     pub fn new(config: &Config, environment: &Environment, clock: &Clock) -> Result<Prepared, Error> {
         let is_needed = config.face == Face::Standalone || config.store == StoreChoice::Embedded;
         let folder = is_needed.then(|| DataFolder::open(&config.data_dir)).transpose()?;
@@ -48,7 +48,8 @@ impl Prepared {
         Ok(Prepared { folder, certificate, pki })
     }
 
-    /// Finds or writes the kubeconfig of the administrator once the port is known; only the standalone face has one.
+    /// Finds or writes the kubeconfig of the administrator when the port is known; only the standalone face
+    /// has one.
     pub fn write_kubeconfig(&self, address: SocketAddr) -> Result<Option<PathBuf>, Error> {
         let Some(pki) = &self.pki else { return Ok(None) };
         if self.certificate == pki.server {
@@ -61,7 +62,7 @@ impl Prepared {
     }
 }
 
-/// Every name under which somebody may call a standalone server.
+/// All names by which clients may reach a standalone server.
 fn standalone_names(config: &Config, environment: &Environment) -> ServerNames {
     let mut dns: Vec<String> = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
         .into_iter()
@@ -83,7 +84,7 @@ fn standalone_names(config: &Config, environment: &Environment) -> ServerNames {
     without_repetition(ServerNames { dns, addresses })
 }
 
-/// The names that upstream puts into a certificate of its own making.
+/// The names in upstream's self-signed certificate.
 fn upstream_names(config: &Config) -> ServerNames {
     let mut dns =
         vec!["kubernetes.default.svc".to_owned(), "kubernetes.default".to_owned(), "kubernetes".to_owned()];
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(kubeconfig, folder.join("admin.kubeconfig"));
     }
 
-    /// What upstream requires, and `storage`.
+    /// The flags that upstream requires, and `storage`.
     fn drop_in(cert_dir: &Path, storage: &str) -> Vec<String> {
         let folder = cert_dir.display();
         vec![

@@ -1,4 +1,4 @@
-//! Where objects are kept: which store, how it is opened, watched over and closed.
+//! Storage: selects, opens, monitors and closes the store.
 
 mod cache_metrics;
 mod measured;
@@ -21,29 +21,29 @@ use crate::error::Error;
 
 pub(crate) use measured::Measures;
 
-/// How long etcd may be away when the server starts.
+/// How long etcd may be unreachable when the server starts.
 ///
 /// Upstream: apiserver/pkg/storage/storagebackend/factory/etcd3.go, dialTimeout (v1.36.4).
 const REACHED_WITHIN: Duration = Duration::from_secs(20);
 const ONE_ATTEMPT: Duration = Duration::from_secs(2);
-/// A refusal comes at once.
+/// A refused connection fails at once, so wait between attempts.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 
-/// Where objects are kept, and how to close it.
+/// The store, and how to close it.
 pub(crate) enum Storage {
     Embedded(Arc<MvccStore>),
     Memory(Arc<MemoryStore>),
     Etcd(Clusters),
 }
 
-/// The clusters of etcd that are used: one for all, and one for each resource that has its own.
+/// The etcd clusters: one for most resources, and one for each resource with its own.
 pub(crate) struct Clusters {
     store: Arc<dyn Store>,
     all: Vec<EtcdStore>,
 }
 
 impl Storage {
-    /// Opens it; waits for an etcd that is away. What is counted about it goes to `measures`.
+    /// Opens the store; waits for an etcd that is unreachable. Its metrics are recorded in `measures`.
     pub(crate) async fn open(
         config: &Config,
         clock: &Clock,
@@ -62,7 +62,7 @@ impl Storage {
         }
     }
 
-    /// The store that objects are in; how long it takes is measured where it is far away.
+    /// The store of objects; its latency is measured if it is remote.
     pub(crate) fn measured(&self, measures: &Arc<Measures>) -> Arc<dyn Store> {
         match self {
             Storage::Embedded(_) | Storage::Memory(_) => self.store(),
@@ -78,7 +78,7 @@ impl Storage {
         }
     }
 
-    /// In which form objects of built-in kinds are written: only etcd is shared with upstream's servers.
+    /// The form in which objects of built-in kinds are stored: only etcd is shared with upstream's servers.
     pub(crate) fn form(&self, config: &Config) -> Form {
         match self {
             Storage::Embedded(_) | Storage::Memory(_) => Form::Json,
@@ -86,7 +86,7 @@ impl Storage {
         }
     }
 
-    /// Starts what must go on for as long as the server runs.
+    /// Starts the background loops of the store.
     pub(crate) fn start_loops(&self, config: &Config, measures: &Arc<Measures>, loops: &Tasks) {
         let Storage::Etcd(clusters) = self else { return };
         for cluster in &clusters.all {
@@ -102,7 +102,7 @@ impl Storage {
         }
     }
 
-    /// Checks of health and readiness, for each cluster of etcd its own. The names are upstream's.
+    /// Health and readiness checks, separate ones for each etcd cluster. The names are upstream's.
     ///
     /// Upstream: apiserver/pkg/server/options/etcd.go, addEtcdHealthEndpoint (v1.36.4).
     pub(crate) fn checks(&self, config: &Etcd, clock: &Clock, builder: Builder) -> Builder {
@@ -126,7 +126,7 @@ impl Storage {
         })
     }
 
-    /// Whether other servers may use the same objects.
+    /// Whether other servers may use the same store.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Storage::Etcd(_))
     }
@@ -185,7 +185,7 @@ impl Clusters {
     }
 }
 
-/// Waits until a cluster answers, or gives up.
+/// Waits until a cluster responds, or gives up.
 async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
     let deadline = clock.monotonic() + REACHED_WITHIN;
     let endpoints = cluster.endpoints().join(",");
@@ -194,7 +194,7 @@ async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
         if clock.monotonic() >= deadline {
             return Err(Error::EtcdUnreachable { endpoints, waited: REACHED_WITHIN, source: error });
         }
-        // The reason that one member gives says more than that time was up.
+        // The error of one member says more than a timeout.
         let error = match clock.timeout(ONE_ATTEMPT, cluster.reach(0)).await {
             Some(Err(reason)) => reason,
             _ => error,
@@ -205,13 +205,13 @@ async fn wait_for(cluster: &EtcdStore, clock: &Clock) -> Result<(), Error> {
     }
 }
 
-/// Whether a store works, within a time.
+/// Checks that a store works, within a timeout.
 async fn ask(store: &dyn Store, clock: &Clock, time: Duration) -> Result<(), StoreError> {
     let late = || StoreError::Unavailable(std::io::ErrorKind::TimedOut.into());
     clock.timeout(time, store.health()).await.unwrap_or_else(|| Err(late()))
 }
 
-/// Without a file of authorities those of the system vouch for etcd.
+/// The TLS settings of etcd; without a CA file the CAs of the system are trusted.
 fn tls(config: &Etcd) -> Result<Tls, Error> {
     let read =
         |path: &Path| std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source });
@@ -240,7 +240,7 @@ fn storage_path<'r>(group: &str, resource: &'r str) -> &'r str {
     }
 }
 
-/// The store says itself whether it works.
+/// The health check of the store itself.
 struct StoreCheck {
     store: Arc<dyn Store>,
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! `keelson store …`: the store as a whole, apart from the objects in it.
+//! `keelson store …`: commands on the store as a whole.
 
 mod check;
 mod dump;
@@ -27,29 +27,29 @@ use crate::data_folder::DataFolder;
 use crate::encryption::Encryption;
 use crate::error::Error;
 
-/// How far a restored store is ahead of its snapshot: more than any server writes between a snapshot and its loss, so
-/// that no revision that a client has seen is ever given out again.
+/// How far a restored store is ahead of its snapshot: more revisions than any server writes between a
+/// snapshot and its loss, so that no revision that a client has seen is ever used again.
 const BUMP: u64 = 1_000_000_000;
 
-/// How many writes are under way at once when a store is filled.
+/// The number of concurrent writes when a store is filled.
 const AT_ONCE: usize = 64;
 
-/// Something to do with a store.
+/// A command on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Write a consistent dump of the store into a new file; the server may run.
     Snapshot(PathBuf),
-    /// Make an embedded store of a snapshot.
+    /// Create an embedded store from a snapshot.
     Restore(PathBuf),
-    /// Write a dump to take elsewhere.
+    /// Write a dump for another store.
     Export(PathBuf),
     /// Fill an empty store with a dump.
     Import(PathBuf),
-    /// Look at every value of the store, or of a dump.
+    /// Validate every value of the store, or of a dump.
     Check(Option<PathBuf>),
 }
 
-/// What `keelson store` without a command says.
+/// The usage text of `keelson store`.
 pub const USAGE: &str = "Usage:
   keelson store snapshot FILE   write a consistent copy of the store into FILE; the server may run
   keelson store restore FILE    make a new embedded store of a snapshot; all clients list again
@@ -62,7 +62,7 @@ With --encryption-provider-config, check looks into what is encrypted, too.
 ";
 
 impl Action {
-    /// Reads the words behind `keelson store`.
+    /// Parses the words after `keelson store`.
     pub fn read(words: &[String]) -> Result<Action, Error> {
         let refuse = |problem: String| Error::Usage { problem, usage: USAGE };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -84,7 +84,7 @@ impl Action {
         }
     }
 
-    /// Does it, and gives what there is to say.
+    /// Runs the command, and returns its output.
     pub async fn run(&self, config: &Config, clock: &Clock) -> Result<String, Error> {
         if config.store == StoreChoice::Memory {
             let problem = "a store in memory is gone when its server is".to_owned();
@@ -102,7 +102,7 @@ impl Action {
     }
 }
 
-/// Runs what blocks where it may.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -142,7 +142,7 @@ fn write(file: File, entries: Entries, clock: &Clock) -> io::Result<u64> {
     Ok(progress.end())
 }
 
-/// Makes an embedded store that goes on `bump` revisions after the dump.
+/// Creates an embedded store that continues `bump` revisions after the dump.
 async fn restore(config: &Config, path: &Path, bump: u64, clock: &Clock) -> Result<String, Error> {
     let entries = Source::file(path)?.entries().await?;
     let folder = DataFolder::open(&config.data_dir)?;
@@ -167,19 +167,19 @@ async fn restore(config: &Config, path: &Path, bump: u64, clock: &Clock) -> Resu
     .await
 }
 
-/// What all keys begin with.
+/// The prefix of all keys.
 pub(crate) fn root(config: &Config) -> String {
     format!("/{}/", config.etcd.prefix.trim_matches('/'))
 }
 
-/// How long entries live: a dump does not know it.
+/// The TTLs of entries, which a dump does not contain.
 struct Lives {
     root: String,
     events: Duration,
     now: u64,
 }
 
-/// How long a server that is gone is taken for alive.
+/// The TTL of the master lease of a server.
 ///
 /// Upstream: pkg/controlplane/reconcilers/lease.go (v1.36.4).
 const MASTER_LEASE: Duration = Duration::from_secs(15);
@@ -203,7 +203,7 @@ impl Lives {
     }
 }
 
-/// Fills a store that is not our own: it gives out the revisions itself.
+/// Fills a store that is not embedded: it assigns the revisions itself.
 async fn import(config: &Config, path: &Path, clock: &Clock) -> Result<String, Error> {
     let Entries { revision, expected, entries } = Source::file(path)?.entries().await?;
     let opened = Opened::open(config, clock).await?;
@@ -234,13 +234,13 @@ async fn import(config: &Config, path: &Path, clock: &Clock) -> Result<String, E
     drop(writes);
     let count = progress.end();
     let reached = store.tip(&Key::from(root(config))).await.map_err(Error::Entries)?.latest;
-    // Clients that watched the old store have missed what is not here: they must list again.
+    // Clients that watched the old store have missed events: they must list again.
     store.compact(reached).await.map_err(Error::Entries)?;
     opened.close().await;
     Ok(format!("{count} entries at revision {reached} in the store\n"))
 }
 
-/// Writes until the store is past `target`: no revision that a client has seen is given out again.
+/// Writes until the store is past `target`, so that no revision that a client has seen is used again.
 async fn raise(store: &dyn Store, root: &str, target: Revision, clock: &Clock) -> Result<(), StoreError> {
     let key = Key::from(format!("{root}keelson-import"));
     let mut latest = store.tip(&key).await?.latest;

@@ -1,4 +1,4 @@
-//! What the cache of tokens does, in upstream's names.
+//! Token cache metrics, with upstream's names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct TokenMetrics {
 const BUCKETS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 impl TokenMetrics {
-    /// All zero.
+    /// All metrics at zero.
     #[must_use]
     pub fn new() -> TokenMetrics {
         let labels: &[&str] = &["status"];
@@ -46,7 +46,7 @@ impl TokenMetrics {
         }
     }
 
-    /// Prints them from now on.
+    /// Adds the metrics to `registry`.
     pub fn add_to(&self, registry: &Registry) {
         registry.add(self.requests.clone());
         registry.add(self.durations.clone());

@@ -1,4 +1,4 @@
-//! What comes of asking admission webhooks, in upstream's names.
+//! Admission webhook metrics, with upstream's names.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ pub struct WebhookMetrics {
     rejections: Arc<Family<Counter>>,
     fail_open: Arc<Family<Counter>>,
     circuits: Arc<Family<Gauge>>,
-    /// How often the folder of manifests was read again: by result and plugin.
+    /// Reloads of the manifests folder, by result and plugin.
     pub reloads: Arc<Family<Counter>>,
 }
 
 const BUCKETS: &[f64] = &[0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
 
 impl WebhookMetrics {
-    /// All zero.
+    /// All metrics at zero.
     #[must_use]
     pub fn new() -> WebhookMetrics {
         WebhookMetrics {
@@ -61,7 +61,7 @@ impl WebhookMetrics {
         }
     }
 
-    /// Prints them from now on.
+    /// Adds the metrics to `registry`.
     pub fn add_to(&self, registry: &Registry) {
         let families: [Arc<dyn Collect>; 6] = [
             self.durations.clone(),
@@ -76,7 +76,7 @@ impl WebhookMetrics {
     }
 }
 
-/// Those of all webhooks, not of admission alone.
+/// The certificate metrics of all webhooks, not of admission alone.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/metrics.go (v1.36.4).
 fn certificates() -> [Computed; 2] {

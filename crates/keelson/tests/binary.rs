@@ -1,4 +1,5 @@
-//! The binary itself: what it prints and how it ends. (This test also makes cargo build it for the other suites.)
+//! The binary itself: its output and its exit code. (This test also makes cargo build it for the other
+//! suites.)
 
 use std::process::{Command, Output};
 

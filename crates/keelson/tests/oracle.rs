@@ -1,4 +1,4 @@
-//! The command line against the real kube-apiserver: same flags, same types, same defaults, same refusals.
+//! The command line against the real kube-apiserver: same flags, same types, same defaults, same errors.
 //!
 //! Runs when `KEELSON_KUBE_APISERVER` names the binary; otherwise it says so in the file that `KEELSON_SKIP_REPORT` names.
 
@@ -35,7 +35,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The headings and flags of a help text, without what the flags are for: `heading`, then `-v, --v Level (default 0)`.
+/// The headings and flags of a help text, without the descriptions: `heading`, then `-v, --v Level (default
+/// 0)`.
 fn outline(help: &str) -> Vec<String> {
     let mut outline: Vec<String> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
@@ -57,7 +58,7 @@ fn outline(help: &str) -> Vec<String> {
     outline.iter().zip(&texts).map(with_notes).collect()
 }
 
-/// What stands in brackets at the end: the default and the deprecation.
+/// The text in brackets at the end: the default and the deprecation.
 fn notes(text: &str) -> String {
     let mut notes = String::new();
     for opening in [" (default ", " (DEPRECATED: "] {
@@ -86,7 +87,8 @@ fn the_help_lists_the_same_flags_with_the_same_types_and_defaults() {
     assert_eq!(theirs.len(), ours.len());
 }
 
-/// `kube:WatchList=true|false (BETA - default=true)` in the help; only features that can still be switched are there.
+/// `kube:WatchList=true|false (BETA - default=true)` in the help; it contains only features that can still be
+/// changed.
 #[test]
 fn features_have_the_same_defaults() {
     let Some(oracle) = oracle("features") else { return };
@@ -103,7 +105,7 @@ fn features_have_the_same_defaults() {
     assert!(count > 100, "the oracle's help was not understood");
 }
 
-/// Upstream tells all that is wrong with features at once, in any order.
+/// Upstream reports all errors of feature gates at once, in any order.
 #[test]
 fn the_same_features_are_locked_and_need_the_same() {
     let Some(oracle) = oracle("locked features") else { return };
@@ -136,7 +138,7 @@ fn the_version_is_told_in_the_same_words() {
     assert_eq!(text(&theirs.stdout), text(&ours.stdout));
 }
 
-/// What upstream says about a command line that it refuses: the line with `Error:`, or the logged error.
+/// Upstream's error for a command line that it refuses: the line with `Error:`, or the logged error.
 fn refusal(output: &Output) -> String {
     let text = text(&output.stderr);
     for line in text.lines() {
@@ -151,7 +153,7 @@ fn refusal(output: &Output) -> String {
     format!("no refusal in {text}")
 }
 
-/// Everything that upstream requires, so that only what is tested is refused.
+/// All flags that upstream requires, so that only the tested flag is refused.
 const REQUIRED: &[&str] = &["--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=a"];
 
 #[test]

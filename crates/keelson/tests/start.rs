@@ -1,4 +1,4 @@
-//! The binary from outside: what it prints, how it exits, what it leaves on disk.
+//! The binary from outside: its output, its exit code, and the files that it leaves.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
         .expect("keelson runs")
 }
 
-/// `expected` is the only line on the standard error.
+/// `expected` is the only line on standard error.
 #[track_caller]
 fn check_refused(arguments: &[&str], expected: &str) {
     let output = run("keelson", arguments);

@@ -1,9 +1,9 @@
 //! Wrong values of flags: every flag of kube-apiserver v1.36.4 with at least three of them.
 //!
-//! `testdata/wrong-values.tsv` has one line for each command line: the arguments, the exit code of the real
-//! kube-apiserver and what it says. The code `-` means that it starts. `cargo xtask parity flags --record` asks the real
-//! binary for the last two columns again. `testdata/wrong-values-differences.tsv` lists where Keelson answers otherwise,
-//! and why.
+//! `testdata/wrong-values.tsv` has one line for each command line: the arguments, and the exit code and
+//! message of the real kube-apiserver. The code `-` means that it starts. `cargo xtask parity flags --record`
+//! records the last two columns again. `testdata/wrong-values-differences.tsv` lists the cases in which
+//! Keelson differs, and why.
 
 #[path = "wrong_values/cases.rs"]
 mod cases;
@@ -23,7 +23,7 @@ use keelson::flags::Face;
 use cases::{Case, Outcome};
 use fixture::Fixture;
 
-/// Asks for all cases on a few threads and returns the outcomes in order.
+/// Runs all cases on a few threads and returns the outcomes in order.
 fn ask_all(cases: &[Case], threads: usize, ask: impl Fn(&Case) -> Outcome + Sync) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
@@ -81,7 +81,7 @@ fn keelson_refuses_what_upstream_refuses_in_the_same_words() {
     assert!(problems.is_empty(), "{count} of {} cases:\n{}", cases.len(), problems.join("\n"));
 }
 
-/// Writes down what the real kube-apiserver says, if `KEELSON_FLAGS_RECORD` is set.
+/// Records the results of the real kube-apiserver, if `KEELSON_FLAGS_RECORD` is set.
 #[test]
 fn upstream_is_recorded() {
     if std::env::var_os("KEELSON_FLAGS_RECORD").is_none() {

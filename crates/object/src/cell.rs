@@ -1,10 +1,10 @@
-//! One cell of a table row, as it is kept with a frozen object.
+//! Table cells, as they are kept with a frozen object.
 
 use smol_str::SmolStr;
 
 use crate::scalar::Time;
 
-/// What stands in a table cell. Cells that depend on the clock are kept as instants and printed per request.
+/// The content of a table cell. Cells that depend on the clock are kept as instants and printed per request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Nothing to show.
@@ -15,9 +15,9 @@ pub enum Cell {
     Int(i64),
     /// Another number.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// How long ago this was; `None` prints `<unknown>`.
+    /// The age of an instant; `None` prints `<unknown>`.
     Age(Option<Time>),
     /// A text and how long ago it became so: `3 (5m ago)`.
     Since(SmolStr, Time),

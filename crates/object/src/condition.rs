@@ -3,7 +3,7 @@
 use crate::scalar::Time;
 use crate::value::{Map, Value};
 
-/// A condition without its time, which follows from when its status changed.
+/// A condition without its lastTransitionTime, which is set when its status changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// `type`
@@ -17,8 +17,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Sets the condition in `status`. Other fields of a condition that is there stay as they are, and its time changes
-    /// only with its status. Says whether anything changed.
+    /// Sets the condition in `status`. Other fields of an existing condition stay as they are, and its time
+    /// changes only with its status. Returns whether anything changed.
     ///
     /// Upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go, SetCRDCondition (v1.36.4).
     pub fn set(&self, status: &mut Map, now: Time) -> bool {
@@ -72,7 +72,7 @@ pub fn status_of<'s>(status: Option<&'s Map>, kind: &str) -> Option<&'s str> {
     find(status, kind)?.str("status")
 }
 
-/// Removes the conditions of a type. Says whether there were any.
+/// Removes the conditions of a type. Returns whether there were any.
 pub fn remove(status: &mut Map, kind: &str) -> bool {
     let is_it = |it: &Value| it.as_map().and_then(|it| it.str("type")) == Some(kind);
     let conditions = status.list("conditions");

@@ -1,12 +1,12 @@
-//! Names of programs that say whose they are: `acme.io/foo`.
+//! Domain-prefixed paths: `acme.io/foo`.
 
 use crate::selector::name_rules;
 use crate::{FieldErrors, Path};
 
-/// What a path may consist of.
+/// The characters of a path.
 const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 
-/// A DNS subdomain, a slash, and a path.
+/// Checks that a text is a DNS subdomain, a slash, and a path.
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, IsDomainPrefixedPath (v1.36.4).
 pub fn check(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -1,4 +1,4 @@
-//! What is wrong with a field, in upstream's words; validation collects these and never stops at the first.
+//! Field errors, in upstream's words; validation collects them and never stops at the first.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -7,28 +7,28 @@ use crate::path::Path;
 use crate::scalar::quote;
 use crate::value::Value;
 
-/// The sort of mistake. The wire names (`FieldValueInvalid`) are in [`FieldErrorKind::reason`].
+/// The kind of error. The names in the API (`FieldValueInvalid`) are in [`FieldErrorKind::reason`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldErrorKind {
-    /// A value that must be there is not.
+    /// A required value is missing.
     Required,
-    /// A value that must be unique is there twice.
+    /// A value that must be unique occurs twice.
     Duplicate,
-    /// A value that is malformed or out of range.
+    /// A value is malformed or out of range.
     Invalid,
-    /// A value outside of a fixed set.
+    /// A value is not in a fixed set.
     NotSupported,
-    /// A field that may not be set, or not now.
+    /// A field may not be set, or not now.
     Forbidden,
-    /// Text that is too long.
+    /// A text is too long.
     TooLong,
-    /// A list with too many items.
+    /// A list has too many items.
     TooMany,
-    /// A reference to something that is not there.
+    /// A referenced object does not exist.
     NotFound,
-    /// A value of the wrong type.
+    /// A value has the wrong type.
     TypeInvalid,
-    /// Our own failure.
+    /// An internal error.
     Internal,
 }
 
@@ -64,21 +64,21 @@ impl FieldErrorKind {
     }
 }
 
-/// One mistake.
+/// One field error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What sort of mistake it is.
+    /// The kind of error.
     pub kind: FieldErrorKind,
-    /// Where it is.
+    /// The path of the field.
     pub field: String,
-    /// The offending value as it is shown; empty where none is shown.
+    /// The invalid value as it is shown; empty if none is shown.
     pub shown: String,
     /// The explanation; may be empty.
     pub detail: String,
 }
 
 impl FieldError {
-    /// The message without the field: what `details.causes[].message` carries.
+    /// The message without the field: the content of `details.causes[].message`.
     pub fn body(&self) -> String {
         let mut body = self.kind.text().to_owned();
         if !self.shown.is_empty() {
@@ -97,7 +97,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// The mistakes found so far, in the order in which they were found.
+/// The errors found so far, in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldErrors(Vec<FieldError>);
 
@@ -132,7 +132,7 @@ impl Shown for f64 {
 }
 
 impl Shown for () {
-    /// What is not there.
+    /// A missing value.
     fn shown(self) -> String {
         String::from("null")
     }
@@ -188,17 +188,17 @@ fn show(value: &Value, out: &mut String) {
 }
 
 impl FieldErrors {
-    /// Whether nothing was found.
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds what somebody else found.
+    /// Adds the errors of another list.
     pub fn append(&mut self, mut others: FieldErrors) {
         self.0.append(&mut others.0);
     }
 
-    /// What was found, in order.
+    /// The errors, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
         self.0.iter()
     }
@@ -209,7 +209,7 @@ impl FieldErrors {
         lines.join("\n")
     }
 
-    /// All messages as one: the only one as it is, several as `[a, b]`, none twice.
+    /// All messages as one: a single one as it is, several as `[a, b]`, without duplicates.
     ///
     /// Upstream: apimachinery/pkg/util/validation/field/errors.go, ToAggregate (v1.36.4).
     pub fn aggregate(&self) -> String {
@@ -219,32 +219,32 @@ impl FieldErrors {
         if messages.len() == 1 { messages.remove(0) } else { format!("[{}]", messages.join(", ")) }
     }
 
-    /// Adds a mistake.
+    /// Adds an error.
     pub fn push(&mut self, error: FieldError) {
         self.0.push(error);
     }
 
-    /// A value that must be there is not.
+    /// Adds an error: a required value is missing.
     pub fn required(&mut self, at: &Path<'_>, detail: impl Into<String>) {
         self.add(FieldErrorKind::Required, at, String::new(), detail.into());
     }
 
-    /// A value that is malformed or out of range.
+    /// Adds an error: a value is malformed or out of range.
     pub fn invalid(&mut self, at: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
         self.add(FieldErrorKind::Invalid, at, value.shown(), detail.into());
     }
 
-    /// A value that is there twice.
+    /// Adds an error: a value occurs twice.
     pub fn duplicate(&mut self, at: &Path<'_>, value: impl Shown) {
         self.add(FieldErrorKind::Duplicate, at, value.shown(), String::new());
     }
 
-    /// A field that may not be set, or not changed.
+    /// Adds an error: a field may not be set, or not changed.
     pub fn forbidden(&mut self, at: &Path<'_>, detail: impl Into<String>) {
         self.add(FieldErrorKind::Forbidden, at, String::new(), detail.into());
     }
 
-    /// A value outside of `supported`.
+    /// Adds an error: a value is not in `supported`.
     pub fn not_supported(&mut self, at: &Path<'_>, value: impl Shown, supported: &[&str]) {
         let quoted: Vec<String> = supported.iter().map(|it| quote(it)).collect();
         let detail = if quoted.is_empty() {
@@ -255,40 +255,41 @@ impl FieldErrors {
         self.add(FieldErrorKind::NotSupported, at, value.shown(), detail);
     }
 
-    /// Text of more than `limit` bytes; the text itself is not repeated.
+    /// Adds an error: a text has more than `limit` bytes; the text itself is not repeated.
     pub fn too_long(&mut self, at: &Path<'_>, limit: usize) {
         let unit = if limit == 1 { "byte" } else { "bytes" };
         self.add(FieldErrorKind::TooLong, at, String::new(), format!("may not be more than {limit} {unit}"));
     }
 
-    /// A list of more than `limit` items.
+    /// Adds an error: a list has more than `limit` items.
     pub fn too_many(&mut self, at: &Path<'_>, actual: usize, limit: usize) {
         let unit = if limit == 1 { "item" } else { "items" };
         let detail = format!("must have at most {limit} {unit}");
         self.add(FieldErrorKind::TooMany, at, format!("{actual}"), detail);
     }
 
-    /// A reference to something that is not there.
+    /// Adds an error: a referenced object does not exist.
     pub fn not_found(&mut self, at: &Path<'_>, value: impl Shown) {
         self.add(FieldErrorKind::NotFound, at, value.shown(), String::new());
     }
 
-    /// A value of the wrong type.
+    /// Adds an error: a value has the wrong type.
     pub fn type_invalid(&mut self, at: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
         self.add(FieldErrorKind::TypeInvalid, at, value.shown(), detail.into());
     }
 
-    /// Something that we failed to check.
+    /// Adds an internal error: a check failed to run.
     pub fn internal(&mut self, at: &Path<'_>, detail: impl Into<String>) {
         self.add(FieldErrorKind::Internal, at, String::new(), detail.into());
     }
 
-    /// A value that is shown as `shown`: where upstream prints a form of its own.
+    /// Adds an error about a value that is shown as `shown`: for values that upstream prints in a form of its
+    /// own.
     pub fn invalid_as(&mut self, at: &Path<'_>, shown: String, detail: impl Into<String>) {
         self.add(FieldErrorKind::Invalid, at, shown, detail.into());
     }
 
-    /// All of `messages` about one value.
+    /// Adds all of `messages` about one value.
     pub fn invalid_each<M: Into<String>>(
         &mut self,
         at: &Path<'_>,
@@ -298,14 +299,14 @@ impl FieldErrors {
         messages.into_iter().for_each(|message| self.invalid(at, value, message));
     }
 
-    /// A number that must be above zero.
+    /// Checks that a number is above zero.
     pub fn positive(&mut self, at: &Path<'_>, number: i64) {
         if number <= 0 {
             self.invalid(at, number, "must be greater than 0");
         }
     }
 
-    /// A number that must not be negative.
+    /// Checks that a number is not negative.
     pub fn non_negative(&mut self, at: &Path<'_>, number: Option<i64>) {
         if let Some(number) = number
             && number < 0
@@ -320,10 +321,10 @@ impl FieldErrors {
     }
 }
 
-/// Values are repeated up to this many bytes.
+/// Values are repeated in messages up to this many bytes.
 const MAX_SHOWN: usize = 64 * 1024;
 
-/// A value that a client made huge does not come back several times as large.
+/// Cuts a value, so that a huge value of a client is not returned several times as large.
 fn cut(mut shown: String) -> String {
     if shown.len() > MAX_SHOWN {
         let end = (0..=MAX_SHOWN).rev().find(|at| shown.is_char_boundary(*at)).unwrap_or_default();

@@ -1,12 +1,13 @@
-//! The frozen object: immutable, encoded once, shared by all readers.
+//! Frozen object: immutable, encoded once, shared by all readers.
 //!
 //! ```text
 //! json   "metadata":{"name":"web","resourceVersion":"7",…},"spec":{…},"status":{…}}
 //!                   ^------------- metadata -----------^
 //! ```
 //!
-//! `json` has no opening brace, no `kind` and no `apiVersion`: those depend on who asks. A GET and a watch event
-//! write `{`, a head and the rest; an item of a built-in list writes `{` and the rest; metadata alone is a slice.
+//! `json` has no opening brace, no `kind` and no `apiVersion`: those depend on the version of the request. A
+//! GET and a watch event write `{`, a head and the rest; an item of a built-in list writes `{` and the rest;
+//! metadata alone is a slice.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -29,7 +30,7 @@ pub struct Frozen {
     protobuf: OnceLock<Bytes>,
 }
 
-/// What selectors and handlers ask of an object without reading its bytes.
+/// The parts of an object that selectors and handlers need without parsing its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     /// `metadata.name`.
@@ -45,7 +46,7 @@ pub struct Index {
 }
 
 impl Frozen {
-    /// Puts together what an encoder has made. `metadata` is where the value of `"metadata"` lies in `json`.
+    /// A frozen object of encoded bytes. `metadata` is the range of the value of `"metadata"` in `json`.
     pub fn new(revision: u64, index: Index, json: Bytes, metadata: Range<u32>) -> Frozen {
         debug_assert_eq!(json.get(metadata.start as usize), Some(&b'{'), "metadata begins with a brace");
         let (cells, protobuf) = (OnceLock::new(), OnceLock::new());
@@ -70,7 +71,7 @@ impl Frozen {
         self.revision
     }
 
-    /// What selectors look at.
+    /// The index for selectors.
     pub fn index(&self) -> &Index {
         &self.index
     }
@@ -85,12 +86,12 @@ impl Frozen {
         &self.json[self.metadata_range()]
     }
 
-    /// Where the value of `metadata` lies in [`Frozen::json`].
+    /// The range of the value of `metadata` in [`Frozen::json`].
     pub fn metadata_range(&self) -> Range<usize> {
         self.metadata.start as usize..self.metadata.end as usize
     }
 
-    /// The table cells, made by the first reader who asks.
+    /// The table cells, made by the first reader that needs them.
     pub fn cells<E>(&self, make: impl FnOnce() -> Result<Arc<[Cell]>, E>) -> Result<&Arc<[Cell]>, E> {
         if let Some(cells) = self.cells.get() {
             return Ok(cells);
@@ -99,7 +100,7 @@ impl Frozen {
         Ok(self.cells.get_or_init(|| cells))
     }
 
-    /// The protobuf message of the stored version, made by the first reader who asks.
+    /// The protobuf message of the stored version, made by the first reader that needs it.
     pub fn protobuf<E>(&self, make: impl FnOnce() -> Result<Bytes, E>) -> Result<&Bytes, E> {
         if let Some(message) = self.protobuf.get() {
             return Ok(message);
@@ -108,35 +109,35 @@ impl Frozen {
         Ok(self.protobuf.get_or_init(|| message))
     }
 
-    /// Whether the cells are made.
+    /// Whether the cells have been made.
     pub fn has_cells(&self) -> bool {
         self.cells.get().is_some()
     }
 
-    /// Whether the protobuf message is made.
+    /// Whether the protobuf message has been made.
     pub fn has_protobuf(&self) -> bool {
         self.protobuf.get().is_some()
     }
 
-    /// How much memory this object takes, roughly: its bytes and its index.
+    /// The approximate memory of this object: its bytes and its index.
     pub fn footprint(&self) -> usize {
         size_of::<Frozen>() + self.json.len() + self.index.labels.len() * 2 * size_of::<SmolStr>()
     }
 }
 
-/// A field that a field selector may ask for, and where its value stands.
+/// A field that field selectors can use, and the path of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectableField {
-    /// What the selector calls it: `spec.nodeName`.
+    /// The name in the selector: `spec.nodeName`.
     pub label: SmolStr,
     /// Dotted paths, tried in order; the first that holds a scalar other than the empty text gives the value.
     pub paths: Vec<SmolStr>,
-    /// The value where none does.
+    /// The value if none of the paths has one.
     pub default: SmolStr,
 }
 
 impl SelectableField {
-    /// A field that is selected under its own path and is empty where absent.
+    /// A field that is selected by its own path and is empty if absent.
     pub fn plain(path: &str) -> SelectableField {
         SelectableField { label: path.into(), paths: vec![path.into()], default: SmolStr::default() }
     }

@@ -1,6 +1,6 @@
-//! What an API object is: the editable tree, the frozen encoding, names, paths, selectors, scalars.
+//! API objects: the editable tree, the frozen encoding, names, paths, selectors, scalars.
 //!
-//! Nothing here does IO and nothing is `async`. [`Object`] is what writers edit, [`Frozen`] what readers share.
+//! Nothing here does IO and nothing is `async`. Writers edit an [`Object`], readers share a [`Frozen`].
 
 #![deny(missing_docs)]
 

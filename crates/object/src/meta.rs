@@ -1,4 +1,4 @@
-//! Metadata, typed: every stage of a request touches it.
+//! Typed metadata: every stage of a request uses it.
 
 mod owner;
 mod string_map;
@@ -17,31 +17,31 @@ use crate::value::{Map, Value};
 pub struct ObjectMeta {
     /// Unique among the objects of a resource in a namespace; empty until it is generated.
     pub name: SmolStr,
-    /// What a generated name begins with.
+    /// The prefix of a generated name.
     pub generate_name: SmolStr,
     /// Empty for cluster-scoped objects.
     pub namespace: SmolStr,
-    /// Unique in time and space; given by the server.
+    /// Unique in time and space; set by the server.
     pub uid: SmolStr,
     /// The revision of this state; empty before the first write.
     pub resource_version: SmolStr,
     /// Counts the changes of the desired state.
     pub generation: i64,
-    /// When the object was made.
+    /// When the object was created.
     pub creation_timestamp: Option<Time>,
     /// When the object will be deleted; set by the server.
     pub deletion_timestamp: Option<Time>,
-    /// How long the object may take to go.
+    /// The grace period of the deletion.
     pub deletion_grace_period_seconds: Option<i64>,
-    /// For selection.
+    /// Labels, for selection.
     pub labels: StringMap,
-    /// For everything else.
+    /// Annotations, for everything else.
     pub annotations: StringMap,
-    /// Whom the object depends on.
+    /// The owners of the object.
     pub owner_references: Vec<OwnerReference>,
-    /// Who must agree before the object goes.
+    /// The finalizers: the object is removed when there are none left.
     pub finalizers: Vec<SmolStr>,
-    /// Who set which field: kept as it came until apply needs it.
+    /// The ownership of fields: kept unparsed until server-side apply needs it.
     pub managed_fields: Vec<Value>,
 }
 
@@ -83,7 +83,7 @@ impl ObjectMeta {
         Ok(meta)
     }
 
-    /// Writes `metadata` as a tree, empty fields left out.
+    /// Writes `metadata` as a tree, without empty fields.
     pub fn to_map(&self) -> Map {
         let mut map = self.to_map_without_managers();
         if !self.managed_fields.is_empty() {
@@ -137,7 +137,7 @@ impl ObjectMeta {
         map
     }
 
-    /// Whether the object is on its way out.
+    /// Whether the object is being deleted.
     pub fn is_being_deleted(&self) -> bool {
         self.deletion_timestamp.is_some()
     }

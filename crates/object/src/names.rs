@@ -1,4 +1,4 @@
-//! Names of API things: `apps/v1`, `Deployment.apps`, `deployments.apps`.
+//! API names: `apps/v1`, `Deployment.apps`, `deployments.apps`.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct ApiVersion {
 }
 
 impl ApiVersion {
-    /// `group` may be empty.
+    /// A version of a group; `group` may be empty.
     pub fn new(group: impl Into<SmolStr>, version: impl Into<SmolStr>) -> ApiVersion {
         ApiVersion { group: group.into(), version: version.into() }
     }
@@ -64,7 +64,7 @@ pub struct GroupResource {
 }
 
 impl GroupResource {
-    /// `group` may be empty.
+    /// A resource of a group; `group` may be empty.
     pub fn new(group: impl Into<SmolStr>, resource: impl Into<SmolStr>) -> GroupResource {
         GroupResource { group: group.into(), resource: resource.into() }
     }

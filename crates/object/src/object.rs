@@ -1,4 +1,4 @@
-//! The editable object: kind, typed metadata, and everything else as a tree.
+//! Editable object: kind, typed metadata, and everything else as a tree.
 
 use smol_str::SmolStr;
 
@@ -18,24 +18,24 @@ pub struct Object {
     pub fields: Map,
 }
 
-/// A value of the wrong type, where a kind's schema was not asked or could not say.
+/// A value of the wrong type, found without a schema or where the schema admits it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct ShapeError {
-    /// Where.
+    /// The path of the field.
     pub field: String,
-    /// What, in words a client understands.
+    /// The problem, in words for clients.
     pub problem: String,
 }
 
 impl ShapeError {
-    /// `value` is not of the type that `field` has.
+    /// `value` does not have the type of `field`.
     pub fn at(field: String, value: &Value) -> ShapeError {
         let problem = format!("json: cannot unmarshal {} into Go struct field {field}", value.json_type());
         ShapeError { field, problem }
     }
 
-    /// The value of `field` has the right type but cannot be read.
+    /// The value of `field` has the right type but cannot be parsed.
     pub fn because(field: String, cause: &impl std::fmt::Display) -> ShapeError {
         ShapeError { field, problem: cause.to_string() }
     }

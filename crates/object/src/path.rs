@@ -1,7 +1,7 @@
-//! Where in an object something is: `spec.containers[0].image`.
+//! Field paths: `spec.containers[0].image`.
 //!
-//! A path is a chain of steps on the stack of the function that walks down the object; text is only made of it when
-//! there is a mistake to report. Validation of a good object allocates nothing for paths.
+//! A path is a chain of steps on the stack of the function that walks the object; it becomes text only if
+//! there is an error to report. Validation of a valid object allocates nothing for paths.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl<'p> Path<'p> {
         Path { parent: Some(self), step: Step::Index(position) }
     }
 
-    /// The entry of this map under `key`, which is data and not a field name.
+    /// The entry `key` of this map, whose keys are data and not field names.
     pub fn entry(&'p self, key: &'p str) -> Path<'p> {
         Path { parent: Some(self), step: Step::Entry(key) }
     }

@@ -1,13 +1,13 @@
-//! Reader and Follower: how policies learn of live objects, without knowing where these are kept.
+//! Reader and Follower: how policies get live objects, without knowing where these are stored.
 //!
-//! Who asks about one object now and then takes a [`Reader`]. Who keeps an index of its own, because it is asked with
-//! every request, is a [`Follower`] and gets told what changes.
+//! Code that needs an object now and then uses a [`Reader`]. Code that needs its own index, because every
+//! request uses it, implements [`Follower`] and receives the changes.
 
 use std::sync::Arc;
 
 use crate::{Frozen, Object};
 
-/// A read-only window on the live objects of one resource. It may be a moment behind.
+/// Read access to the live objects of one resource. It may be a moment behind.
 pub trait Reader: Send + Sync {
     /// The object; `namespace` is empty for cluster-scoped resources.
     fn get(&self, namespace: &str, name: &str) -> Option<Arc<Frozen>>;
@@ -19,20 +19,20 @@ pub trait Reader: Send + Sync {
     fn thaw(&self, frozen: &Frozen) -> Option<Object>;
 }
 
-/// Where readers come from.
+/// A source of readers.
 pub trait Readers: Send + Sync {
-    /// The objects called `plural` of a group; `None` where they are not served, or not yet.
+    /// The objects called `plural` of a group; `None` if they are not served, or not yet.
     fn reader(&self, group: &str, plural: &str) -> Option<Arc<dyn Reader>>;
 }
 
-/// An index of the objects of one resource, which is told what changes, in order.
+/// An index of the objects of one resource, which receives the changes in order.
 pub trait Follower: Send + Sync {
-    /// These are all objects there are. It is told so first, and again whenever something may have been missed.
+    /// Replaces all objects. Called first, and again whenever changes may have been missed.
     fn reset(&self, objects: Vec<Object>);
 
-    /// An object is new, or another one than before.
+    /// Adds or replaces an object.
     fn put(&self, object: Object);
 
-    /// An object is gone.
+    /// Removes an object.
     fn remove(&self, object: &Frozen);
 }

@@ -1,4 +1,4 @@
-//! Scalars: the small values that Kubernetes writes as text or numbers with rules of their own.
+//! Scalars: small values that Kubernetes writes as text or numbers with their own rules.
 
 mod duration;
 mod error;

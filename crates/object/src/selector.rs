@@ -1,4 +1,4 @@
-//! Selectors: which objects are meant, by their labels or by their fields.
+//! Selectors: select objects by labels, fields or shards.
 
 mod error;
 pub mod field;

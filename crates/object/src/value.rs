@@ -1,4 +1,4 @@
-//! The tree: what every object is made of between decoding and freezing.
+//! Value tree: the form of every object between decoding and freezing.
 //!
 //! A [`Map`] is a vector of pairs, not a hash table: API objects have few keys per level, order matters on the
 //! wire, and a vector costs a third of the memory (docs/object-model.md has the figures).
@@ -13,7 +13,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number without fraction that fits.
+    /// An integer that fits.
     Int(i64),
     /// Any other number.
     Float(f64),
@@ -36,7 +36,7 @@ impl Value {
         if let Value::Int(number) = self { Some(*number) } else { None }
     }
 
-    /// The truth value, if this is one.
+    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(truth) = self { Some(*truth) } else { None }
     }
@@ -79,7 +79,7 @@ impl Value {
         }
     }
 
-    /// What the JSON grammar calls this: `string`, `number`, `bool`, `array`, `object`, `null`.
+    /// The JSON type: `string`, `number`, `bool`, `array`, `object`, `null`.
     pub fn json_type(&self) -> &'static str {
         match self {
             Value::Null => "null",
@@ -91,7 +91,8 @@ impl Value {
         }
     }
 
-    /// Orders the keys of all maps in this tree by name, as they are after Go has read a tree and written it again.
+    /// Sorts the keys of all maps in this tree by name, as they are after Go has read a tree and written it
+    /// again.
     pub fn sort_all_keys(&mut self) {
         let mut open = vec![self];
         while let Some(value) = open.pop() {
@@ -184,12 +185,12 @@ impl Map {
         Map(pairs)
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -204,12 +205,12 @@ impl Map {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Whether `key` is there.
+    /// Whether `key` exists.
     pub fn contains(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// Sets `key`, in place if it was there, else at the end.
+    /// Sets `key`, in place if it exists, otherwise at the end.
     pub fn set(&mut self, key: impl Into<SmolStr>, value: impl Into<Value>) {
         let (key, value) = (key.into(), value.into());
         match self.get_mut(&key) {
@@ -223,13 +224,13 @@ impl Map {
         self.0.push((key.into(), value.into()));
     }
 
-    /// Takes `key` out.
+    /// Removes `key`.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let position = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(position).1)
     }
 
-    /// Sets `key` where it is absent or null.
+    /// Sets `key` if it is absent or null.
     pub fn default_to(&mut self, key: &str, value: impl Into<Value>) {
         match self.get_mut(key) {
             Some(slot) if slot.is_null() => *slot = value.into(),
@@ -238,7 +239,7 @@ impl Map {
         }
     }
 
-    /// Makes `key` what it is in `other`: copied where it is there, removed where it is not.
+    /// Sets `key` to its value in `other`, or removes it if `other` does not have it.
     pub fn keep(&mut self, key: &str, other: &Map) {
         match other.get(key) {
             Some(value) => self.set(key, value.clone()),
@@ -253,7 +254,7 @@ impl Map {
         self.get(key)?.as_map()
     }
 
-    /// The map at `key`, made if it is not there or is something else.
+    /// The map at `key`, created if it is absent or something else.
     pub fn map_mut(&mut self, key: &str) -> &mut Map {
         let position = match self.0.iter().position(|(name, _)| name == key) {
             Some(position) => position,
@@ -269,7 +270,7 @@ impl Map {
         slot.as_map_mut().expect("the slot was made a map above")
     }
 
-    /// The items of the list at `key`; none if there is no list.
+    /// The items of the list at `key`; empty if there is no list.
     pub fn list(&self, key: &str) -> &[Value] {
         self.get(key).and_then(Value::as_list).unwrap_or_default()
     }
@@ -294,7 +295,7 @@ impl Map {
         self.get(key)?.as_int()
     }
 
-    /// The truth value at `key`.
+    /// The boolean at `key`.
     pub fn bool(&self, key: &str) -> Option<bool> {
         self.get(key)?.as_bool()
     }
@@ -317,7 +318,7 @@ impl Map {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
-    /// The pair at `position`: for walks that keep their own stack.
+    /// The pair at `position`: for walks with their own stack.
     pub fn nth(&self, position: usize) -> Option<(&SmolStr, &Value)> {
         self.0.get(position).map(|(key, value)| (key, value))
     }
@@ -332,17 +333,17 @@ impl Map {
         self.0.retain_mut(|(key, value)| wanted(key, value));
     }
 
-    /// Orders the keys by `rank`; equal ranks by name.
+    /// Sorts the keys by `rank`; equal ranks by name.
     pub fn sort_by_rank(&mut self, mut rank: impl FnMut(&str) -> u32) {
         self.0.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
     }
 
-    /// Orders the keys by name, as Go writes maps.
+    /// Sorts the keys by name, as Go writes maps.
     pub fn sort_keys(&mut self) {
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
     }
 
-    /// Orders the keys by name, also those of all maps in the values.
+    /// Sorts the keys by name, also those of all maps in the values.
     pub fn sort_all_keys(&mut self) {
         self.sort_keys();
         self.0.iter_mut().for_each(|(_, value)| value.sort_all_keys());
@@ -350,7 +351,7 @@ impl Map {
 }
 
 impl PartialEq for Map {
-    /// Order does not count.
+    /// The order does not matter.
     fn eq(&self, other: &Map) -> bool {
         self.len() == other.len()
             && self.0.iter().zip(&other.0).all(|((key, value), (name, there))| {
@@ -360,7 +361,7 @@ impl PartialEq for Map {
 }
 
 impl FromIterator<(SmolStr, Value)> for Map {
-    /// The caller's keys are distinct.
+    /// The keys must be distinct.
     fn from_iter<I: IntoIterator<Item = (SmolStr, Value)>>(pairs: I) -> Map {
         Map(pairs.into_iter().collect())
     }

@@ -5,8 +5,9 @@
 //!                                  plugins     the kind's rules     plugins
 //! ```
 //!
-//! All plugins mutate in the order of the chain, then the kind has its say, then all plugins validate. A write that
-//! loses a race runs admission again, because the object it changes is another one.
+//! All plugins mutate in the order of the chain, then the kind prepares and validates the object, then all
+//! plugins validate. A write that loses a race runs admission again, because the object that it changes is a
+//! different one.
 
 mod chain;
 mod measure;
@@ -31,21 +32,21 @@ use crate::live::{Live, Place};
 use crate::options::Part;
 use crate::resource::Resource;
 
-/// What is to be done.
+/// The operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// An object is made, or something is done by a subresource that takes an object.
+    /// An object is created, or posted to a subresource.
     Create,
-    /// An object is changed.
+    /// An object is updated.
     Update,
-    /// An object is removed.
+    /// An object is deleted.
     Delete,
-    /// A stream is opened.
+    /// A connection is opened.
     Connect,
 }
 
 impl Operation {
-    /// What upstream calls it: `CREATE`.
+    /// Upstream's name: `CREATE`.
     pub fn as_str(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
@@ -56,49 +57,49 @@ impl Operation {
     }
 }
 
-/// What is judged, beside the object.
+/// The attributes of a request that admission sees, besides the object.
 pub struct Request<'r> {
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
-    /// To an object of what.
+    /// The resource.
     pub resource: &'r Resource,
-    /// To which part of it; empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: &'r str,
-    /// To which object. The name of an object that is to be named by us is empty.
+    /// The namespace and the name of the object. The name is empty if the server is going to generate it.
     pub place: &'r Place,
-    /// By whom, and how.
+    /// The user and the circumstances of the request.
     pub context: &'r Context,
-    /// The object as it is, where there is one.
+    /// The current object, if there is one.
     pub old: Option<&'r Object>,
-    /// How long an object that is removed may take, as far as anybody says.
+    /// The grace period of a delete, if it is known.
     pub grace_seconds: Option<i64>,
-    /// How often the chain has been asked.
+    /// The state of the chain between plugins and rounds.
     pub rounds: Rounds,
 }
 
-/// How often the chain has been asked to change an object. A plugin that changes it late may want that the others look
-/// at it again; they do so once.
+/// The rounds of mutating admission for one request. A plugin that changes the object late can ask for a
+/// second round, in which the other plugins see the object again. There is at most one second round.
 #[derive(Default)]
 pub struct Rounds {
     is_second: AtomicBool,
     is_wanted: AtomicBool,
-    /// Whether the plugin that was just asked has nothing to say at this time, ever.
+    /// Whether the plugin that was called last does nothing in this phase, for any request.
     is_idle: AtomicBool,
-    /// Who managed which fields before a plugin wrote something else.
+    /// The managedFields from before a plugin replaced the object.
     managers: Mutex<Option<Vec<Value>>>,
-    /// What is shown to those who judge from now on.
+    /// The object that later validating plugins see.
     shown: Mutex<Option<Box<Object>>>,
     /// What the plugin that asks for a second round remembers of the first.
     pub memory: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl Rounds {
-    /// Whether everybody has been asked before.
+    /// Whether this is the second round.
     pub fn is_second(&self) -> bool {
         self.is_second.load(Ordering::Relaxed)
     }
 
-    /// Lets everybody look again, if they have not done so.
+    /// Asks for a second round, unless there was one.
     pub fn want_second(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
     }
@@ -123,8 +124,8 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// Puts `new` in the place of `object`: for plugins that let others write whole objects. Whether these know who
-    /// manages which fields is seen to when all plugins are done.
+    /// Replaces `object` by `new`: for plugins that let others, such as webhooks, write whole objects.
+    /// Unreadable managedFields are repaired after all plugins have run.
     pub fn replace(&self, object: &mut Object, mut new: Object) {
         // The decoder keeps a request to reset managedFields; here it is executed.
         if field_managers::is_reset(&new.meta.managed_fields) {
@@ -137,17 +138,17 @@ impl<'r> Request<'r> {
         *object = new;
     }
 
-    /// Shows `object` to those who judge after this plugin, instead of what will be stored.
+    /// Shows `object` to the validating plugins after this one, instead of the object that will be stored.
     pub fn show(&self, object: Object) {
         *self.rounds.shown.lock() = Some(Box::new(object));
     }
 
-    /// Whether it is about objects of this resource, or parts of them.
+    /// Whether the request is about this resource or one of its subresources.
     pub fn is_of(&self, group: &str, plural: &str) -> bool {
         self.resource.group == group && self.resource.plural == plural
     }
 
-    /// Whether it is about objects of this resource themselves.
+    /// Whether the request is about objects of this resource, and not about a subresource.
     pub fn is_object_of(&self, group: &str, plural: &str) -> bool {
         self.subresource.is_empty() && self.is_of(group, plural)
     }
@@ -159,7 +160,7 @@ impl<'r> Request<'r> {
         if self.is_of("", "namespaces") { &self.place.name } else { &self.place.namespace }
     }
 
-    /// What the request is about, as authorizers see it.
+    /// The target of the request, as authorizers see it.
     pub fn target(&self) -> Target<'_> {
         let version = self.context.api_version.as_str();
         Target::Resource {
@@ -172,12 +173,12 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// Whether something is made or changed.
+    /// Whether an object is created or updated.
     pub fn is_write(&self) -> bool {
         matches!(self.operation, Operation::Create | Operation::Update)
     }
 
-    /// The answer of a plugin that says no.
+    /// The error of a plugin that refuses the request.
     ///
     /// Upstream: apiserver/pkg/admission/errors.go, NewForbidden and extractResourceName (v1.36.4).
     pub fn forbidden(&self, object: Option<&Object>, reason: impl Into<String>) -> Error {
@@ -189,31 +190,31 @@ impl<'r> Request<'r> {
     }
 }
 
-/// What a plugin says: nothing against it, or why not.
+/// The decision of a plugin: `Ok`, or the error with which it refuses the request.
 pub type Ruling<'p> = BoxFuture<'p, Result<()>>;
 
-/// One policy.
+/// An admission plugin.
 pub trait Plugin: Send + Sync + 'static {
-    /// The name by which operators switch it: `NamespaceLifecycle`.
+    /// The name by which operators enable and disable it: `NamespaceLifecycle`.
     fn name(&self) -> &'static str;
 
-    /// Whether it has anything to say to such a request.
+    /// Whether the plugin handles such a request.
     fn handles(&self, request: &Request<'_>) -> bool;
 
-    /// Changes the object, or refuses it. There is none when something is deleted.
+    /// Changes the object, or refuses it. A delete has no object.
     fn mutate<'p>(&'p self, request: &'p Request<'_>, _object: Option<&'p mut Object>) -> Ruling<'p> {
         request.rounds.is_idle.store(true, Ordering::Relaxed);
         Box::pin(ready(Ok(())))
     }
 
-    /// Refuses the object as it would be stored.
+    /// Validates the object as it would be stored.
     fn validate<'p>(&'p self, request: &'p Request<'_>, _object: Option<&'p Object>) -> Ruling<'p> {
         request.rounds.is_idle.store(true, Ordering::Relaxed);
         Box::pin(ready(Ok(())))
     }
 }
 
-/// Lets every plugin change the object, or refuse it, and puts right what none of them may spoil.
+/// Runs mutating admission, and repairs what plugins must not break.
 pub async fn mutate(request: &Request<'_>, mut object: Option<&mut Object>) -> Result<()> {
     if let Some(chain) = &request.context.admission {
         chain.mutate(request, object.as_deref_mut()).await?;
@@ -225,7 +226,7 @@ pub async fn mutate(request: &Request<'_>, mut object: Option<&mut Object>) -> R
     Ok(())
 }
 
-/// Lets every plugin refuse the object.
+/// Runs validating admission.
 pub async fn validate(request: &Request<'_>, object: Option<&Object>) -> Result<()> {
     match &request.context.admission {
         Some(chain) => chain.validate(request, object).await,
@@ -233,7 +234,7 @@ pub async fn validate(request: &Request<'_>, object: Option<&Object>) -> Result<
     }
 }
 
-/// Managers that cannot be read any more are those from before.
+/// Restores the managedFields from before, if plugins have made them unreadable.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/fieldmanager/admission.go, Admit (v1.36.4).
 fn keep_managers(request: &Request<'_>, object: &mut Object) {

@@ -1,4 +1,4 @@
-//! Answer: a resource of which nothing is stored, such as a review of somebody's access.
+//! Answer: a resource of which nothing is stored, such as SubjectAccessReview.
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
@@ -6,7 +6,7 @@ use keelson_object::Object;
 use crate::context::Context;
 use crate::error::Result;
 
-/// Who answers what is posted to a resource.
+/// Answers a POST to a resource of which nothing is stored.
 pub trait Answer: Send + Sync + 'static {
     /// The answer to `body`, which was posted in `namespace` (empty for the cluster).
     fn answer<'a>(

@@ -28,7 +28,7 @@ pub struct Catalog {
     /// Groups with built-in resources in the order that they were given, then the others by name.
     groups: imbl::Vector<Arc<ServedGroup>>,
     by_name: imbl::HashMap<SmolStr, Arc<ServedGroup>>,
-    /// How many groups have built-in resources.
+    /// The number of groups with built-in resources.
     builtin: usize,
     /// All resources that show the same objects, if there are several, by the one that stores them.
     kin: Arc<HashMap<GroupResource, Vec<Arc<Live>>>>,
@@ -64,11 +64,11 @@ impl Catalog {
         Catalog { builtin: groups.len(), groups, by_name, kin, generation: 0 }
     }
 
-    /// The same with one more custom resource, which takes the place of the custom resource with its group and plural.
-    /// It consists of one resource for each served version; the first one stands for the objects.
+    /// The same catalog with one more custom resource, which replaces the custom resource with its group and
+    /// plural. It consists of one resource for each served version; the first one represents the objects.
     ///
-    /// Built-in resources win: a version that the group serves of them does not show the new one, and without
-    /// another served version it is not served at all.
+    /// Built-in resources take precedence: a version that the group serves with built-in resources does not
+    /// show the new one, and without another served version it is not served at all.
     #[must_use]
     pub fn with_resource(&self, lives: &[Arc<Live>]) -> Catalog {
         let Some(name) = lives.first().map(|it| &it.resource.group) else { return self.clone() };
@@ -79,7 +79,8 @@ impl Catalog {
         self.with_group(group)
     }
 
-    /// The same without a custom resource. Its group goes with the last one, unless it is built in.
+    /// The same catalog without a custom resource. Its group is removed with the last one, unless the group
+    /// is built in.
     #[must_use]
     pub fn without_resource(&self, group: &str, plural: &str) -> Catalog {
         match self.by_name.get(group) {
@@ -112,7 +113,7 @@ impl Catalog {
         next
     }
 
-    /// Where a group stands, or where it would stand.
+    /// The position of a group, or the position at which it would be inserted.
     fn position(&self, group: &ServedGroup) -> std::result::Result<usize, usize> {
         if group.is_builtin() {
             let known = self.groups.iter().take(self.builtin).position(|it| it.name == group.name);
@@ -140,7 +141,7 @@ impl Catalog {
         self.by_name.get(name)
     }
 
-    /// The resource at `/apis/{group}/{version}/{plural}`. Every request looks here: nothing is allocated.
+    /// The resource at `/apis/{group}/{version}/{plural}`. Every request calls this: nothing is allocated.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Found> {
         let live = self.group(group)?.find(version, plural)?;
         let version = live.resource.versions.iter().position(|it| it.served && it.name == version)?;
@@ -217,10 +218,10 @@ pub async fn load(groups: Vec<Group>, ground: &Ground) -> Result<Catalog> {
     Ok(Catalog::new(served.collect()))
 }
 
-/// A resource on its way into the catalog.
+/// A resource that is being added to the catalog.
 enum Loaded {
     Live(Arc<Live>),
-    /// It waits for the one whose objects it shows; without that one it is not served.
+    /// A resource that waits for the one whose objects it shows; without that one it is not served.
     Face(Box<Resource>),
 }
 
@@ -251,17 +252,18 @@ impl CatalogHandle {
         CatalogHandle(Arc::new(Published { catalog, publisher: Mutex::new(()) }))
     }
 
-    /// What is served right now.
+    /// The current catalog.
     pub fn load(&self) -> Arc<Catalog> {
         self.0.catalog.load_full()
     }
 
-    /// Serves something else from now on, whatever was served before.
+    /// Serves `catalog` from now on, whatever was served before.
     pub fn swap(&self, catalog: Catalog) {
         self.update(|_| catalog);
     }
 
-    /// Serves what `change` makes of the present catalog. Publishers take turns, so each sees the change of the last.
+    /// Replaces the current catalog by what `change` makes of it. Publishers take turns, so each sees the
+    /// change of the one before.
     pub fn update(&self, change: impl FnOnce(&Catalog) -> Catalog) {
         let _turn = self.0.publisher.lock();
         let present = self.load();

@@ -15,7 +15,7 @@ pub struct Column {
     pub kind: SmolStr,
     /// `name` for the column that names the object.
     pub format: SmolStr,
-    /// What it tells.
+    /// The description.
     pub description: SmolStr,
     /// 0 is always shown, 1 with `-o wide`.
     pub priority: i32,
@@ -54,7 +54,7 @@ impl Column {
         column.describe("The name of the object, unique among its kind in its namespace.")
     }
 
-    /// How long ago the object was made.
+    /// The age of the object.
     pub fn age() -> Column {
         Column::new("Age", "string", Source::Age).describe("How long ago the object was created.")
     }
@@ -69,17 +69,17 @@ impl Column {
         Column::new(name, "integer", Source::Path(path.into()))
     }
 
-    /// Whatever `compute` says, as text.
+    /// The result of `compute`, as text.
     pub fn computed(name: &str, compute: fn(&Object) -> Cell) -> Column {
         Column::new(name, "string", Source::Computed(compute))
     }
 
-    /// Whatever `compute` says, as a number.
+    /// The result of `compute`, as a number.
     pub fn counted(name: &str, compute: fn(&Object) -> Cell) -> Column {
         Column::new(name, "integer", Source::Computed(compute))
     }
 
-    /// Whatever `cell` says; the type is that of a CustomResourceDefinition.
+    /// The result of `cell`; the type is that of a CustomResourceDefinition.
     pub fn custom(name: &str, kind: &str, cell: CellOf) -> Column {
         Column { kind: kind.into(), ..Column::new(name, "", Source::Custom(cell)) }
     }
@@ -91,7 +91,7 @@ impl Column {
         self
     }
 
-    /// What it tells.
+    /// Sets the description.
     #[must_use]
     pub fn describe(mut self, description: &str) -> Column {
         self.description = description.into();
@@ -121,7 +121,7 @@ impl Column {
     }
 }
 
-/// How long ago `then` was, as kubectl prints it: `5s`, `3m10s`, `2d4h`, `<unknown>`.
+/// The age of something that happened at `then`, as kubectl prints it: `5s`, `3m10s`, `2d4h`, `<unknown>`.
 ///
 /// Upstream: apimachinery/pkg/util/duration/duration.go, HumanDuration (v1.36.4).
 pub fn human_age(then: Option<Time>, now: Time) -> String {

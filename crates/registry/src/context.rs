@@ -1,4 +1,5 @@
-//! Context: who acts, when, and what they are told besides the answer.
+//! Context: the user and the circumstances of an operation, and the warnings and annotations that it
+//! collects.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,13 +18,13 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::live::Live;
 
-/// Whether anything is written.
+/// Whether the operation is a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DryRun {
-    /// It is written.
+    /// The result is written.
     #[default]
     Off,
-    /// Everything happens but the write.
+    /// Everything happens except the write.
     All,
 }
 
@@ -32,23 +33,25 @@ pub enum DryRun {
 pub struct Context {
     /// The user.
     pub user: Arc<User>,
-    /// The verb of the request, as policies know it: `patch`. Empty where the server acts by itself.
+    /// The verb of the request, as policies know it: `patch`. Empty for what the server does on its own
+    /// behalf.
     pub verb: SmolStr,
-    /// Whether anything is written.
+    /// Whether the operation is a dry run.
     pub dry_run: DryRun,
-    /// The name under which fields are managed.
+    /// The field manager.
     pub field_manager: SmolStr,
-    /// The version in which the client speaks: `apps/v1`.
+    /// The version of the request: `apps/v1`.
     pub api_version: SmolStr,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
-    /// What else the client says of how it is to be done: the fields of `CreateOptions` and its like.
+    /// The other options of the request: the fields of `CreateOptions`, `UpdateOptions` and so on.
     pub options: Value,
-    /// Everything that is served, for those who act on other resources, too.
+    /// Everything that is served, for operations that also need other resources.
     pub catalog: Option<Arc<Catalog>>,
-    /// Who judges what is written; what the server does by itself is judged by nobody.
+    /// The admission chain; `None` for what the server does on its own behalf, which is not subject to
+    /// admission.
     pub admission: Option<Arc<Chain>>,
-    /// Who is asked when a deed needs more rights than the request itself.
+    /// The authorizer for permissions beyond the verb of the request.
     pub authorizer: Option<Arc<dyn Authorizer>>,
     warnings: Mutex<Warnings>,
     annotations: Mutex<BTreeMap<String, String>>,
@@ -56,23 +59,23 @@ pub struct Context {
     timings: Mutex<Vec<Timing>>,
 }
 
-/// What the client is told, in order. Webhooks may have very much to say.
+/// The warnings for the client, in order. Webhooks may return very many.
 #[derive(Debug, Default)]
 struct Warnings {
     ordered: Vec<String>,
     known: HashSet<String>,
 }
 
-/// How long somebody took who was waited for.
+/// The duration of a call that the request waited for, such as a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Who.
+    /// The name of what was called.
     pub name: String,
-    /// What they did.
+    /// What it did.
     pub what: &'static str,
-    /// How long.
+    /// The duration.
     pub elapsed: Duration,
-    /// Whether the client is to know.
+    /// Whether it is reported to the client.
     pub is_told: bool,
 }
 
@@ -97,7 +100,7 @@ impl Context {
         }
     }
 
-    /// The same circumstances for what the server does by itself because of a request that was judged.
+    /// The same context for what the server does on its own behalf because of a request that was admitted.
     #[must_use]
     pub fn unjudged(&self) -> Context {
         let mut same = Context::new(self.user.clone(), self.clock.clone());
@@ -108,18 +111,18 @@ impl Context {
         same
     }
 
-    /// Now, to the second.
+    /// The current time, in whole seconds.
     pub fn now(&self) -> Time {
         Time::from_unix(i64::try_from(self.clock.since_epoch().as_secs()).unwrap_or(i64::MAX))
     }
 
-    /// The objects of another resource.
+    /// Another resource of the catalog.
     pub fn reach(&self, group: &str, plural: &str) -> Result<&Arc<Live>> {
         let live = self.catalog.as_ref().and_then(|it| it.live(group, plural));
         live.ok_or_else(|| Error::Bug(format!("{plural} of the group {group:?} are out of reach")))
     }
 
-    /// Tells the client something; the same thing only once.
+    /// Adds a warning for the client; the same text only once.
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.lock();
@@ -128,13 +131,13 @@ impl Context {
         }
     }
 
-    /// What the client is told, in order.
+    /// Takes the warnings for the client, in order.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.warnings.lock()).ordered
     }
 
-    /// Tells the audit log something. Who says something first about `key` is right; a key that is no name with a
-    /// prefix, such as a webhook may come with, is passed over.
+    /// Adds an annotation to the audit event. The first value of a `key` stays. A key that is not a name with
+    /// a prefix, which a webhook may send, is ignored.
     ///
     /// Upstream: apiserver/pkg/admission/attributes.go, AddAnnotation and checkKeyFormat (v1.36.4).
     pub fn annotate(&self, key: &str, value: impl Into<String>) {
@@ -148,38 +151,39 @@ impl Context {
         }
     }
 
-    /// What the audit log is told.
+    /// Takes the annotations of the audit event.
     pub fn take_annotations(&self) -> BTreeMap<String, String> {
         std::mem::take(&mut self.annotations.lock())
     }
 
-    /// As [`Context::annotate`], for records that show what was sent: it tells as much.
+    /// As [`Context::annotate`], for audit events that contain the request body: the annotation discloses as
+    /// much.
     pub fn annotate_request(&self, key: &str, value: impl Into<String>) {
         self.request_annotations.lock().entry(key.to_owned()).or_insert_with(|| value.into());
     }
 
-    /// What the audit log is told where it shows what was sent.
+    /// Takes the annotations of audit events that contain the request body.
     pub fn take_request_annotations(&self) -> BTreeMap<String, String> {
         std::mem::take(&mut self.request_annotations.lock())
     }
 
-    /// Somebody was waited for.
+    /// Records the duration of a call.
     pub fn took(&self, timing: Timing) {
         self.timings.lock().push(timing);
     }
 
-    /// Who was waited for, in the order in which they were done.
+    /// Takes the durations of calls, in the order in which the calls ended.
     pub fn take_timings(&self) -> Vec<Timing> {
         std::mem::take(&mut self.timings.lock())
     }
 
-    /// Who acts, as policies see them.
+    /// The user, as authorizers see it.
     pub fn subject(&self) -> Subject<'_> {
         let user = &self.user;
         Subject { name: &user.name, uid: &user.uid, groups: &user.groups, extra: &user.extra }
     }
 
-    /// Whether the user may also do this. The server itself needs no permission.
+    /// Asks whether the user also has this permission. The server itself needs no permission.
     pub async fn authorize(&self, verb: &str, target: Target<'_>) -> Verdict {
         match &self.authorizer {
             Some(authorizer) => {

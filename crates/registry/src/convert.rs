@@ -13,8 +13,8 @@ use crate::resource::{Resource, Version};
 
 /// Conversion between the versions of a custom resource.
 pub trait Convert: Send + Sync + 'static {
-    /// Converts `objects` to `api_version`, each from the version that it says it is in. Gives as many objects, in the
-    /// same order.
+    /// Converts `objects` to `api_version`, each from its own apiVersion. Returns the same number of objects,
+    /// in the same order.
     fn convert<'c>(
         &'c self,
         objects: Vec<Object>,
@@ -59,7 +59,7 @@ fn accepted(object: Object, version: &Version) -> Result<Object> {
     Ok(object)
 }
 
-/// How to get from a version to the stored one and back. Both work in place; nothing may get lost.
+/// Conversion of a version to the stored one and back. Both functions work in place; nothing may get lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversion {
     /// From the version to the stored one.
@@ -68,7 +68,7 @@ pub struct Conversion {
     pub from_stored: fn(&mut Object),
 }
 
-/// Brings an object of `version` into the stored version, with what that one fills in.
+/// Converts an object of `version` to the stored version, and sets the defaults of that one.
 pub fn to_stored(resource: &Resource, version: &Version, object: &mut Object) {
     let stored = resource.stored_version();
     if version.api_version == stored.api_version {
@@ -81,7 +81,7 @@ pub fn to_stored(resource: &Resource, version: &Version, object: &mut Object) {
     resource.strategy.default(object);
 }
 
-/// Brings a stored object into `version`.
+/// Converts a stored object to `version`.
 pub fn from_stored(version: &Version, object: &mut Object) {
     if version.api_version == object.api_version {
         return;

@@ -1,4 +1,4 @@
-//! From a decoded document to an object of a kind: strictness, shape, defaults.
+//! Decoding: from a parsed document to an object of a kind. Strictness, shape, defaults.
 
 mod identity;
 
@@ -19,22 +19,22 @@ use crate::options::FieldValidation;
 use crate::resource::{Resource, Version};
 use crate::structural_types::StructuralTypes;
 
-/// What a body was read into.
+/// A parsed request body.
 #[derive(Debug, Default)]
 pub struct Draft {
     /// The tree.
     pub value: Value,
-    /// Paths of keys that stood there twice.
+    /// Paths of keys that occur twice.
     pub duplicates: Vec<String>,
-    /// The same document with every pair that stood there; only if there are duplicates.
+    /// The same document with all occurrences of duplicate keys; only if there are duplicates.
     pub every_pair: Option<Value>,
-    /// What else the reader complains of, in its own words: only strict clients take it for a mistake.
+    /// Other complaints of the reader, in its own words. They are errors only in strict validation.
     pub complaints: Vec<String>,
-    /// Where the tree comes from.
+    /// The origin of the tree.
     pub origin: Origin,
 }
 
-/// Where a tree comes from: it decides how mistakes in it are told.
+/// The origin of a tree: it decides how errors in it are worded.
 #[derive(Clone, Debug, Default)]
 pub enum Origin {
     /// A client sent it.
@@ -91,15 +91,15 @@ pub fn object(
     Ok(object)
 }
 
-/// What a document must look like, apart from any resource.
+/// The expected shape of a document, independent of any resource.
 pub struct Shape<'s> {
     /// `Deployment`.
     pub kind: &'s str,
     /// `v1`.
     pub version: &'s str,
-    /// What it may contain; `None` admits anything.
+    /// The schema; `None` admits anything.
     pub schema: Option<&'s Schema>,
-    /// What it may contain, if it is a custom resource.
+    /// The structural schema, if it is a custom resource.
     pub structural: Option<&'s StructuralTypes>,
 }
 
@@ -171,7 +171,8 @@ impl Shape<'_> {
     }
 }
 
-/// Warns of what a strict reader complains of: a complaint about YAML is one warning for each of its lines.
+/// Returns the complaints of a strict reader as warnings: a complaint about YAML is one warning for each of
+/// its lines.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, parseYAMLWarnings (v1.36.4).
 pub fn warn(context: &Context, complaint: &str) {
@@ -183,8 +184,8 @@ pub fn warn(context: &Context, complaint: &str) {
     }
 }
 
-/// An empty list of managers means that they are to be forgotten, but empty lists do not survive; a list of one empty
-/// entry means the same, and does.
+/// An empty list of managedFields asks to reset them, but empty lists do not survive decoding. A list of one
+/// empty entry means the same, and survives.
 fn keep_reset_of_managers(value: &mut Value) {
     let Value::Map(map) = value else { return };
     let Some(Value::Map(metadata)) = map.get_mut("metadata") else { return };

@@ -1,20 +1,20 @@
-//! Deprecation: a version that is on its way out.
+//! Deprecation of a version of a kind.
 
 use keelson_object::SmolStr;
 
-/// Since when a version of a kind is deprecated, and what comes of it.
+/// The release in which a version of a kind is deprecated, the release that removes it, and its replacement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deprecation {
-    /// The release from which on users are told, `1.35`.
+    /// The first release that returns a warning, `1.35`.
     pub since: &'static str,
-    /// The release that does not serve it any more; empty if none is known.
+    /// The first release that does not serve it any more; empty if none is known.
     pub removed: &'static str,
-    /// What to use, as `discovery.k8s.io/v1 EndpointSlice`; empty if nothing stands for it.
+    /// The replacement, as `discovery.k8s.io/v1 EndpointSlice`; empty if there is none.
     pub instead: &'static str,
 }
 
 impl Deprecation {
-    /// What users of `kind` in `api_version` are told.
+    /// The warning for clients that use `kind` in `api_version`.
     ///
     /// Upstream: apiserver/pkg/endpoints/deprecation/deprecation.go, WarningMessage (v1.36.4).
     pub fn warning(&self, api_version: &SmolStr, kind: &SmolStr) -> String {

@@ -1,4 +1,4 @@
-//! Enablement: which versions and resources an operator wants to be served.
+//! API enablement: the versions and resources that an operator wants to be served.
 //!
 //! Upstream: apiserver/pkg/server/resourceconfig/helpers.go, MergeAPIResourceConfigs (v1.36.4).
 
@@ -9,7 +9,7 @@ use keelson_object::SmolStr;
 use crate::group::Group;
 use crate::resource::Version;
 
-/// What `--runtime-config` says: `api/all`, `api/beta`, `batch/v1`, `batch/v1/cronjobs`, each on or off.
+/// `--runtime-config`: `api/all`, `api/beta`, `batch/v1`, `batch/v1/cronjobs`, each on or off.
 #[derive(Clone, Debug, Default)]
 pub struct Enablement {
     stages: BTreeMap<Stage, bool>,
@@ -17,7 +17,7 @@ pub struct Enablement {
     resources: BTreeMap<String, bool>,
 }
 
-/// Which version of Kubernetes the server behaves like.
+/// The version of Kubernetes that the server emulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emulation {
     /// Its minor version.
@@ -28,7 +28,7 @@ pub struct Emulation {
     pub forward_by_name: bool,
 }
 
-/// Versions that are spoken of together. The later one wins.
+/// Versions that one setting names together. The later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     All,
@@ -56,7 +56,7 @@ impl Stage {
 }
 
 impl Enablement {
-    /// Reads pairs of what and whether. `groups` is everything there is.
+    /// Reads pairs of a name and a value. `groups` is everything that could be served.
     pub fn read(pairs: &[(String, String)], groups: &[Group]) -> Result<Enablement, String> {
         let mut read = Enablement::default();
         for (key, value) in pairs {
@@ -105,7 +105,7 @@ impl Enablement {
         }
     }
 
-    /// Leaves in `groups` what is to be served. `is_on` knows the features.
+    /// Leaves in `groups` what is to be served. `is_on` tells whether a feature gate is on.
     pub fn apply(&self, groups: &mut Vec<Group>, is_on: impl Fn(&str) -> bool) {
         for group in groups.iter_mut() {
             for resource in &mut group.resources {
@@ -120,7 +120,8 @@ impl Enablement {
         groups.retain(|it| !it.resources.is_empty());
     }
 
-    /// Takes out of `groups` what the emulated version does not have. To be called before [`Enablement::apply`].
+    /// Removes from `groups` what the emulated version does not have. To be called before
+    /// [`Enablement::apply`].
     ///
     /// Upstream: apiserver/pkg/server/deleted_kinds.go, removeUnintroducedKinds (v1.36.4).
     pub fn emulate(&self, emulation: Emulation, groups: &mut [Group]) -> Result<(), String> {
@@ -201,12 +202,12 @@ fn too_new_resource(group: &str, version: &Version, plural: &str, emulation: Emu
     )
 }
 
-/// The number behind the dot of `1.35`.
+/// The number after the dot of `1.35`.
 fn minor(version: &str) -> u8 {
     version.split('.').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default()
 }
 
-/// As Go reads it; nothing means yes.
+/// A boolean as Go parses it; empty means true.
 fn truth(text: &str) -> Option<bool> {
     match text {
         "" | "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),

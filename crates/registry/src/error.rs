@@ -1,10 +1,10 @@
-//! What can go wrong with an operation, in the engine's words; the server turns it into an answer.
+//! Errors of operations, in the engine's words; the server turns them into responses.
 
 use keelson_object::{FieldErrors, GroupKind, GroupResource};
 use keelson_status::Status;
 use keelson_store::StoreError;
 
-/// What an operation answers.
+/// The result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why an operation failed.
@@ -12,120 +12,120 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Deliberately exhaustive: code that answers clients must handle every case.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{resource} {name:?} not found")]
     NotFound {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
-        /// Which.
+        /// The name.
         name: String,
     },
-    /// There is one already.
+    /// The object exists already.
     #[error("{resource} {name:?} already exists")]
     AlreadyExists {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
-        /// Which.
+        /// The name.
         name: String,
-        /// Whether the one that is there is on its way out.
+        /// Whether the existing object is being deleted.
         being_deleted: bool,
     },
     /// Every generated name was taken.
     #[error("no free name for {resource} {name:?}")]
     NoFreeName {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
         /// The last name tried.
         name: String,
     },
-    /// Somebody else was faster, or a precondition does not hold.
+    /// Another writer was faster, or a precondition does not hold.
     #[error("conflict on {resource} {name:?}: {reason}")]
     Conflict {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
-        /// Which.
+        /// The name.
         name: String,
-        /// What does not fit, in upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
-    /// The object is wrong.
+    /// The object is invalid.
     #[error("{kind} {name:?} is invalid")]
     Invalid {
-        /// Of what.
+        /// The kind.
         kind: GroupKind,
-        /// Which.
+        /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The field errors.
         errors: FieldErrors,
     },
-    /// The request makes no sense.
+    /// The request is malformed.
     #[error("{0}")]
     BadRequest(String),
     /// No client may do this.
     #[error("{resource} {name:?} is forbidden: {reason}")]
     Forbidden {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
-        /// Which.
+        /// The name.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The revision is no longer there.
+    /// The revision is no longer available.
     #[error("too old resource version: {asked} ({oldest})")]
     Expired {
-        /// What was asked for.
+        /// The requested revision.
         asked: u64,
-        /// The oldest that could be.
+        /// The oldest revision that is available.
         oldest: u64,
     },
-    /// The list that the token continues is no longer there; `token` continues with what is there now.
+    /// The list that the token continues is no longer available; `token` continues with the current objects.
     #[error("the list can no longer be continued")]
     ContinueExpired {
-        /// Continues inconsistently.
+        /// A token that continues inconsistently.
         token: String,
     },
-    /// The revision is not there yet.
+    /// The revision does not exist yet.
     #[error("too large resource version: {asked}, current: {current}")]
     TooLargeRevision {
-        /// What was asked for.
+        /// The requested revision.
         asked: u64,
-        /// What there is.
+        /// The current revision.
         current: u64,
-        /// When it is worth another try: a cache may still get there. 0 for never.
+        /// After how many seconds a retry makes sense, because a cache may reach the revision. 0 for never.
         retry_seconds: u32,
     },
-    /// The work could not be finished in time.
+    /// The operation did not finish in time.
     #[error("timed out")]
     Timeout,
-    /// What is stored cannot be read. Lists and watches leave it out.
+    /// A stored object cannot be read. Lists and watches leave it out.
     #[error("the object at {key} cannot be read: {problem}")]
     Unreadable {
-        /// Where, without the prefix of the store.
+        /// The key, without the prefix of the store.
         key: String,
-        /// Since when.
+        /// The revision at which it was written.
         revision: u64,
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// What is stored cannot be decrypted. Lists and watches leave it out.
+    /// A stored object cannot be decrypted. Lists and watches leave it out.
     #[error("an object cannot be decrypted: {problem}")]
     Undecryptable {
-        /// Where, without the prefix of the store, if that is told.
+        /// The key, without the prefix of the store, if errors may contain it.
         key: Option<String>,
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// Refused by someone who words the answer themselves.
+    /// Refused with a ready-made Status.
     #[error("rejected")]
     Rejected(Box<Status>),
     /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
-    /// What upstream answers with a bare text and 500.
+    /// An error that upstream returns as a bare text and 500.
     #[error("{0}")]
     Unclassified(String),
-    /// Our own mistake.
+    /// A bug in Keelson.
     #[error("bug: {0}")]
     Bug(String),
 }

@@ -7,7 +7,8 @@
 //! k8s\0 …                                            protobuf: the same
 //! ```
 //!
-//! A resource that is [stored as](Resource::stored_as) a version that nobody serves is written in it, everywhere.
+//! A resource that is [stored as](Resource::stored_as) a version that is not served is written in that
+//! version, in all stores.
 
 use bytes::Bytes;
 use keelson_codec::json;
@@ -41,17 +42,17 @@ pub enum FormError {
     /// A custom resource does not fit its schema.
     #[error("{0}")]
     Custom(String),
-    /// It is an object of something else.
+    /// The object is of another kind.
     #[error("no kind \"{kind}\" is registered for version \"{api_version}\" here")]
     Foreign {
-        /// What it says that it is.
+        /// The kind of the stored object.
         kind: SmolStr,
-        /// In which version.
+        /// Its version.
         api_version: SmolStr,
     },
 }
 
-/// The bytes of an object that belongs to no resource, such as the ranges of services.
+/// The bytes of an object that is not of a resource, such as the ranges of services.
 pub fn write(object: &Object, form: Form) -> Result<Bytes> {
     match form {
         Form::Json => Ok(stored::encode(object)),
@@ -59,7 +60,7 @@ pub fn write(object: &Object, form: Form) -> Result<Bytes> {
     }
 }
 
-/// The object in a stored value, in the version in which it lies there.
+/// The object in a stored value, in the version in which it was stored.
 pub fn read(value: &Bytes) -> std::result::Result<Object, FormError> {
     let tree = match value.starts_with(&PREFIX) {
         true => Envelope::read(value)?.decode()?,
@@ -105,8 +106,8 @@ pub(crate) fn own(
     }
 }
 
-/// The object of a value that another server may have written, as of `revision`: another version of Kubernetes may not
-/// have known all defaults, or more fields than there are here.
+/// The object of a value that another server may have written, as of `revision`. Another version of
+/// Kubernetes may not know all defaults, or may know fields that this one does not.
 pub(crate) fn foreign(
     resource: &Resource,
     value: &Bytes,
@@ -127,7 +128,7 @@ fn custom(resource: &Resource, value: &Bytes, revision: u64) -> std::result::Res
     complete_custom(resource, &completed_custom(resource, value)?, revision)
 }
 
-/// The JSON of a stored custom resource with everything that its version's schema changes when it is read.
+/// The JSON of a stored custom resource, with everything that the schema of its version changes on reading.
 pub(crate) fn completed_custom(resource: &Resource, value: &Bytes) -> std::result::Result<Bytes, FormError> {
     let mut tree = json::read(value)?.value;
     let text = |key| tree.as_map().and_then(|it| it.str(key)).unwrap_or_default();
@@ -144,7 +145,7 @@ pub(crate) fn completed_custom(resource: &Resource, value: &Bytes) -> std::resul
     Ok(stored::encode(&object))
 }
 
-/// The custom resource of JSON in which nothing is missing.
+/// The custom resource of JSON that is complete.
 pub(crate) fn complete_custom(
     resource: &Resource,
     json: &Bytes,
@@ -156,7 +157,7 @@ pub(crate) fn complete_custom(
     Ok(stored::decode(json, revision, &resource.selectable)?.in_version(version))
 }
 
-/// Whether a value lies in the store in another way than it would be written now.
+/// Whether a value is stored in another form than it would be written now.
 ///
 /// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, which compares what is stored with what it would
 /// store (v1.36.4).
@@ -176,7 +177,7 @@ pub(crate) fn is_outdated(resource: &Resource, value: &Bytes) -> bool {
         if stored.api_version != api_version {
             return true;
         }
-        // Both are compared in the version that is served: only that one has a canonical form.
+        // Both are compared in the served version: only that one has a canonical form.
         let convert = resource.readable.iter().find(|(version, _)| *version == api_version);
         convert.into_iter().for_each(|(_, convert)| convert(&mut stored));
         stored.api_version = now.api_version.clone();
@@ -186,7 +187,7 @@ pub(crate) fn is_outdated(resource: &Resource, value: &Bytes) -> bool {
     stored != now
 }
 
-/// What was read, without fields that its version does not have.
+/// The object as it was read, without fields that its version does not have.
 fn known(resource: &Resource, value: &Bytes) -> std::result::Result<Object, FormError> {
     if value.starts_with(&PREFIX) {
         return read(value);
@@ -200,7 +201,7 @@ fn known(resource: &Resource, value: &Bytes) -> std::result::Result<Object, Form
     Ok(Object::from_value(tree)?)
 }
 
-/// Brings what was read into the stored version, with everything that readers expect in it.
+/// Converts an object as it was read to the stored version, and completes it for readers.
 fn complete(resource: &Resource, object: &mut Object) -> std::result::Result<(), FormError> {
     let is_headless = object.kind.is_empty() && object.api_version.is_empty();
     if is_headless {

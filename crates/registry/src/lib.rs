@@ -1,7 +1,8 @@
 //! The resource engine: every operation on every resource, without HTTP.
 //!
-//! A [`Resource`] says what is served, a [`Group`] puts resources together, the [`Catalog`] holds everything that
-//! is served right now. The functions of [`operation`] act on a [`Live`] resource: callable from a test with values.
+//! A [`Resource`] describes what is served, a [`Group`] combines resources, the [`Catalog`] holds everything
+//! that is served right now. The functions of [`operation`] act on a [`Live`] resource: tests can call them
+//! with plain values.
 
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What happens to the metadata of every object, whatever its kind.
+//! Metadata: what happens to the metadata of every object, whatever its kind.
 
 pub mod field_managers;
 pub mod finalizers;

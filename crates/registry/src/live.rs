@@ -1,4 +1,4 @@
-//! Live: a resource with its objects.
+//! Live resource: a resource that is being served, with its cache and its store.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::form::{self, FormError};
 use crate::offers::{Found, Offers};
 use crate::resource::{Resource, Scope, Version};
 
-/// Where an object is: a namespace (empty for cluster-scoped resources) and a name.
+/// The address of an object: a namespace (empty for cluster-scoped resources) and a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Empty for cluster-scoped resources.
+    /// The namespace; empty for cluster-scoped resources.
     pub namespace: SmolStr,
     /// The name.
     pub name: SmolStr,
@@ -37,39 +37,40 @@ impl Place {
     }
 }
 
-/// What a live resource needs from its surroundings.
+/// The storage configuration of a live resource.
 #[derive(Clone)]
 pub struct Ground {
-    /// Where objects are kept.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// Where in the store.
+    /// The layout of keys in the store.
     pub layout: Layout,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
-    /// In which form values are stored; `None` is as they are.
+    /// The transformation of stored values, such as encryption; `None` stores them as they are.
     pub transforms: Option<Arc<dyn Transforms>>,
-    /// How often caches are compared with a store that is not near; `None` is never.
+    /// How often caches are compared with a remote store; `None` is never.
     pub check_caches: Option<Duration>,
-    /// From where clients read.
+    /// Whether clients read from the cache or from the store.
     pub reads: ReadRules,
 }
 
-/// From where clients read the objects of a resource. The server itself, and watches, always have the cache.
+/// Whether clients read the objects of a resource from the cache or from the store. The server itself, and
+/// watches, always use the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
-    /// From memory, where that is new enough.
+    /// From the cache, if it is new enough.
     #[default]
     Cache,
     /// From the store.
     Store,
 }
 
-/// From where clients read: `--watch-cache` and `--watch-cache-sizes`.
+/// Which resources clients read from the store: `--watch-cache` and `--watch-cache-sizes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadRules {
-    /// What holds for resources that are not named.
+    /// The setting of resources that are not named.
     pub usual: Reads,
-    /// Resources that are read from the store whatever is usual.
+    /// Resources that are always read from the store.
     pub from_store: Vec<GroupResource>,
 }
 
@@ -81,7 +82,7 @@ impl ReadRules {
 }
 
 impl Ground {
-    /// A ground on which values are stored as they are.
+    /// A configuration that stores values as they are.
     pub fn new(store: Arc<dyn Store>, layout: Layout, clock: Clock) -> Ground {
         Ground { store, layout, clock, transforms: None, check_caches: None, reads: ReadRules::default() }
     }
@@ -101,7 +102,7 @@ pub struct Live {
     /// What is served.
     pub resource: Resource,
     objects: Option<Objects>,
-    /// How objects get from one version to another, if it is a custom resource.
+    /// The conversion between versions, if it is a custom resource.
     convert: Option<Arc<dyn Convert>>,
 }
 
@@ -114,9 +115,9 @@ pub(crate) struct Objects {
     pub(crate) cache: Arc<Cache>,
     pub(crate) reads: Reads,
     offers: Arc<Offers>,
-    /// The same store, if it has values in another form.
+    /// The same store, if it transforms values.
     transformed: Option<Arc<Transformed>>,
-    /// Whether errors name the key of what cannot be read.
+    /// Whether errors contain the key of an unreadable object.
     names_unreadable: bool,
 }
 
@@ -153,8 +154,8 @@ impl Live {
         Ok(Arc::new(Live { resource, objects: Some(objects), convert: None }))
     }
 
-    /// Loads the objects of a custom resource, which is one resource for each served version. All of them share the
-    /// objects; the first one stands for them.
+    /// Loads the objects of a custom resource, which is one resource for each served version. All of them
+    /// share the objects; the first one represents them.
     pub async fn start_custom(
         versions: Vec<Resource>,
         convert: Arc<dyn Convert>,
@@ -187,10 +188,10 @@ impl Live {
         Arc::new(Live { resource, objects: None, convert: None })
     }
 
-    /// The objects of `home` as another resource: what `home` stores is what this one converts from.
+    /// The objects of `home` as another resource: this one converts from what `home` stores.
     pub fn standing_for(mut resource: Resource, home: &Live) -> Arc<Live> {
         resource.versions.push(Version { served: false, ..home.resource.stored_version().clone() });
-        // An index has its fields in the order of the home; what has no name here cannot be asked for.
+        // An index has its fields in the order of the home; a field without a name here cannot be selected.
         let label = |field: &SelectableField| {
             let same = resource.selectable.iter().find(|it| it.paths == field.paths);
             same.map(|it| it.label.clone()).unwrap_or_default()
@@ -201,7 +202,7 @@ impl Live {
         Arc::new(Live { resource, objects: home.objects.clone(), convert: None })
     }
 
-    /// Whether there are objects at all.
+    /// Whether the resource has stored objects.
     pub fn is_stored(&self) -> bool {
         self.objects.is_some()
     }
@@ -210,7 +211,7 @@ impl Live {
         self.objects.as_ref().ok_or_else(|| Error::Bug(format!("{} are not stored", self.resource.plural)))
     }
 
-    /// The objects.
+    /// The cache of the objects.
     pub fn cache(&self) -> Result<&Arc<Cache>> {
         Ok(&self.objects()?.cache)
     }
@@ -224,7 +225,7 @@ impl Live {
         })
     }
 
-    /// The version that the bytes of a frozen object are in.
+    /// The version of the bytes of a frozen object.
     fn version_of(&self, frozen: &Frozen) -> &Version {
         let custom = self.resource.versions.get(frozen.version()).filter(|_| self.resource.is_custom());
         custom.unwrap_or_else(|| self.resource.hub_version())
@@ -312,14 +313,14 @@ impl Live {
             .map_err(|error| Error::Bug(error.to_string()))
     }
 
-    /// The same without its managers, for those who only look.
+    /// The same without managedFields, for readers that do not write the object.
     pub fn look_at(&self, frozen: &Frozen) -> Result<Object> {
         let version = self.version_of(frozen);
         stored::thaw_without_managers(frozen, &version.api_version, &self.resource.kind)
             .map_err(|error| Error::Bug(error.to_string()))
     }
 
-    /// An object of which nothing is known but a revision and annotations: what stands in a bookmark.
+    /// An object with nothing but a revision and annotations: the object of a bookmark.
     pub fn blank(&self, revision: u64, annotations: StringMap) -> Result<Arc<Frozen>> {
         let mut object = Object {
             api_version: self.resource.hub_version().api_version.clone(),
@@ -334,7 +335,8 @@ impl Live {
         }
     }
 
-    /// What is put into the store under `key` for an object whose JSON is known. The cache knows that it comes.
+    /// The bytes to store under `key` for an object whose JSON is known. The cache is prepared to receive
+    /// them.
     pub(crate) fn value(&self, key: &Key, object: &Object, json: &Bytes) -> Result<Bytes> {
         let objects = self.objects()?;
         let message = match objects.form {
@@ -376,7 +378,7 @@ impl Live {
         frozen(self.read_stored(entry)?)
     }
 
-    /// The same, and why it is not one.
+    /// The same, or the reason why the value is not an object.
     fn read_stored(&self, entry: &Entry) -> Result<std::result::Result<Frozen, FormError>> {
         let revision = entry.modified.get();
         Ok(match self.objects()?.store.is_near() {
@@ -385,12 +387,12 @@ impl Live {
         })
     }
 
-    /// Whether an entry of the store would be written in another way now: only others may have done that.
+    /// Whether an entry of the store would be written differently now: then another server has written it.
     pub(crate) fn is_outdated(&self, entry: &Entry) -> Result<bool> {
         Ok(!self.objects()?.store.is_near() && form::is_outdated(&self.resource, &entry.value))
     }
 
-    /// Why there seems to be nothing at `place`: perhaps what is stored there cannot be read.
+    /// The error for an object that seems not to exist: perhaps it is stored, but cannot be read.
     pub(crate) async fn missing(&self, place: &Place) -> Error {
         match self.unreadable(place).await {
             Ok(Some((_, error))) | Err(error) => error,
@@ -398,7 +400,7 @@ impl Live {
         }
     }
 
-    /// Whether what is stored under `key` would be stored in another form now.
+    /// Whether the value stored under `key` would be stored in another form now.
     pub(crate) async fn is_stale(&self, key: &Key) -> Result<bool> {
         match &self.objects()?.transformed {
             Some(transformed) => Ok(transformed.is_stale(key).await?),
@@ -406,10 +408,10 @@ impl Live {
         }
     }
 
-    /// Since when what is stored at `place` cannot be read, if it cannot, and why not.
+    /// The revision and the error of an unreadable object at `place`; `None` if it can be read.
     pub(crate) async fn unreadable(&self, place: &Place) -> Result<Option<(Revision, Error)>> {
         let objects = self.objects()?;
-        // The cache reads everything: where it never failed there is no need to look.
+        // The cache reads every object: if it never failed, there is no need to look.
         if objects.cache.stats().decode_failures == 0 {
             return Ok(None);
         }
@@ -480,7 +482,7 @@ impl Live {
         frozen.index().fields.get(position).map(SmolStr::as_str)
     }
 
-    /// There is no object of this name.
+    /// The error for an object that does not exist.
     pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { resource: self.resource.group_resource(), name: name.to_owned() }
     }

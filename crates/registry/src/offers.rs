@@ -1,12 +1,13 @@
-//! Offers: what is about to be written, so that the writer and the cache do not both make the same object of it.
+//! Offers: objects that are about to be written, so that the writer and the cache do not both freeze the same
+//! object.
 //!
 //! ```text
 //! writer   object ─▶ JSON ─▶ message     offers (key, message, JSON), commits the message, wants the frozen object
 //! cache    key, message, revision        the same message? then its JSON is known, and perhaps it is frozen already
 //! ```
 //!
-//! The first of the two freezes the JSON and leaves the result for the other. If the write
-//! fails, or another write comes first, the offer stays unused until later ones replace it.
+//! The first of the two freezes the JSON and leaves the result for the other one. If the write fails, or
+//! another write comes first, the offer stays unused until later ones replace it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use keelson_object::Frozen;
 use keelson_store::Key;
 use parking_lot::Mutex;
 
-/// How many offers are kept at most: more than are ever under way.
+/// The limit of offers that are kept: more than there are concurrent writes.
 const KEPT: usize = 512;
 
-/// What is about to be written to one resource.
+/// The objects that are about to be written to one resource.
 #[derive(Debug, Default)]
 pub(crate) struct Offers(Mutex<HashMap<Key, Offer>>);
 
@@ -27,16 +28,16 @@ pub(crate) struct Offers(Mutex<HashMap<Key, Offer>>);
 struct Offer {
     message: Bytes,
     json: Bytes,
-    /// What the first has made, for the second.
+    /// The frozen object, if the first of the two has made it.
     frozen: Option<Arc<Frozen>>,
 }
 
-/// Out of what an object is made.
+/// The source of a frozen object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found<'b> {
     /// The JSON that was offered.
     Offer(&'b Bytes),
-    /// A message that was not on offer: another server wrote it, or it was written long ago.
+    /// A message that was not offered: another server wrote it, or it was written long ago.
     Message(&'b Bytes),
 }
 
@@ -50,8 +51,8 @@ impl Offers {
         offers.insert(key.clone(), Offer { message: message.clone(), json: json.clone(), frozen: None });
     }
 
-    /// The object of `message`, which was written under `key` at `revision`. `make` freezes its JSON, or whatever the
-    /// message is if it was not on offer.
+    /// The object of `message`, which was written under `key` at `revision`. `make` freezes the offered JSON,
+    /// or the message if it was not offered.
     pub(crate) fn frozen<E>(
         &self,
         key: &Key,
@@ -75,7 +76,7 @@ impl Offers {
         if let Some(offer) = offers.get_mut(key).filter(|it| it.message == *message) {
             match offer.frozen {
                 None => offer.frozen = Some(made.clone()),
-                // The other one has come meanwhile.
+                // The other one has come in the meantime.
                 Some(_) => drop(offers.remove(key)),
             }
         }

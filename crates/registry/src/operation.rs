@@ -1,4 +1,4 @@
-//! The operations: what clients do to resources.
+//! Operations: what clients do to resources.
 
 mod act;
 mod answer;

@@ -45,8 +45,9 @@ pub(crate) struct Current {
 
 /// A write to one object. It knows the current object, tries to commit, and reads again if another writer was faster.
 ///
-/// Where the store is far away, the first state comes from the cache, and mostly that is up to date. An old state does
-/// no harm: a commit on top of it fails, and a request that would be refused because of it reads the store before.
+/// If the store is remote, the first state comes from the cache, and mostly that is up to date. An old state
+/// does no harm: a commit on top of it fails, and a request that would be refused because of it reads the
+/// store first.
 ///
 /// Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate, with its cached existing object (v1.36.4).
 pub(crate) struct OptimisticWrite<'l> {
@@ -112,7 +113,7 @@ impl<'l> OptimisticWrite<'l> {
         self.place
     }
 
-    /// The object, as far as we know.
+    /// The object, as far as it is known.
     pub(crate) fn current(&self) -> Option<&Current> {
         self.current.as_ref()
     }
@@ -165,7 +166,7 @@ impl<'l> OptimisticWrite<'l> {
 
     /// Drops `error` if it may come from an old state: then the current state is worth another attempt.
     pub(crate) async fn retry_if_stale(&mut self, error: Error) -> Result<()> {
-        // These do not depend on the state, or come too late.
+        // These do not depend on the state, or it is too late for another attempt.
         let is_final = matches!(error, Error::Store(_) | Error::Timeout | Error::Bug(_));
         if is_final || !self.read_again().await? {
             return Err(error);

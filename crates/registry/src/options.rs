@@ -1,17 +1,17 @@
-//! What a client may ask of an operation, after the query string has been read.
+//! Options of an operation, after the query string has been parsed.
 
 use std::time::Duration;
 
 use keelson_object::SmolStr;
 use keelson_object::selector::{field, label, shard};
 
-/// How new a read must be.
+/// The freshness that a read needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
     /// The most recent state.
     #[default]
     Latest,
-    /// Whatever is at hand.
+    /// Any state, such as that of the cache.
     Any,
     /// Not older than this revision.
     AtLeast(u64),
@@ -19,83 +19,83 @@ pub enum Freshness {
     Exactly(u64),
 }
 
-/// Which objects.
+/// The selection of objects.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// By label; `None` selects all.
     pub labels: Option<label::Selector>,
     /// By field; `None` selects all.
     pub fields: Option<field::Selector>,
-    /// By the hash of something that never changes; `None` selects all.
+    /// By the hash of a field that never changes; `None` selects all.
     pub shard: Option<shard::Selector>,
 }
 
-/// How to list.
+/// The options of a list.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
-    /// How new.
+    /// The freshness.
     pub freshness: Freshness,
-    /// Which objects.
+    /// The selection.
     pub selection: Selection,
-    /// How many at most; 0 is all.
+    /// The limit of a page; 0 is all.
     pub limit: u64,
-    /// Where the page before ended; empty for the first page.
+    /// The continue token of the page before; empty for the first page.
     pub continue_token: String,
-    /// Whether a resource version other than 0 came with the token, which has one of its own.
+    /// Whether the request has a resourceVersion other than 0 besides the token, which contains its own.
     pub revision_beside_token: bool,
 }
 
-/// From where a watch begins.
+/// Where a watch begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchFrom {
-    /// The most recent state, as synthetic additions.
+    /// The most recent state, as synthetic ADDED events.
     #[default]
     Latest,
-    /// Whatever state is at hand, as synthetic additions.
+    /// Any state, as synthetic ADDED events.
     Any,
-    /// What happens after this revision.
+    /// Changes after this revision.
     After(u64),
 }
 
-/// Whether a watch begins with the state and says where that ends.
+/// Whether a watch begins with the state and marks its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InitialEvents {
-    /// As `from` says, unmarked.
+    /// As `from` says, without a mark.
     #[default]
     Unmarked,
-    /// Only what happens from now on.
+    /// Only changes from now on.
     Skipped,
     /// The state first, at least as new as the revision in `from`, then a bookmark that marks its end.
     Marked,
 }
 
-/// How to watch.
+/// The options of a watch.
 #[derive(Clone, Debug, Default)]
 pub struct WatchOptions {
-    /// From where.
+    /// The beginning.
     pub from: WatchFrom,
-    /// Which objects.
+    /// The selection.
     pub selection: Selection,
     /// Whether bookmarks are wanted.
     pub bookmarks: bool,
     /// `sendInitialEvents`.
     pub initial_events: InitialEvents,
-    /// How long the watch will last, if that is known.
+    /// The timeout of the watch, if it is known.
     pub lives: Option<Duration>,
 }
 
-/// What becomes of dependents.
+/// The propagation policy of a delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They stay and lose their owner.
+    /// Dependents stay and lose their owner.
     Orphan,
-    /// They go afterwards.
+    /// Dependents are deleted afterwards.
     Background,
-    /// They go first.
+    /// Dependents are deleted first.
     Foreground,
 }
 
-/// What must hold for a delete.
+/// The preconditions of a delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
     /// The uid.
@@ -104,30 +104,30 @@ pub struct Preconditions {
     pub resource_version: Option<SmolStr>,
 }
 
-/// How to delete.
+/// The options of a delete.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// How many seconds the object gets.
+    /// The grace period.
     pub grace_seconds: Option<i64>,
-    /// What must hold.
+    /// The preconditions.
     pub preconditions: Preconditions,
-    /// What becomes of dependents; `None` is the resource's own way.
+    /// The propagation policy; `None` is the default of the resource.
     pub propagation: Option<Propagation>,
 }
 
-/// What to do about unknown and duplicate fields.
+/// What happens with unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Nothing.
+    /// They are ignored.
     Ignore,
-    /// Warn.
+    /// They cause warnings.
     #[default]
     Warn,
-    /// Refuse.
+    /// They are refused.
     Strict,
 }
 
-/// Which part of an object an update is about.
+/// The part of an object that an update changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// Everything but the status.
@@ -137,7 +137,7 @@ pub enum Part {
     Status,
     /// The number of replicas, through the scale.
     Scale,
-    /// A part that only the kind knows: one of `Resource::subresources`.
+    /// A part that is specific to the kind: one of `Resource::subresources`.
     Named(&'static str),
 }
 

@@ -1,16 +1,16 @@
 //! OpenAPI schema of a custom kind, as its definition publishes it.
 //!
-//! The schema is as large as the definition and is needed only when somebody reads an OpenAPI document. A served
-//! version therefore holds a way to read it and not the tree itself.
+//! The schema is as large as the definition and is needed only when a client reads an OpenAPI document. A
+//! served version therefore holds a way to read it and not the tree itself.
 
 use std::fmt;
 
 use keelson_object::{SmolStr, Value};
 
-/// What a definition says about one version of a custom kind.
+/// The parts of a definition that describe one version of a custom kind.
 pub trait PublishedSchema: Send + Sync {
-    /// The `openAPIV3Schema` of the version, as the definition has it. `None` if there is none, or if it cannot be
-    /// read any more: documents then say that anything is allowed.
+    /// The `openAPIV3Schema` of the version, as the definition has it. `None` if there is none, or if it
+    /// cannot be read any more: documents then allow anything.
     fn open_api(&self) -> Option<Value>;
 
     /// A number that changes with every change of the definition's specification, and differs between definitions
@@ -18,7 +18,7 @@ pub trait PublishedSchema: Send + Sync {
     /// made for its hash. Made of the uid and the generation it is the same after a restart.
     fn fingerprint(&self) -> u64;
 
-    /// The kind of lists; `None` is the kind with `List` behind it.
+    /// The kind of lists; `None` is the kind followed by `List`.
     fn list_kind(&self) -> Option<SmolStr> {
         None
     }

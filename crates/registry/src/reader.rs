@@ -1,4 +1,4 @@
-//! Live objects as policies read them.
+//! Readers: live objects as authorizers and plugins read them.
 
 use std::sync::Arc;
 

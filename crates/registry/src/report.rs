@@ -1,4 +1,4 @@
-//! Report: a resource whose objects are found out when somebody asks, such as how the parts of a cluster are.
+//! Report: a resource whose objects are determined on every read, such as ComponentStatus.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use keelson_object::{Frozen, Object};
 
 use crate::error::{Error, Result};
 
-/// Who knows the objects of a resource of which nothing is stored.
+/// Determines the objects of a resource of which nothing is stored.
 pub trait Report: Send + Sync + 'static {
     /// The objects as they are now, in the order of their names.
     fn report(&self) -> BoxFuture<'_, Vec<Object>>;
 }
 
-/// What a report says, as if it had been stored.
+/// The objects of a report, as if they were stored.
 pub(crate) async fn objects(report: &Arc<dyn Report>) -> Result<Vec<Arc<Frozen>>> {
     let freeze = |object: &Object| {
         let frozen = stored::decode(&stored::encode(object), 0, &[]);

@@ -1,12 +1,12 @@
-//! Reserve: what an object gets from a stock that it shares with others, as services get addresses and ports.
+//! Reserve: values that an object takes from a shared range, such as the IP addresses and ports of services.
 //!
 //! ```text
 //! reserve ──> prepare, validate ──> write ──┬─ done ────> kept:   what the object has no use for any more goes back
 //!                                           └─ failed ──> undone: what was taken goes back
 //! ```
 //!
-//! It is better to lose a number than to give it to two: what is taken is taken before the write, and what goes back
-//! goes back after it. What is lost when a server dies in between is found by a repair loop.
+//! It is better to lose a value than to give it to two objects: values are taken before the write, and
+//! returned after it. Values that are lost when a server dies in between are found by a repair loop.
 
 use futures_util::future::BoxFuture;
 use keelson_object::Object;
@@ -16,11 +16,11 @@ use crate::error::Result;
 use crate::live::Live;
 use crate::optimistic_write::Outcome;
 
-/// The stock of a kind.
+/// The shared range of a kind.
 pub trait Reserve: Send + Sync + 'static {
-    /// Takes what a new object needs, or one that replaces `old`, and writes it into the object.
+    /// Takes the values that a new object needs, or one that replaces `old`, and writes them into the object.
     ///
-    /// Who fails has taken nothing, and nobody takes anything in a dry run.
+    /// If this fails, nothing is taken. A dry run takes nothing.
     fn reserve<'r>(
         &'r self,
         context: &'r Context,
@@ -28,19 +28,19 @@ pub trait Reserve: Send + Sync + 'static {
         old: Option<&'r Object>,
     ) -> BoxFuture<'r, Result<Held>>;
 
-    /// Gives back what an object had that is gone.
+    /// Returns the values of a removed object.
     fn release<'r>(&'r self, context: &'r Context, object: &'r Object) -> BoxFuture<'r, ()>;
 }
 
-/// What was taken for an object that is not written yet. One of the two is done.
+/// Values that were taken for an object that is not written yet. Exactly one of the two futures is run.
 pub struct Held {
-    /// What to do when the object is written.
+    /// To be run after the object was written.
     pub kept: BoxFuture<'static, ()>,
-    /// What to do when it is not.
+    /// To be run if the object was not written.
     pub undone: BoxFuture<'static, ()>,
 }
 
-/// Takes what `object` needs, if its kind needs anything.
+/// Takes the values that `object` needs, if its kind needs any.
 pub(crate) async fn take(
     live: &Live,
     context: &Context,
@@ -53,7 +53,7 @@ pub(crate) async fn take(
     }
 }
 
-/// Keeps what was taken, or gives it back.
+/// Keeps the values that were taken, or returns them.
 pub(crate) async fn settle(held: Option<Held>, written: bool) {
     match held {
         Some(held) if written => held.kept.await,
@@ -62,7 +62,7 @@ pub(crate) async fn settle(held: Option<Held>, written: bool) {
     }
 }
 
-/// Gives back what an object had, if it is gone.
+/// Returns the values of an object, if it was removed.
 pub(crate) async fn release_removed(live: &Live, context: &Context, outcome: &Outcome) {
     let Some(reserve) = live.resource.reserve.as_ref().filter(|_| outcome.removed) else { return };
     if context.dry_run == DryRun::All {

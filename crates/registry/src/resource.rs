@@ -1,6 +1,6 @@
 //! Resource: one served resource, and its builder.
 //!
-//! Built-in, custom and third-party resources are this same value; nothing in the server asks which.
+//! Built-in, custom and third-party resources are this same value; nothing in the server distinguishes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::strategy::{Plain, Strategy};
 use crate::structural_types::StructuralTypes;
 use crate::subresource::Subresource;
 
-/// Whether objects live in namespaces.
+/// Whether objects are namespaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Each object is in a namespace.
@@ -31,7 +31,7 @@ pub enum Scope {
     Cluster,
 }
 
-/// What can be done to a resource. The order is that of discovery documents.
+/// A verb. The order is that of discovery documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Verb {
@@ -109,48 +109,48 @@ pub struct Version {
     pub name: SmolStr,
     /// Whether objects are stored in this version.
     pub stored: bool,
-    /// Whether clients can ask for it. A stored version may be switched off; its objects remain.
+    /// Whether clients can use it. A stored version may be disabled; its objects remain.
     pub served: bool,
-    /// Whether it is served unless somebody switches it off.
+    /// Whether it is served unless an operator disables it.
     pub on_by_default: bool,
-    /// The feature without which it is not served.
+    /// The feature gate that must be on for it to be served.
     pub gate: Option<&'static str>,
-    /// Whether the version of Kubernetes that is emulated has it.
+    /// Whether the emulated version of Kubernetes has it.
     pub emulated: bool,
-    /// The minor version of Kubernetes that it came with; 0 where no older version can be emulated.
+    /// The minor version of Kubernetes that introduced it; 0 if no older version can be emulated.
     pub introduced: u8,
-    /// Since when it is on its way out; everybody who uses it is told.
+    /// The deprecation; every request returns a warning about it.
     pub deprecation: Option<Deprecation>,
-    /// The warning about the deprecation that a CustomResourceDefinition has, which knows no releases.
+    /// The deprecation warning of a CustomResourceDefinition, which has no releases.
     pub deprecation_warning: Option<SmolStr>,
-    /// How to get to the stored version and back, where the shape differs.
+    /// The conversion to the stored version and back, if the shape differs.
     pub conversion: Option<Conversion>,
-    /// What a table of this version shows, if that is not what tables of the resource show.
+    /// The table columns of this version, if they differ from those of the resource.
     pub columns: Option<Vec<Column>>,
-    /// What an object of this version may contain; `None` admits anything.
+    /// The schema of this version; `None` admits anything.
     pub schema: Option<Schema>,
-    /// What an object of this version may contain, if it is a custom resource.
+    /// The structural schema of this version, if it is a custom resource.
     pub structural: Option<Arc<StructuralTypes>>,
-    /// Where the replicas of the scale stand in this version of a custom resource.
+    /// The path of the replicas in this version of a custom resource.
     pub scale_replicas: Option<SmolStr>,
-    /// What OpenAPI documents say about the kind, if it is a custom one.
+    /// The published OpenAPI schema, if it is a custom kind.
     pub published: Option<Arc<dyn PublishedSchema>>,
-    /// `"kind":"Pod","apiVersion":"v1",`: what stands between the brace and the frozen bytes.
+    /// `"kind":"Pod","apiVersion":"v1",`: the bytes between the brace and the frozen bytes.
     pub head: Bytes,
     /// `v1` or `apps/v1`.
     pub api_version: SmolStr,
-    /// How objects of this version look in protobuf; only built-in kinds do.
+    /// The protobuf form of this version; only built-in kinds have one.
     pub protobuf: Option<ProtobufForm>,
 }
 
-/// What stands around the messages of a kind in protobuf.
+/// The envelopes of a kind in protobuf.
 #[derive(Clone, Debug)]
 pub struct ProtobufForm {
-    /// Of one object.
+    /// The head of one object.
     pub head: protobuf::Head,
-    /// Of a list.
+    /// The head of a list.
     pub list_head: protobuf::Head,
-    /// What a list is.
+    /// The schema of a list.
     pub list: Schema,
 }
 
@@ -184,42 +184,42 @@ impl Version {
         }
     }
 
-    /// What a table of this version shows, seen in this version.
+    /// Sets the table columns of this version, seen in this version.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Version {
         self.columns = Some(columns.into_iter().collect());
         self
     }
 
-    /// The shape is not that of the stored version.
+    /// Sets the conversion: the shape differs from that of the stored version.
     #[must_use]
     pub fn converts(mut self, conversion: Conversion) -> Version {
         self.conversion = Some(conversion);
         self
     }
 
-    /// Served only where a feature is on.
+    /// Served only if a feature gate is on.
     #[must_use]
     pub fn gate(mut self, feature: &'static str) -> Version {
         self.gate = Some(feature);
         self
     }
 
-    /// Served although its name says that it is not finished.
+    /// Served by default although it is a beta or alpha version.
     #[must_use]
     pub fn on_by_default(mut self) -> Version {
         self.on_by_default = true;
         self
     }
 
-    /// What OpenAPI documents say about the kind.
+    /// Sets the published OpenAPI schema.
     #[must_use]
     pub fn published(mut self, published: Arc<dyn PublishedSchema>) -> Version {
         self.published = Some(published);
         self
     }
 
-    /// What an object may contain. Built-in kinds find theirs by name.
+    /// Sets the schema. Built-in kinds find theirs by name.
     #[must_use]
     pub fn schema(mut self, schema: Schema) -> Version {
         self.schema = Some(schema);
@@ -227,7 +227,7 @@ impl Version {
     }
 }
 
-/// How long an object of this resource lives.
+/// Computes the TTL of an object.
 pub type Lives = Arc<dyn Fn(&Object) -> Duration + Send + Sync>;
 
 /// One served resource.
@@ -247,82 +247,83 @@ pub struct Resource {
     pub short_names: Vec<SmolStr>,
     /// `all`.
     pub categories: Vec<SmolStr>,
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub scope: Scope,
     /// The known versions, the preferred one first.
     pub versions: Vec<Version>,
     /// The position of the version in which the rules of the kind run, if it is not the stored one. A custom resource is
     /// one resource for each served version, because all its rules run in the version of the request.
     pub hub: Option<usize>,
-    /// What tables show, seen in the stored version; name and age unless said otherwise.
+    /// The table columns, seen in the stored version; name and age by default.
     pub columns: Vec<Column>,
-    /// What can be done, in the order that discovery shows.
+    /// The verbs, in the order that discovery shows.
     pub verbs: Vec<Verb>,
     /// The verbs that discovery shows, if these are not all.
     pub shown_verbs: Option<&'static [Verb]>,
     /// Whether there is a status subresource.
     pub has_status: bool,
-    /// Further subresources: parts of the object that only the kind knows, actions, connections.
+    /// Further subresources: parts of the object that are specific to the kind, actions, connections.
     pub subresources: Vec<Subresource>,
     /// Whether there is a scale subresource.
     pub scale: Option<Scale>,
-    /// What field selectors may ask for, besides `metadata.name` and `metadata.namespace`.
+    /// The fields that field selectors can use, besides `metadata.name` and `metadata.namespace`.
     pub selectable: Vec<SelectableField>,
     /// Labels of selectable fields by which watchers are indexed.
     pub indexed: Vec<SmolStr>,
-    /// Where objects lie in the store; the plural unless said otherwise.
+    /// The path of the objects in the store; the plural by default.
     pub storage_path: SmolStr,
-    /// Whether discovery shows a hash of the stored version: not if that is a version of a custom resource that clients
-    /// cannot ask for.
+    /// Whether discovery shows a hash of the stored version: not if it is a version of a custom resource that
+    /// is not served.
     pub shows_storage_version: bool,
-    /// Whether objects lie in the store as JSON, also where those of other kinds are protobuf.
+    /// Whether objects are stored as JSON, even if other kinds are stored as protobuf.
     pub json_in_store: bool,
-    /// Versions that nobody serves and that may still lie in the store: how they become the stored one.
+    /// Versions that are not served but may still be in the store, with their conversion to the stored one.
     pub readable: Vec<(&'static str, ToStored)>,
-    /// The version that nobody serves and in which objects are written to the store, where that is not the stored one;
-    /// how the stored one becomes it. [`Resource::readable`] reads it.
+    /// The version in which objects are written to the store if it is not the stored one, with the conversion
+    /// from the stored one. It is not served. [`Resource::readable`] reads it.
     pub stored_as: Option<(&'static str, FromStored)>,
-    /// How long an object lives; for ever unless said otherwise.
+    /// The TTL of an object; unlimited by default.
     pub lives: Option<Lives>,
     /// Whether a PUT without resourceVersion overwrites.
     pub unconditional_update: bool,
-    /// Whether a PUT creates what is not there, also one of the status.
+    /// Whether a PUT creates an object that does not exist, also a PUT of the status.
     pub create_on_update: bool,
-    /// Whether an apply of the status creates what is not there; one of the object itself always does.
+    /// Whether an apply of the status creates an object that does not exist; one of the object itself always
+    /// does.
     pub create_on_status_apply: bool,
-    /// Whether a DELETE answers with the object instead of a Status.
+    /// Whether a DELETE responds with the object instead of a Status.
     pub returns_deleted: bool,
-    /// Whether a write is done only when the cache has seen it, so that the next read of the cache finds it.
+    /// Whether a write waits until the cache has seen it, so that the next read of the cache finds it.
     pub seen_at_once: bool,
-    /// Whether items of a list carry kind and apiVersion, as those of custom resources do.
+    /// Whether items of a list contain kind and apiVersion, as those of custom resources do.
     pub items_carry_head: bool,
     /// Whether finalizers must be well-known or name their owner, as those of built-in kinds must.
     pub owned_finalizers: bool,
-    /// The resource of another group whose objects these are.
+    /// The resource of another group that stores these objects.
     pub stands_for: Option<GroupResource>,
-    /// Who answers, if nothing is stored.
+    /// Answers requests, if nothing is stored.
     pub answers: Option<Arc<dyn Answer>>,
-    /// Who knows the objects, if nothing is stored.
+    /// Determines the objects, if nothing is stored.
     pub reports: Option<Arc<dyn Report>>,
-    /// What users are told who rely on an effect that is not there yet.
+    /// The warning for clients that rely on an effect that is not implemented yet.
     pub without_effect: Option<&'static str>,
-    /// Why nothing can be created, if nothing can.
+    /// Why objects cannot be created, if they cannot.
     pub create_refusal: Option<&'static str>,
-    /// What is special about the kind.
+    /// The rules of the kind.
     pub strategy: Arc<dyn Strategy>,
-    /// Where objects get what they share with others.
+    /// The shared range of which objects take values.
     pub reserve: Option<Arc<dyn Reserve>>,
-    /// Who may write what.
+    /// The permissions that writes need beyond their verb.
     pub guard: Option<Arc<dyn Guard>>,
 }
 
 impl Resource {
-    /// A resource whose objects live in namespaces.
+    /// A namespaced resource.
     pub fn namespaced(kind: &str, plural: &str) -> Resource {
         Resource::new(kind, plural, Scope::Namespaced)
     }
 
-    /// A resource whose objects belong to the cluster.
+    /// A cluster-scoped resource.
     pub fn cluster(kind: &str, plural: &str) -> Resource {
         Resource::new(kind, plural, Scope::Cluster)
     }
@@ -371,7 +372,7 @@ impl Resource {
         }
     }
 
-    /// What kubectl users may type instead of the plural.
+    /// Adds a short name, which kubectl users can type instead of the plural.
     #[must_use]
     pub fn short_name(mut self, name: &str) -> Resource {
         self.short_names.push(name.into());
@@ -392,14 +393,15 @@ impl Resource {
         self
     }
 
-    /// Status is a subresource: plain updates leave it alone.
+    /// Adds the status subresource: plain updates do not change the status.
     #[must_use]
     pub fn with_status(mut self) -> Resource {
         self.has_status = true;
         self
     }
 
-    /// `part` is a subresource that can be read and changed; the strategy knows what belongs to it.
+    /// Adds the subresource `part`, which can be read and changed; the strategy knows the fields that belong
+    /// to it.
     #[must_use]
     pub fn with_part(self, part: &'static str) -> Resource {
         self.subresource(Subresource::part(part))
@@ -412,68 +414,69 @@ impl Resource {
         self
     }
 
-    /// The singular, where it is not the kind in lower case.
+    /// Sets the singular, if it is not the kind in lower case.
     #[must_use]
     pub fn singular(mut self, name: &str) -> Resource {
         self.singular = name.into();
         self
     }
 
-    /// What tables of every version show, seen in the stored version.
+    /// Sets the table columns of all versions, seen in the stored version.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Resource {
         self.columns = columns.into_iter().collect();
         self
     }
 
-    /// These are the objects of a resource of another group; its stored version is theirs.
+    /// Shows the objects of a resource of another group, whose stored version is also the stored version of
+    /// this one.
     #[must_use]
     pub fn stands_for(mut self, group: &str, plural: &str) -> Resource {
         self.stands_for = Some(GroupResource { group: group.into(), resource: plural.into() });
         self
     }
 
-    /// Nothing is stored: a POST only gets an answer.
+    /// Stores nothing: a POST is only answered.
     #[must_use]
     pub fn answered(mut self, answer: impl Answer) -> Resource {
         self.answers = Some(Arc::new(answer));
         self.verbs(&[Verb::Create])
     }
 
-    /// Nothing is stored: the objects are found out when somebody asks.
+    /// Stores nothing: the objects are determined on every read.
     #[must_use]
     pub fn reported(mut self, report: impl Report) -> Resource {
         self.reports = Some(Arc::new(report));
         self.verbs(&[Verb::Get, Verb::List])
     }
 
-    /// Whether there are objects in the store.
+    /// Whether objects are stored.
     pub fn is_stored(&self) -> bool {
         self.answers.is_none() && self.reports.is_none()
     }
 
-    /// A write of such an object returns a warning that it has no effect yet.
+    /// Writes return a warning that the object has no effect yet.
     #[must_use]
     pub fn without_effect(mut self, warning: &'static str) -> Resource {
         self.without_effect = Some(warning);
         self
     }
 
-    /// Scale is a subresource.
+    /// Adds the scale subresource.
     #[must_use]
     pub fn with_scale(mut self, scale: Scale) -> Resource {
         self.scale = Some(scale);
         self
     }
 
-    /// Field selectors may ask for `field`.
+    /// Field selectors can use `field`.
     #[must_use]
     pub fn selectable(mut self, field: SelectableField) -> Resource {
         self.selectable.push(field);
         self
     }
 
-    /// Field selectors may ask for the text at `path`, and watchers that do are found by index.
+    /// Field selectors can use the text at `path`, and watchers that do are found by index.
     #[must_use]
     pub fn indexed(mut self, path: &str) -> Resource {
         self.selectable.push(SelectableField::plain(path));
@@ -481,35 +484,36 @@ impl Resource {
         self
     }
 
-    /// Objects lie under this path instead of the plural.
+    /// Objects are stored under this path instead of the plural.
     #[must_use]
     pub fn storage_path(mut self, path: &str) -> Resource {
         self.storage_path = path.into();
         self
     }
 
-    /// Objects lie in the store as JSON, also where those of other kinds are protobuf.
+    /// Objects are stored as JSON, even if other kinds are stored as protobuf.
     #[must_use]
     pub fn json_in_store(mut self) -> Resource {
         self.json_in_store = true;
         self
     }
 
-    /// What lies in the store as `api_version` is read, and made what is stored by `convert`.
+    /// Objects that are stored as `api_version` can be read; `convert` converts them to the stored version.
     #[must_use]
     pub fn reads(mut self, api_version: &'static str, convert: fn(&mut Object)) -> Resource {
         self.readable.push((api_version, convert));
         self
     }
 
-    /// Objects lie in the store as `api_version`, which `convert` makes of them and [`Resource::reads`] reads.
+    /// Objects are stored as `api_version`, to which `convert` converts them. [`Resource::reads`] reads that
+    /// version.
     #[must_use]
     pub fn stored_as(mut self, api_version: &'static str, convert: FromStored) -> Resource {
         self.stored_as = Some((api_version, convert));
         self
     }
 
-    /// The version of objects in the store.
+    /// The version in which objects are encoded in the store.
     pub fn encoding_version(&self) -> SmolStr {
         match self.stored_as {
             Some((api_version, _)) => SmolStr::new_static(api_version),
@@ -517,7 +521,7 @@ impl Resource {
         }
     }
 
-    /// Objects go by themselves after some time.
+    /// Objects are removed after their TTL.
     #[must_use]
     pub fn lives(mut self, lives: impl Fn(&Object) -> Duration + Send + Sync + 'static) -> Resource {
         self.lives = Some(Arc::new(lives));
@@ -531,21 +535,21 @@ impl Resource {
         self
     }
 
-    /// A PUT creates what is not there.
+    /// A PUT creates an object that does not exist.
     #[must_use]
     pub fn creates_on_update(mut self) -> Resource {
         self.create_on_update = true;
         self
     }
 
-    /// An apply of the status creates what is not there.
+    /// An apply of the status creates an object that does not exist.
     #[must_use]
     pub fn creates_on_status_apply(mut self) -> Resource {
         self.create_on_status_apply = true;
         self
     }
 
-    /// A DELETE answers with the object.
+    /// A DELETE responds with the object.
     #[must_use]
     pub fn returns_deleted(mut self) -> Resource {
         self.returns_deleted = true;
@@ -559,28 +563,28 @@ impl Resource {
         self
     }
 
-    /// What is special about the kind.
+    /// Sets the rules of the kind.
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy) -> Resource {
         self.strategy = Arc::new(strategy);
         self
     }
 
-    /// A write is done only when the cache has seen it: for objects that judge others, as namespaces do.
+    /// A write waits until the cache has seen it: for objects that decide about others, as namespaces do.
     #[must_use]
     pub fn seen_at_once(mut self) -> Resource {
         self.seen_at_once = true;
         self
     }
 
-    /// Writes are refused by a guard of its own.
+    /// A guard checks writes.
     #[must_use]
     pub fn guarded(mut self, guard: impl Guard) -> Resource {
         self.guard = Some(Arc::new(guard));
         self
     }
 
-    /// Objects get something from a stock that they share.
+    /// Objects take values from a shared range.
     #[must_use]
     pub fn reserving(mut self, reserve: impl Reserve) -> Resource {
         self.reserve = Some(Arc::new(reserve));
@@ -615,7 +619,7 @@ impl Resource {
         self.hub.is_some()
     }
 
-    /// The versions that clients can ask for, the preferred one first.
+    /// The served versions, the preferred one first.
     pub fn served_versions(&self) -> impl Iterator<Item = &Version> {
         self.versions.iter().filter(|it| it.served)
     }
@@ -625,7 +629,7 @@ impl Resource {
         self.served_versions().find(|it| it.name == name)
     }
 
-    /// What a table of `version` shows.
+    /// The table columns of `version`.
     pub fn columns_of<'r>(&'r self, version: &'r Version) -> &'r [Column] {
         version.columns.as_ref().unwrap_or(&self.columns)
     }
@@ -635,25 +639,25 @@ impl Resource {
         self.subresources.iter().find(|it| it.name == name)
     }
 
-    /// What a client should know about an object that is accepted.
+    /// The warnings about an object that is accepted.
     pub(crate) fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = self.strategy.warnings(object, old);
         warnings.extend(self.without_effect.map(|what| format!("stored without effect: {what}")));
         warnings
     }
 
-    /// Whether `verb` can be done.
+    /// Whether the resource supports `verb`.
     pub fn supports(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
     }
 
-    /// Brings a valid object to the one form in which it is stored: first as the kind wants it, then as the wire has it.
+    /// Brings a valid object into its canonical form: first that of the kind, then that of the schema.
     pub(crate) fn canonicalize(&self, object: &mut Object) {
         self.strategy.canonicalize(object);
         self.arrange(object);
     }
 
-    /// Brings the fields of an object to their one form. Custom resources keep what is empty.
+    /// Brings the fields of an object into canonical form. Custom resources keep empty values.
     pub fn arrange(&self, object: &mut Object) {
         let hub = self.hub_version();
         if let Some(schema) = &hub.schema {
@@ -664,7 +668,7 @@ impl Resource {
         }
     }
 
-    /// Fills in what depends on the group: heads, and the schemas of built-in kinds.
+    /// Fills in everything that depends on the group: heads, and the schemas of built-in kinds.
     pub fn join(mut self, group: &SmolStr) -> Resource {
         self.group = group.clone();
         for version in &mut self.versions {

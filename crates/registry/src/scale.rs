@@ -1,4 +1,4 @@
-//! Scale: the one number that autoscalers turn, in the same shape for every kind.
+//! Scale: the number of replicas, in the same shape for every kind.
 //!
 //! Upstream: pkg/registry/apps/deployment/storage/storage.go, scaleFromDeployment and scaleUpdatedObjectInfo (v1.36.4).
 
@@ -10,12 +10,12 @@ use keelson_status::Status;
 use crate::error::{Error, Result};
 use crate::resource::Scale;
 
-/// The kind and version in which scales are spoken of.
+/// The kind of scales; [`API_VERSION`] is their version.
 pub const KIND: &str = "Scale";
 /// See [`KIND`].
 pub const API_VERSION: &str = "autoscaling/v1";
 
-/// What an object without replicas has in its place, so that a patch that does not set them is noticed.
+/// The replicas of an object that has none, so that a patch that does not set them is noticed.
 const NO_REPLICAS: i64 = i32::MIN as i64;
 
 /// Whether `object` has a scale: a custom resource without replicas has none.
@@ -56,7 +56,7 @@ pub fn of(object: &Object, at: &Scale) -> Object {
     Object { kind: KIND.into(), api_version: API_VERSION.into(), meta, fields }
 }
 
-/// `old` with the number that `scale` asks for.
+/// `old` with the replicas of `scale`.
 pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
     let wanted = scale.fields.at("spec.replicas").and_then(Value::as_int).unwrap_or_default();
     if at.needs_replicas && wanted == NO_REPLICAS {
@@ -89,7 +89,7 @@ pub fn apply(old: &Object, scale: &Object, at: &Scale) -> Result<Object> {
 fn selector(object: &Object, path: &str) -> Option<String> {
     match object.fields.at(path)? {
         Value::String(text) => Some(text.to_string()),
-        // Older kinds keep labels that all must be there.
+        // Older kinds keep a map of labels, all of which must match.
         Value::Map(map) if map.iter().all(|(_, value)| value.as_str().is_some()) => {
             let pairs = map.iter().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
             Some(Selector::from_labels(pairs).to_string())

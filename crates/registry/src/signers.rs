@@ -1,10 +1,11 @@
-//! Who may speak for a signer.
+//! Signer permissions: which users may approve, sign or attest for a signer.
 
 use keelson_authz::Target;
 
 use crate::context::Context;
 
-/// Whether who acts may do `verb` for a signer, or for all signers of its domain. A broken rule gives nothing here.
+/// Whether the user may do `verb` for a signer, or for all signers of its domain. An authorization error
+/// allows nothing.
 ///
 /// Upstream: pkg/certauthorization/certauthorization.go, IsAuthorizedForSignerName (v1.36.4).
 pub async fn may(context: &Context, verb: &str, signer: &str) -> bool {

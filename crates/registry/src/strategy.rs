@@ -1,7 +1,7 @@
 //! Strategy: the hooks of a kind.
 //!
-//! The engine calls them in one place and in upstream's order; no kind can change the order. Every method has a
-//! default, so a kind says only what is special about it.
+//! The engine calls them in one place and in upstream's order; no kind can change the order. Every method has
+//! a default, so a kind implements only what is special about it.
 
 use keelson_object::scalar::Time;
 use keelson_object::{FieldErrors, Object};
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::options::Part;
 use crate::options::{DeleteOptions, Propagation};
 
-/// What a name of this kind must look like.
+/// The rule for names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// A DNS subdomain: most kinds.
@@ -21,22 +21,22 @@ pub enum NameRule {
     Label1035,
     /// Anything that fits into a path: RBAC.
     PathSegment,
-    /// What can be a key of a config map: candidates for leases.
+    /// A valid key of a ConfigMap: LeaseCandidates.
     ConfigMapKey,
-    /// A DNS subdomain; what a name is generated from is not looked at.
+    /// A DNS subdomain; the generateName is not validated.
     FinalSubdomain,
-    /// Anything that fits into a path, looked at when nothing else is wrong.
+    /// Anything that fits into a path, validated only if nothing else is wrong.
     PathSegmentLast,
 }
 
-/// What is special about a kind.
+/// The rules of a kind.
 pub trait Strategy: Send + Sync + 'static {
-    /// Fills in what the client left out. Runs on every decode.
+    /// Sets defaults. Runs on every decode.
     fn default(&self, _object: &mut Object) {}
 
-    /// Brings a stored object to what clients of today expect, after [`Strategy::default`]. Runs on every object that
-    /// was read from a store to which others write, too: some fields follow from others, and older versions of
-    /// Kubernetes did not have them.
+    /// Brings a stored object to what clients of today expect, after [`Strategy::default`]. Runs on every
+    /// object that was read from a store to which other servers write, too: some fields are derived from
+    /// others, and older versions of Kubernetes did not have them.
     ///
     /// Upstream: apiserver/pkg/registry/generic/registry/store.go, Decorator (v1.36.4).
     fn decorate(&self, object: &mut Object) {
@@ -61,7 +61,7 @@ pub trait Strategy: Send + Sync + 'static {
         }
     }
 
-    /// Owns everything but a part that only the kind knows. The default leaves nothing to change.
+    /// Owns everything but a part that is specific to the kind. By default nothing can be changed.
     fn prepare_part_update(
         &self,
         _context: &Context,
@@ -72,8 +72,8 @@ pub trait Strategy: Send + Sync + 'static {
         object.fields = old.fields.clone();
     }
 
-    /// Adds what counts as said by the client although it did not say it: upstream fills it in before it looks who
-    /// owns what. Runs on a copy from which nothing but the owners is taken.
+    /// Sets fields that count as set by the client although it did not send them: upstream sets them before
+    /// it computes field ownership. Runs on a copy that is used for field ownership only.
     fn fill_owned(&self, _object: &mut Object) {}
 
     /// Whether `fill_owned` does anything: it needs a copy of the object, and most kinds can do without.
@@ -81,21 +81,21 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
-    /// The fields that a part of the object does not write, so that nobody becomes their owner through it. `None` is
-    /// the usual: the object does not write its status, the status not the spec.
+    /// The fields that a part of the object does not write, so that no manager becomes their owner through
+    /// it. `None` is the usual: the object does not write its status, the status does not write the spec.
     fn reset_fields(&self, _part: Part) -> Option<&'static [&'static str]> {
         None
     }
 
-    /// What is wrong with a new object.
+    /// Validates a new object.
     fn validate(&self, _context: &Context, _object: &Object, _errors: &mut FieldErrors) {}
 
-    /// What is wrong with a change. The default asks whether the result is valid.
+    /// Validates an update. By default the result must be valid.
     fn validate_update(&self, context: &Context, object: &Object, _old: &Object, errors: &mut FieldErrors) {
         self.validate(context, object, errors);
     }
 
-    /// What is wrong with a change of the status.
+    /// Validates an update of the status.
     fn validate_status_update(
         &self,
         _context: &Context,
@@ -105,7 +105,7 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
-    /// What is wrong with a change of a part that only the kind knows.
+    /// Validates an update of a part that is specific to the kind.
     fn validate_part_update(
         &self,
         _part: &'static str,
@@ -115,12 +115,12 @@ pub trait Strategy: Send + Sync + 'static {
     ) {
     }
 
-    /// What the client should know about an object that is accepted; `old` is what it replaces.
+    /// The warnings about an object that is accepted; `old` is the object that it replaces.
     fn warnings(&self, _object: &Object, _old: Option<&Object>) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the client should know about a status that is accepted.
+    /// The warnings about a status that is accepted.
     fn status_warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()
     }
@@ -128,28 +128,28 @@ pub trait Strategy: Send + Sync + 'static {
     /// Brings a valid object to its one canonical form.
     fn canonicalize(&self, _object: &mut Object) {}
 
-    /// How a field selector is refused that names a field which cannot be selected, where the kind has its own words.
+    /// The error for a field selector with a field that cannot be selected, if the kind words it differently.
     fn unknown_field(&self, _label: &str) -> Option<String> {
         None
     }
 
-    /// What a name must look like.
+    /// The rule for names.
     fn name_rule(&self) -> NameRule {
         NameRule::Subdomain
     }
 
-    /// How many seconds an object gets to go, given what the client asked for; `None` if the kind goes at once.
+    /// The grace period in seconds, given the one that the client asked for; `None` if the kind has none.
     fn grace_seconds(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
         None
     }
 
-    /// What becomes of dependents when neither the client nor a finalizer says.
+    /// The propagation policy if neither the client nor a finalizer specifies one.
     fn propagation(&self) -> Propagation {
         Propagation::Background
     }
 
-    /// Why the object called `name` cannot be deleted, whether it exists or not. The deletion of a collection does not
-    /// ask, as upstream's does not.
+    /// Why the object called `name` cannot be deleted, whether it exists or not. Like upstream, the deletion
+    /// of a collection does not check this.
     fn protects(&self, _name: &str) -> Option<&'static str> {
         None
     }
@@ -162,8 +162,8 @@ pub trait Strategy: Send + Sync + 'static {
     /// Runs when an object becomes terminating.
     fn begin_delete(&self, _object: &mut Object) {}
 
-    /// Whether the first DELETE only marks an object, with [`Strategy::mark_deleted`], and leaves the rest to a
-    /// controller. Preconditions fail in the words of the store then.
+    /// Whether the first DELETE only marks an object, with [`Strategy::mark_deleted`], and leaves the rest to
+    /// a controller. Failed preconditions are then worded as those of the store.
     fn has_own_delete(&self) -> bool {
         false
     }
@@ -171,7 +171,7 @@ pub trait Strategy: Send + Sync + 'static {
     /// Marks an object that is not terminating yet, for kinds that have a DELETE of their own.
     fn mark_deleted(&self, _object: &mut Object, _now: Time) {}
 
-    /// Whether an object that is being deleted may go, as far as the kind is concerned.
+    /// Whether the kind allows that an object that is being deleted is removed.
     fn may_go(&self, _object: &Object) -> bool {
         true
     }

@@ -17,7 +17,7 @@ use keelson_structural::default::{default, drop_nulls};
 use keelson_structural::prune::{Report, prune};
 use keelson_structural::schema::Schema;
 
-/// What objects of one version of a custom resource look like.
+/// The structural schema of one version of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub struct StructuralTypes {
     /// The schema. Without one, everything but `apiVersion`, `kind` and `metadata` is pruned.
@@ -28,7 +28,7 @@ pub struct StructuralTypes {
 }
 
 impl StructuralTypes {
-    /// Reads the body of a request: gives what a strict reader complains of, or why it is refused.
+    /// Reads the body of a request: returns the complaints of a strict reader, or why the body is refused.
     pub fn decode(&self, value: &mut Value, report: Report) -> Result<Vec<String>, String> {
         let mut unknown = self.coerce(value, Malformed::Refuse, report)?;
         self.set_defaults(value);
@@ -38,14 +38,14 @@ impl StructuralTypes {
         Ok(unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect())
     }
 
-    /// Brings an object that was read from the store to what clients expect.
+    /// Prunes and defaults an object that was read from the store.
     pub fn read_stored(&self, value: &mut Value) -> Result<(), String> {
         self.coerce(value, Malformed::Drop, Report::Nothing)?;
         self.set_defaults(value);
         Ok(())
     }
 
-    /// Brings an object that was converted into this version to its shape.
+    /// Prunes an object that was converted to this version.
     pub fn accept_converted(&self, value: &mut Value) -> Result<(), String> {
         self.coerce(value, Malformed::Refuse, Report::Nothing).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Subresource: what stands below an object besides its status and its scale.
+//! Subresources of an object, besides status and scale.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::live::{Live, Place};
 pub struct Subresource {
     /// `eviction`.
     pub name: &'static str,
-    /// What it takes and gives, where that is not the kind of the resource.
+    /// The kind that it accepts and returns, if it is not the kind of the resource.
     pub kind: Option<ForeignKind>,
-    /// What can be done, as discovery tells it.
+    /// The verbs, as discovery shows them.
     pub verbs: &'static [&'static str],
-    /// What happens.
+    /// The implementation.
     pub deed: Deed,
 }
 
@@ -40,53 +40,53 @@ impl ForeignKind {
         ApiVersion::new(self.group.clone(), self.version.clone()).to_string().into()
     }
 
-    /// What such an object may contain.
+    /// The schema of such an object.
     pub fn schema(&self) -> Option<Schema> {
         Schema::builtin(&self.group, &self.version, &self.kind)
     }
 }
 
-/// What a subresource does.
+/// The implementation of a subresource.
 #[derive(Clone)]
 pub enum Deed {
-    /// A part of the object that only the kind knows.
+    /// A part of the object that is specific to the kind.
     Part,
-    /// Somebody takes what is posted and does something.
+    /// A handler for objects that are posted.
     Action(Arc<dyn Action>),
-    /// A stream to where the object runs.
+    /// A stream to the node that runs the object.
     Connect,
-    /// Something that others do and we do not yet, and why.
+    /// A subresource of upstream that is not implemented yet, and why.
     NotHere(&'static str),
 }
 
-/// What is asked of an action.
+/// A call of an action.
 pub struct Call<'a> {
     /// The resource.
     pub live: &'a Arc<Live>,
-    /// Who acts, and when.
+    /// The user and the circumstances of the request.
     pub context: &'a Context,
     /// The object.
     pub place: &'a Place,
-    /// What was posted.
+    /// The object that was posted.
     pub body: Object,
 }
 
-/// What happens when something is posted to a subresource.
+/// Handles a POST to a subresource.
 pub trait Action: Send + Sync + 'static {
-    /// Fills in what was left out, before admission and validation.
+    /// Sets defaults, before admission and validation.
     fn default(&self, _body: &mut Object) {}
 
-    /// Whether what is posted may be in another version than that of discovery.
+    /// Whether the body may be in another version than that of discovery.
     fn accepts(&self, _api_version: &str) -> bool {
         false
     }
 
-    /// Settles what is certain before everybody has judged what was posted.
+    /// Completes and checks the body, between mutating and validating admission.
     fn prepare<'a>(&'a self, _call: &'a mut Call<'_>) -> BoxFuture<'a, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Does it, and gives the answer.
+    /// Executes the action, and returns the response.
     fn act<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Object>>;
 }
 
@@ -96,7 +96,7 @@ impl Subresource {
         Subresource { name, kind: None, verbs: &["get", "patch", "update"], deed: Deed::Part }
     }
 
-    /// Something that is done by posting a `kind`.
+    /// An action that is called by posting a `kind`.
     pub fn action(name: &'static str, api_version: &str, kind: &str, action: impl Action) -> Subresource {
         let deed = Deed::Action(Arc::new(action));
         Subresource { name, kind: Some(foreign(api_version, kind)), verbs: &["create"], deed }
@@ -112,13 +112,13 @@ impl Subresource {
         Subresource { name, kind: Some(foreign(api_version, kind)), verbs, deed: Deed::Connect }
     }
 
-    /// Something that is known, and refused with the reason.
+    /// A subresource that is known, and refused with the reason.
     pub fn not_here(name: &'static str, api_version: &str, kind: &str, why: &'static str) -> Subresource {
         let kind = Some(foreign(api_version, kind));
         Subresource { name, kind, verbs: &["create"], deed: Deed::NotHere(why) }
     }
 
-    /// Other verbs.
+    /// Sets other verbs.
     #[must_use]
     pub fn verbs(mut self, verbs: &'static [&'static str]) -> Subresource {
         self.verbs = verbs;

@@ -1,4 +1,5 @@
-//! The admission chain on values: who is asked, in which order, and who hears how long it took.
+//! The admission chain on values: which plugins are called, in which order, and how their durations are
+//! reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use parking_lot::Mutex;
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Writes down what it is asked, takes a second each time, and does what the name of the object says.
+/// Records its calls, takes a second each time, and does what the name of the object says.
 struct Recorder {
     name: &'static str,
     log: Log,
@@ -94,7 +95,7 @@ impl Plugin for Recorder {
     }
 }
 
-/// Has nothing to say.
+/// Does nothing.
 struct Silent;
 
 impl Plugin for Silent {
@@ -107,7 +108,7 @@ impl Plugin for Silent {
     }
 }
 
-/// Shows those who judge after it something else.
+/// Shows a different object to the plugins after it.
 struct Shower;
 
 impl Plugin for Shower {
@@ -126,7 +127,7 @@ impl Plugin for Shower {
     }
 }
 
-/// Remembers who took how long.
+/// Records the durations of plugins.
 #[derive(Default)]
 struct Times(Mutex<Vec<(Option<usize>, Took)>>);
 
@@ -254,7 +255,7 @@ async fn a_delete_is_judged_with_what_is_there() {
             .map(|who| format!("{who} DELETE {name:?} new=- old=Flower"))
     };
     assert_eq!(stage.heard(), told("a"));
-    // Of many, each is judged by itself; the request names none.
+    // In a collection, each object is admitted separately; the request has no name.
     let all = ListOptions::default();
     operation::delete_collection(&stage.live, &stage.context, "default", &all, &options)
         .await
@@ -262,7 +263,7 @@ async fn a_delete_is_judged_with_what_is_there() {
     assert_eq!(stage.heard(), [told(""), told("")].concat());
 }
 
-/// A kind that takes as long as it is asked to, and goes at once if nobody does.
+/// A kind with the grace period that the client asks for, and none by default.
 struct Fading;
 
 impl Strategy for Fading {

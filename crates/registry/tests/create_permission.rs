@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Gives the same verdict to every question, and writes the questions down.
+/// Returns the same verdict for every request, and records the requests.
 struct Judge {
     verdict: Verdict,
     log: Log,
@@ -50,7 +50,7 @@ impl Strategy for Flower {
     }
 }
 
-/// Writes down that it is asked.
+/// Records its calls.
 struct Recorder(Log);
 
 impl Plugin for Recorder {
@@ -73,7 +73,7 @@ impl Plugin for Recorder {
     }
 }
 
-/// Creates the object behind the back of the first attempt, and deletes it behind the back of the second.
+/// Creates the object during the first attempt, and deletes it during the second.
 struct Meddler {
     live: Arc<Live>,
     asked: AtomicUsize,

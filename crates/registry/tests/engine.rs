@@ -1,4 +1,4 @@
-//! Operations on values: no HTTP, no disk, a clock that stands still.
+//! Operations on values: no HTTP, no disk, a fixed clock.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Two servers on one store that is far away. One of them has a cache that sees nothing after its start: whatever it
-//! does must be right nevertheless, and take no more questions than it needs.
+//! Two servers on one remote store. The cache of one of them receives nothing after its start: its operations
+//! must be correct nevertheless, and read the store no more often than necessary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use keelson_store::{
     At, Entry, Event, Expect, Key, Layout, MemoryStore, Page, Result, Revision, Store, Tip, Write,
 };
 
-/// A store at the other end of a wire, from which no news come.
+/// A remote store that sends no events.
 struct Far {
     store: Arc<MemoryStore>,
     questions: AtomicUsize,
@@ -114,7 +114,7 @@ impl Server {
     }
 }
 
-/// A server that hears everything, and one that hears nothing after its start, when `petals` were there.
+/// A server that receives all events, and one that receives none after its start, when `petals` were there.
 struct Pair {
     near: Server,
     deaf: Server,

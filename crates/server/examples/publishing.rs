@@ -46,7 +46,7 @@ impl PublishedSchema for Definition {
     }
 }
 
-/// Resource `n` of so many groups.
+/// Resource `n`, spread over this many groups.
 fn custom(n: usize, groups: usize) -> Arc<Live> {
     let version = Version::stored("v1").published(Arc::new(Definition(n as u64)));
     let resource = Resource::namespaced(&format!("Thing{n}"), &format!("things{n}"))
@@ -126,7 +126,8 @@ impl Subject {
             ("/openapi/v3", "application/json", entry.as_str()),
             (&document, "application/json", kind.as_str()),
         ];
-        // The document of a group version with all resources is a hundred megabytes: nobody has such a group.
+        // The document of a group version with all resources has a hundred megabytes: such a group does not
+        // occur in practice.
         for (path, accept, text) in asked.into_iter().take(if groups == 1 { 4 } else { 5 }) {
             let begin = self.clock.monotonic();
             assert!(self.shows(path, accept, text).await, "{path} shows {text}");

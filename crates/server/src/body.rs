@@ -1,7 +1,8 @@
-//! The body of a request: bounded in size, and in time by the request's deadline.
+//! Request bodies: limited in size, and in time by the deadline of the request.
 //!
-//! A request may be answered before its body was read: 401, 404, 413. What is left then comes back to the connection,
-//! which reads a little more of it, so that the client gets to read the answer and may go on; see [`Rest`].
+//! A request may be answered before its body was read: 401, 404, 413. The unread rest then goes back to the
+//! connection, which reads a little more of it, so that the client can read the response and use the
+//! connection again; see [`Rest`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,19 +25,19 @@ const UNWANTED: usize = 256 << 10;
 /// How long a client may take to send the rest of an unread body. (Upstream waits for ever.)
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a stream of HTTP/2 stays open behind its answer for a client that is still sending.
+/// How long an HTTP/2 stream stays open after its response for a client that is still sending.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What a client sends.
+/// The body of a request.
 #[derive(Debug)]
 pub enum RequestBody {
-    /// Bytes that are still under way.
+    /// A body that is still being received.
     Wire(OnWire),
-    /// Bytes that are there.
+    /// A body in memory.
     Memory(Bytes),
 }
 
-/// A body that is still under way. What is left of it when it is dropped goes to its [`Rest`].
+/// A body that is still being received. The rest that is unread when it is dropped goes to its [`Rest`].
 #[derive(Debug)]
 pub struct OnWire {
     body: Option<Incoming>,
@@ -49,11 +50,11 @@ pub struct OnWire {
 enum Progress {
     Untouched,
     Begun,
-    /// The client was waited for.
+    /// The server is waiting for the client.
     Waiting,
 }
 
-/// Where the connection finds what a request has left of its body.
+/// Where the connection finds the unread rest of a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rest(Arc<Mutex<Option<Left>>>);
 
@@ -64,7 +65,7 @@ struct Left {
 }
 
 impl RequestBody {
-    /// A body that comes in, and what will be left of it; `None` if there is nothing to read.
+    /// A body that is received, and its future rest; `None` if there is nothing to read.
     pub(crate) fn incoming(body: Incoming) -> (RequestBody, Option<Rest>) {
         if body.is_end_stream() {
             return (RequestBody::Memory(Bytes::new()), None);
@@ -74,10 +75,10 @@ impl RequestBody {
         (RequestBody::Wire(wire), Some(rest))
     }
 
-    /// Reads all of it, unless it is longer than `limit`.
+    /// Reads the whole body, unless it is longer than `limit`.
     ///
-    /// A client that sends slowly is cut by the deadline of its request, because this runs under it. (Upstream waits
-    /// for ever.)
+    /// A client that sends slowly is cut off by the deadline of its request, because this runs under it.
+    /// (Upstream waits for ever.)
     pub async fn read(self, limit: usize) -> Result<Bytes> {
         let too_large = Error::BodyTooLarge { limit };
         let mut wire = match self {
@@ -142,8 +143,8 @@ pub(crate) enum Expects {
 }
 
 impl Rest {
-    /// Reads what is left on a connection of HTTP/1, where the answer comes behind it. Says whether all was read, so
-    /// that the connection can go on.
+    /// Reads the rest on an HTTP/1 connection, where the response comes after it. Returns whether everything
+    /// was read, so that the connection can be reused.
     ///
     /// Upstream: Go's net/http, (*chunkWriter).writeHeader.
     pub(crate) async fn read(&self, clock: &Clock, expects: Expects) -> bool {
@@ -151,7 +152,7 @@ impl Rest {
         match progress {
             // A client that got no `100 Continue` sends either nothing or all of it.
             Progress::Untouched if expects == Expects::Continue => return false,
-            // It had its time.
+            // The client had its time.
             Progress::Waiting => return false,
             Progress::Untouched | Progress::Begun => {}
         }
@@ -161,8 +162,8 @@ impl Rest {
         clock.timeout(PATIENCE, skip(&mut body)).await.unwrap_or(false)
     }
 
-    /// Keeps a stream of HTTP/2 open behind its answer, so that the client reads the answer and not that the stream was
-    /// reset. Streams are bounded, and so is what a client may send on a stream that is not read.
+    /// Keeps an HTTP/2 stream open after its response, so that the client reads the response and not a reset.
+    /// The number of streams is limited, and so is what a client may send on a stream that is not read.
     pub(crate) fn linger(&self, clock: &Clock) {
         let Some(Left { mut body, .. }) = self.0.lock().take() else { return };
         let clock = clock.clone();
@@ -177,7 +178,7 @@ impl Rest {
     }
 }
 
-/// Reads up to the end, but not more than [`UNWANTED`] bytes. Says whether the end was there.
+/// Reads up to the end, but not more than [`UNWANTED`] bytes. Returns whether it reached the end.
 async fn skip(body: &mut Incoming) -> bool {
     let mut read = 0;
     while let Some(frame) = body.frame().await {

@@ -1,4 +1,4 @@
-//! Server: what was put together, and how to put it together.
+//! Server and its builder.
 
 use std::sync::Arc;
 
@@ -46,9 +46,9 @@ pub struct Server {
     pub(crate) metrics: Metrics,
     pub(crate) moments: Moments,
     pub(crate) seats: Seats,
-    /// Requests that the end of the server waits for.
+    /// Requests that the shutdown waits for.
     pub(crate) under_way: UnderWay,
-    /// Watches that are open.
+    /// Open watches.
     pub(crate) watches: UnderWay,
     pub(crate) discovery: Discovery,
     pub(crate) hooks: Mutex<Vec<Hook>>,
@@ -56,37 +56,37 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to put a server together.
+    /// A builder with default settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Answers one request. Nothing is listened on: this is how tests and in-process callers ask.
+    /// Answers one request without listening: for tests and in-process callers.
     pub async fn answer(self: &Arc<Server>, request: Request<RequestBody>, peer: Arc<Peer>) -> Response {
         chain::serve(Arc::clone(self), request, peer).await
     }
 
-    /// The moments of this server, for those who wait for them.
+    /// The lifecycle moments of this server, for code that waits for them.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// What is counted; others may add theirs.
+    /// The metrics registry; other components may add metrics.
     pub fn metrics(&self) -> &Registry {
         &self.metrics.registry
     }
 
-    /// Counts that certificates were read again.
+    /// Counts a reload of certificates.
     pub fn count_reload(&self, files: &str, reload: Reload) {
         self.metrics.count_reload(files, reload);
     }
 
-    /// TLS as it is now.
+    /// The current TLS configuration.
     pub fn tls(&self) -> Option<&Arc<Tls>> {
         self.tls.as_ref()
     }
 
-    /// Brings gauges up to date that nobody keeps.
+    /// Updates the gauges that are computed on demand.
     pub(crate) fn update_gauges(&self) {
         self.metrics.requests.read_only_in_flight.set(self.seats.read_only.peak());
         self.metrics.requests.mutating_in_flight.set(self.seats.mutating.peak());
@@ -107,10 +107,10 @@ impl Handler for Server {
     }
 }
 
-/// Why a server cannot be put together.
+/// Why a server cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Something that every server needs was not given.
+    /// A required part is missing.
     #[error("a server needs {0}")]
     Missing(&'static str),
     /// The certificates cannot be used.
@@ -118,7 +118,7 @@ pub enum BuildError {
     Tls(#[from] CertificateError),
 }
 
-/// What a server is put together from. Everything is a value.
+/// Builds a server. Everything is a value.
 #[derive(Default)]
 pub struct Builder {
     settings: Settings,
@@ -139,49 +139,49 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Limits, timeouts, and what else has a default.
+    /// Limits, timeouts, and other settings with defaults.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Builder {
         self.settings = settings;
         self
     }
 
-    /// Time; the machine's unless said otherwise.
+    /// The clock; by default that of the machine.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Builder {
         self.clock = Some(clock);
         self
     }
 
-    /// What is served. Required.
+    /// The catalog. Required.
     #[must_use]
     pub fn catalog(mut self, catalog: CatalogHandle) -> Builder {
         self.catalog = Some(catalog);
         self
     }
 
-    /// Who finds out who asks. Required.
+    /// The authenticator. Required.
     #[must_use]
     pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Builder {
         self.authenticator = Some(authenticator);
         self
     }
 
-    /// Who decides whether they may. Required.
+    /// The authorizer. Required.
     #[must_use]
     pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Builder {
         self.authorizer = Some(authorizer);
         self
     }
 
-    /// What is recorded; nothing unless said otherwise.
+    /// The audit log; none by default.
     #[must_use]
     pub fn audit(mut self, audit: Arc<Audit>) -> Builder {
         self.audit = Some(audit);
         self
     }
 
-    /// Who judges what is written; nobody unless said otherwise.
+    /// The admission chain; none by default.
     #[must_use]
     pub fn admission(mut self, chain: Chain) -> Builder {
         self.admission = chain;
@@ -195,7 +195,7 @@ impl Builder {
         self
     }
 
-    /// Something that is served at a path of its own.
+    /// Adds an endpoint at a path of its own.
     #[must_use]
     pub fn endpoint(mut self, mounted: Mounted) -> Builder {
         self.endpoints.push(mounted);
@@ -209,7 +209,7 @@ impl Builder {
         self
     }
 
-    /// A check of the start: `/livez` ignores it during the grace period.
+    /// A check of the startup: `/livez` ignores it during the grace period.
     #[must_use]
     pub fn boot_check(mut self, check: NamedCheck) -> Builder {
         self.boot_checks.push(check);
@@ -223,26 +223,26 @@ impl Builder {
         self
     }
 
-    /// Something that is done between the stop signal and the last request.
+    /// Adds a pre-shutdown hook, which runs between the stop signal and the last request.
     #[must_use]
     pub fn pre_shutdown_hook(mut self, hook: Hook) -> Builder {
         self.hooks.push(hook);
         self
     }
 
-    /// What writes wait for; they wait for nothing unless said otherwise.
+    /// The barrier that writes wait for; none by default.
     #[must_use]
     pub fn storage_versions(mut self, barrier: Arc<StorageVersionBarrier>) -> Builder {
         self.storage_versions = Some(barrier);
         self
     }
 
-    /// The moments of the server that will be, for checks and hooks that refer to them.
+    /// The lifecycle moments of the future server, for checks and hooks that refer to them.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// The server.
+    /// Builds the server.
     pub fn build(self) -> Result<Arc<Server>, BuildError> {
         let clock = self.clock.unwrap_or_else(Clock::real);
         let catalog = self.catalog.ok_or(BuildError::Missing("a catalog"))?;
@@ -291,7 +291,7 @@ impl Builder {
     }
 }
 
-/// How many objects there are of each resource, under its old and its new name.
+/// Adds the number of objects of each resource, under its old and its new metric name.
 fn add_object_counts(registry: &Registry, catalog: &CatalogHandle) {
     let count = |catalog: CatalogHandle, labels: fn(&str, &str) -> Vec<String>| {
         move || {

@@ -1,4 +1,4 @@
-//! The way of a request. Reading order is execution order.
+//! Handler chain: the path of a request through the server. Reading order is execution order.
 //!
 //! Upstream: apiserver/pkg/server/config.go, DefaultBuildHandlerChain, read from the bottom (v1.36.4).
 
@@ -45,28 +45,28 @@ pub(crate) use authorize::Granted;
 pub(crate) struct Facts<'r> {
     pub(crate) server: &'r Arc<Server>,
     pub(crate) peer: &'r Arc<Peer>,
-    /// When it came in, on the server's clock.
+    /// When it was received, on the server's clock.
     pub(crate) received: Duration,
-    /// The id under which it is found in logs.
+    /// The audit id, by which it is found in logs.
     pub(crate) audit_id: HeaderValue,
-    /// What the client is told besides the answer.
+    /// The warnings for the client.
     pub(crate) warnings: warning::Warnings,
-    /// Who was waited for.
+    /// The durations of webhook calls and other calls that the request waited for.
     pub(crate) timings: timing::Timings,
-    /// How long its steps took.
+    /// The durations of its steps.
     pub(crate) latencies: latency::Latencies,
-    /// Set when it is known that the request is recorded.
+    /// Set when it is known that the request is audited.
     pub(crate) recorded: OnceLock<Arc<audit::Recorded>>,
 }
 
 impl Facts<'_> {
-    /// The record of the request, if there is one.
+    /// The audit record of the request, if there is one.
     pub(crate) fn record(&self) -> Option<&Record> {
         self.recorded.get().map(|it| &*it.record)
     }
 }
 
-/// Answers a request, whatever happens.
+/// Answers a request, also if something fails.
 pub(crate) async fn serve(server: Arc<Server>, request: Request<RequestBody>, peer: Arc<Peer>) -> Response {
     let (mut parts, body) = request.into_parts();
     let facts = Facts {
@@ -124,7 +124,7 @@ async fn serve_guarded(facts: &Facts<'_>, parts: &mut Parts, body: RequestBody) 
     response
 }
 
-/// From here on the request is waited for when the server ends, and has a deadline.
+/// From here on the shutdown waits for the request, and the request has a deadline.
 async fn serve_counted(
     facts: &Facts<'_>,
     parts: &mut Parts,
@@ -154,7 +154,7 @@ async fn serve_counted(
     Ok(response)
 }
 
-/// Who asks, whether there is room, whether they may: then the answer.
+/// Authentication, in-flight limits, authorization, then the response.
 async fn serve_known(
     facts: &Facts<'_>,
     parts: &mut Parts,
@@ -166,7 +166,7 @@ async fn serve_known(
     let server = facts.server;
     let filters = &server.metrics.filters;
     audit::receive(facts, parts, info, &authenticated).await?;
-    // What does nothing takes no time: a look at the clock costs more than these two steps of most requests.
+    // Skip the clock for steps that do nothing: for most requests reading it costs more than these two steps.
     filters.audit.observe(lap(server, &mut now, server.audit.is_some()));
     let user = authenticated.user;
     let actor = impersonation::impersonate(facts, parts, info, &user).await?;
@@ -194,7 +194,7 @@ async fn serve_known(
     Ok(response)
 }
 
-/// The seconds since `last`, which is now afterwards; none where nothing was done.
+/// The seconds since `last`, which is set to now; zero if nothing was done.
 fn lap(server: &Server, last: &mut Duration, has_worked: bool) -> f64 {
     if !has_worked {
         return 0.0;

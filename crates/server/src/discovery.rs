@@ -1,7 +1,8 @@
-//! Discovery: `/api`, `/apis` and below, derived from the catalog and therefore never at odds with routing.
+//! Discovery: `/api`, `/apis` and below, derived from the catalog and therefore always consistent with
+//! routing.
 //!
-//! Documents are made of [`fragment`]s, one per group. A change of the catalog changes one group: the next reader has
-//! that fragment made again and joined with the others.
+//! Documents are made of [`fragment`]s, one per group. A change of the catalog changes one group: the next
+//! request makes that fragment again and joins it with the others.
 
 mod aggregated;
 mod fragment;
@@ -33,7 +34,7 @@ use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::response::Response;
 
-/// The documents, made when somebody first asks for them and again when the catalog has changed.
+/// The documents, made on the first request and again when the catalog has changed.
 #[derive(Default)]
 pub(crate) struct Discovery {
     fragments: Fragments,
@@ -43,7 +44,7 @@ pub(crate) struct Discovery {
     groups: Kept<Arc<str>>,
 }
 
-/// The answer to a discovery path; `None` for any other.
+/// The response to a discovery path; `None` for any other.
 pub(crate) async fn answer(
     facts: &Facts<'_>,
     catalog: &Catalog,
@@ -92,7 +93,7 @@ pub(crate) async fn answer(
 }
 
 impl Discovery {
-    /// The document of one group, one version or one list, as compact JSON; `None` if there is no such thing.
+    /// The document of one group, one version or one list, as compact JSON; `None` if it does not exist.
     async fn legacy(&self, catalog: &Catalog, facts: &Facts<'_>, segments: &[&str]) -> Option<Arc<str>> {
         let settings = &facts.server.settings;
         match segments {
@@ -110,7 +111,7 @@ impl Discovery {
         }
     }
 
-    /// What a version of a group shows.
+    /// The resources of a version of a group.
     async fn list(&self, group: &ServedGroup, version: &str, hashes: Offered) -> Option<Arc<str>> {
         if !group.versions.iter().any(|it| it == version) {
             return None;
@@ -138,14 +139,14 @@ fn aggregated(
     observe::observed(facts, &Query::of(&parts.uri), response, series)
 }
 
-/// Documents are objects for the audit log.
+/// Records a document: it is an object for the audit log.
 fn record(facts: &Facts<'_>, compact: &[u8]) {
     if let Some(record) = facts.record().filter(|it| it.wants_response()) {
         record.response_object(bytes::Bytes::copy_from_slice(compact));
     }
 }
 
-/// A version that a served group does not have is missed in other words than a group.
+/// An unknown version of a served group has another error message than an unknown group.
 fn missing(catalog: &Catalog, segments: &[&str]) -> Error {
     match segments {
         ["api", _] if catalog.group("").is_some() => Error::NoSuchResource,
@@ -154,7 +155,7 @@ fn missing(catalog: &Catalog, segments: &[&str]) -> Error {
     }
 }
 
-/// The paths below which something is served.
+/// The paths below which resources are served.
 pub(crate) fn paths(catalog: &Catalog) -> Vec<String> {
     let mut paths = vec!["/api".to_owned(), "/apis".to_owned(), "/apis/".to_owned()];
     for group in catalog.groups() {
@@ -165,12 +166,12 @@ pub(crate) fn paths(catalog: &Catalog) -> Vec<String> {
     paths
 }
 
-/// `/apis//`: the list of groups has no address but `/apis` and `/apis/`.
+/// `/apis//`: the list of groups is served at `/apis` and `/apis/` only.
 fn is_list_of_groups_and_more(path: &str) -> bool {
     path.strip_prefix("/apis//").is_some_and(|rest| rest.bytes().all(|byte| byte == b'/'))
 }
 
-/// How a client that takes the document with everything in it before any other wants to have it.
+/// The encoding for a client that prefers the aggregated document to any other.
 fn wants_aggregated(parts: &Parts) -> Option<Output> {
     const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
     let accepted = negotiate::text(&parts.headers, http::header::ACCEPT);
@@ -193,12 +194,12 @@ fn wants_aggregated(parts: &Parts) -> Option<Output> {
 struct Subresource<'r> {
     name: &'static str,
     kind: &'r str,
-    /// Group and version, where they are not those of the resource.
+    /// Group and version, if they are not those of the resource.
     foreign: Option<(&'r str, &'r str)>,
     verbs: &'static [&'static str],
 }
 
-/// Those of a built-in resource in the order of their names, status before scale for a custom one.
+/// Those of a built-in resource sorted by name; status before scale for a custom one.
 fn subresources<'r>(shown: &ServedResource<'r>) -> Vec<Subresource<'r>> {
     let (resource, verbs) = (shown.resource, &["get", "patch", "update"]);
     let mut found: Vec<_> = resource
@@ -227,7 +228,7 @@ fn subresources<'r>(shown: &ServedResource<'r>) -> Vec<Subresource<'r>> {
     found
 }
 
-/// The verbs of a built-in resource are sorted, those of a custom one are as its definition has them.
+/// The verbs of a built-in resource are sorted; those of a custom one are in the order of its definition.
 fn verbs(shown: &ServedResource<'_>) -> Vec<&'static str> {
     let mut verbs: Vec<Verb> = shown.resource.verbs.clone();
     if shown.origin == Origin::Builtin {

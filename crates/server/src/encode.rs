@@ -1,8 +1,8 @@
-//! From frozen objects to bytes on the wire.
+//! Encoding of responses: from frozen objects to bytes on the wire.
 //!
-//! Answers are made in pieces of about [`CHUNK`] bytes, whatever their encoding, and the next piece is made when the
-//! client has taken the last one: a list of a hundred thousand objects never exists as one text, and other requests
-//! do not wait while it is made. See [`pace`].
+//! Responses are produced in pieces of about [`CHUNK`] bytes, whatever their encoding, and the next piece is
+//! produced when the client has taken the last one: a list of a hundred thousand objects never exists as one
+//! text, and other requests do not wait for it. See [`pace`].
 
 pub(crate) mod cbor;
 pub(crate) mod compress;
@@ -34,7 +34,7 @@ use crate::response::{Body, JSON, Response, with_type};
 /// The size of a piece.
 pub(crate) const CHUNK: usize = 64 << 10;
 
-/// Above so many bytes an answer is compressed for those who can read that.
+/// Longer responses are compressed, if the client accepts gzip.
 pub(crate) const COMPRESS_FROM: usize = 128 << 10;
 
 /// A short document that exists as compact JSON: a status, discovery.
@@ -54,7 +54,7 @@ pub(crate) fn document(code: StatusCode, compact: &[u8], output: Output) -> Resp
         (Encoding::Yaml, _) => yaml::short(compact),
         (Encoding::Protobuf, _) => match protobuf::of_json(compact) {
             Some(body) => body,
-            // What has no such form is better read as JSON than not at all.
+            // A document without this form is sent as JSON, which is better than an error.
             None => return document(code, compact, Output::JSON),
         },
         (Encoding::Cbor, _) => cbor::of_json(compact),
@@ -94,16 +94,17 @@ pub(crate) async fn many<I: Items>(
         }
         (Encoding::Yaml, _) => ready(code, Encoding::Yaml, yaml::list(list), gzip).await,
         (Encoding::Cbor, _) => ready(code, Encoding::Cbor, cbor::list(list, schema), gzip).await,
-        // Lists in protobuf are written elsewhere; what has no such form is better read as JSON than not at all.
+        // Lists in protobuf are written elsewhere; a list without this form is sent as JSON, which is better
+        // than an error.
         (Encoding::Json, Layout::Compact) | (Encoding::Protobuf, _) => {
             ready(code, Encoding::Json, list.json(b"]}\n"), gzip).await
         }
     }
 }
 
-/// An answer that is in its encoding already, in pieces.
+/// A response that is already encoded, in pieces.
 async fn ready(code: StatusCode, encoding: Encoding, pieces: impl Pieces, gzip: Gzip) -> Result<Response> {
-    // Decide what to do when it is known whether this is long.
+    // Decide when it is known whether the response is long.
     let mut pieces = Paced::new(pieces);
     let mut start = VecDeque::new();
     let mut size = 0;
@@ -121,7 +122,7 @@ async fn ready(code: StatusCode, encoding: Encoding, pieces: impl Pieces, gzip: 
     Ok(compress::stream(response, pieces.after(start), gzip))
 }
 
-/// One write for a short answer.
+/// Joins a short response, so that it is sent in one write.
 fn join_short(chunks: VecDeque<Bytes>) -> VecDeque<Bytes> {
     let size: usize = chunks.iter().map(Bytes::len).sum();
     if size > CHUNK {

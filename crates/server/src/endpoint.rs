@@ -1,4 +1,4 @@
-//! What is served besides the API: health, metrics, version, status and flags, the list of paths.
+//! Endpoints besides the API: health, metrics, version, status and flags, the list of paths.
 
 pub mod health;
 pub mod index;

@@ -1,19 +1,19 @@
-//! Why a request is not answered with what was asked for, in the server's words; `respond.rs` words the answer.
+//! Errors of requests, in the server's words; `respond.rs` turns them into responses.
 
 use keelson_object::{FieldErrors, GroupResource, SmolStr};
 
-/// What a stage of the chain gives.
+/// The result of a stage of the chain.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a request is not answered with what was asked for.
+/// Why a request failed.
 ///
 /// Deliberately exhaustive: `respond.rs` decides about every case.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request makes no sense.
+    /// The request is malformed.
     #[error("{0}")]
     BadRequest(String),
-    /// The request is to be made as nobody in particular.
+    /// The impersonation headers are malformed.
     #[error("{0}")]
     BadImpersonation(String),
     /// The options in the query or body are wrong.
@@ -24,22 +24,22 @@ pub enum Error {
         /// What is wrong with them.
         errors: FieldErrors,
     },
-    /// A resourceVersion that is no number, for operations whose answer has no reason.
+    /// A resourceVersion is not a number, for operations whose response has no reason.
     #[error("resource version {0:?} is no number")]
     BadRevision(String),
     /// None of the accepted media types can be served.
     #[error("not acceptable: {0}")]
     NotAcceptable(String),
-    /// The address has no representation of an accepted media type.
+    /// The URL has no representation of an accepted media type.
     #[error("no acceptable representation, only {available}")]
     NoRepresentation {
-        /// What it has.
+        /// The media types that it has.
         available: String,
     },
     /// The body has a media type that cannot be read.
     #[error("unsupported media type: {0}")]
     UnsupportedMediaType(String),
-    /// The body is of a media type that is no patch.
+    /// The media type of the body is not a patch.
     #[error("the media type is no patch")]
     NoSuchPatch,
     /// The body is larger than allowed.
@@ -48,26 +48,26 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// The client broke off in the middle of the body.
+    /// The client aborted in the middle of the body.
     #[error("the body cannot be read")]
     BodyBroken(#[source] hyper::Error),
-    /// Nobody is known who could have sent this.
+    /// Authentication failed.
     #[error("unauthorized")]
     Unauthorized,
-    /// Who asks may not.
+    /// The user does not have the permission.
     #[error("{message}")]
     Forbidden {
-        /// Of what; empty for plain paths.
+        /// The resource; empty for plain paths.
         resource: GroupResource,
-        /// Which.
+        /// The name.
         name: String,
         /// The whole message.
         message: String,
     },
-    /// It could not be decided whether who asks may.
+    /// The authorizer failed.
     #[error("authorization failed")]
     AuthorizationFailed {
-        /// The address.
+        /// The URI.
         uri: String,
         /// What went wrong.
         source: keelson_authz::AuthzError,
@@ -78,7 +78,7 @@ pub enum Error {
     /// Nothing is served at this path.
     #[error("no such path")]
     NoSuchPath,
-    /// Something that others do is not done here.
+    /// Not implemented, although upstream has it.
     #[error("{0}")]
     NotHere(String),
     /// Something is served at this path, but not with this method.
@@ -87,55 +87,55 @@ pub enum Error {
     /// The operation exists, but not for this resource.
     #[error("{verb} is not supported on {resource}")]
     VerbNotSupported {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
         /// `watch`.
         verb: SmolStr,
     },
-    /// Too many requests are under way.
+    /// Too many requests are in flight.
     #[error("too many requests")]
     TooManyRequests,
-    /// The request took longer than it may.
+    /// The request exceeded its deadline.
     #[error("timed out")]
     Timeout,
-    /// The server has not begun to serve everything.
+    /// The server has not started to serve everything yet.
     #[error("not all paths are installed")]
     NotComplete,
     /// The StorageVersion of the resource is not recorded yet.
     #[error("the storage version of {resource} is not recorded yet")]
     StorageVersionPending {
-        /// Of what.
+        /// The resource.
         resource: GroupResource,
         /// Why the last attempt failed.
         problem: Option<String>,
     },
-    /// The server is about to end and drains what is under way.
+    /// The server shuts down and finishes the requests in flight.
     #[error("shutting down")]
     ShuttingDown,
-    /// The server is about to end and tells late clients to come back.
+    /// The server shuts down and asks late clients to retry.
     #[error("shutting down, try again")]
     ShuttingDownTryAgain,
-    /// The path says nothing.
+    /// The URL cannot be parsed.
     #[error("no request info")]
     NoRequestInfo {
-        /// The address.
+        /// The URI.
         uri: String,
-        /// Why.
+        /// The reason.
         source: crate::request_info::RequestInfoError,
     },
     /// A handler panicked.
     #[error("panic")]
     Panic {
-        /// With these words.
+        /// The panic message.
         message: String,
     },
-    /// Nothing happens that cannot be recorded.
+    /// The request cannot be audited, and is therefore not executed.
     #[error("the request cannot be recorded")]
     NotRecorded {
-        /// The address.
+        /// The URI.
         uri: String,
     },
-    /// The engine refuses.
+    /// The engine refuses the request.
     #[error(transparent)]
     Registry(#[from] keelson_registry::Error),
 }

@@ -1,4 +1,4 @@
-//! The handlers: from a granted request to an operation of the engine, and from its result to an answer.
+//! Handlers: from an authorized request to an operation of the engine, and from its result to a response.
 
 pub(crate) mod action;
 pub(crate) mod connect;
@@ -49,14 +49,14 @@ use crate::route;
 /// How long a write may take, whatever the request's own deadline.
 const WRITE_TIME: Duration = Duration::from_secs(34);
 
-/// A granted request for a resource that is served.
+/// An authorized request for a resource that is served.
 pub(crate) struct Call<'c> {
     pub(crate) facts: &'c Facts<'c>,
     pub(crate) user: &'c Arc<User>,
     pub(crate) info: &'c RequestInfo,
     pub(crate) parts: &'c Parts,
     pub(crate) query: &'c Query<'c>,
-    /// What is served. A request uses one catalog from begin to end.
+    /// The catalog. A request uses one catalog from begin to end.
     pub(crate) catalog: &'c Arc<Catalog>,
     pub(crate) found: Found,
     pub(crate) series: &'c Arc<Series>,
@@ -75,21 +75,21 @@ impl Call<'_> {
         route::namespace(self.info)
     }
 
-    /// Where the object is that the address names.
+    /// The namespace and the name in the URL.
     fn place(&self) -> Place {
         Place::new(self.namespace(), self.info.name.clone())
     }
 
-    /// Refuses clients that take nothing that this address has.
+    /// Refuses clients that accept no representation that this URL has.
     pub(crate) fn check_representation(&self, address: Address) -> Result<()> {
-        // Upstream's router, which knows representations, does not know custom resources.
+        // Upstream checks this in its router, which does not know custom resources.
         match self.found.live.resource.is_custom() {
             true => Ok(()),
             false => negotiate::has_representation(&self.parts.headers, self.offer(), address),
         }
     }
 
-    /// What the answer looks like.
+    /// The representation of the response.
     fn output(&self) -> Result<Output> {
         let resource = &self.found.live.resource;
         let is_action = self.subresource().is_some_and(|it| matches!(it.deed, Deed::Action(_)));
@@ -97,13 +97,13 @@ impl Call<'_> {
         negotiate::output(&self.parts.headers, self.query, self.offer(), tables)
     }
 
-    /// The subresource of the address, if only the kind knows it.
+    /// The subresource of the URL, if it is specific to the kind.
     fn subresource(&self) -> Option<&Subresource> {
         let name = &*self.info.subresource;
         self.found.live.resource.subresources.iter().find(|it| it.name == name && !name.is_empty())
     }
 
-    /// Version and kind of what belongs into the body.
+    /// Version and kind that are expected in the body.
     fn expected(&self) -> (SmolStr, SmolStr) {
         if &*self.info.subresource == "scale" {
             return (SmolStr::new_static(SCALE_VERSION), SmolStr::new_static(SCALE));
@@ -114,7 +114,7 @@ impl Call<'_> {
         }
     }
 
-    /// How the body is encoded.
+    /// The encoding of the body.
     fn input(&self) -> Result<Input> {
         let offer = self.offer();
         match negotiate::input(&self.parts.headers, offer.cbor)? {
@@ -135,7 +135,7 @@ impl Call<'_> {
         Offer { protobuf, cbor: self.facts.server.settings.cbor }
     }
 
-    /// The circumstances of a write.
+    /// The context of a write.
     fn context(&self, dry_run: DryRun, field_manager: &str) -> Context {
         let mut context = Context::new(Arc::clone(self.user), self.facts.server.clock.clone());
         context.verb = self.info.verb.clone();
@@ -150,7 +150,7 @@ impl Call<'_> {
         context
     }
 
-    /// What the client says in the query of how something is to be done.
+    /// The options in the query.
     fn options(&self) -> Value {
         let mut options = Map::new();
         if self.query.get("dryRun").is_some() {
@@ -164,9 +164,10 @@ impl Call<'_> {
         Value::Map(options)
     }
 
-    /// Runs a write, and passes on what it warns of, whether it works or not.
+    /// Runs a write, and forwards its warnings, whether it succeeds or not.
     ///
-    /// Boxed, because a write keeps whole objects while it waits, and everybody around it would grow by that.
+    /// Boxed, because a write keeps whole objects while it waits, and every future around it would grow by
+    /// that.
     fn run<'r, T>(
         &'r self,
         context: &'r Context,
@@ -179,7 +180,7 @@ impl Call<'_> {
         })
     }
 
-    /// What an operation has to say besides its result.
+    /// Forwards warnings, timings and annotations of an operation.
     fn pass_on(&self, context: &Context) {
         self.facts.warnings.extend(context.take_warnings());
         self.facts.timings.extend(context.take_timings());
@@ -203,7 +204,7 @@ impl Call<'_> {
         match input {
             Input::Json => {
                 let document = json::read(body).map_err(|error| {
-                    // The message is upstream's, which does not say where.
+                    // The message is upstream's, which does not contain the position.
                     let at = error.position(body);
                     let place = format!("the body is no JSON at line {}, column {}", at.line, at.column);
                     self.facts.warnings.extend([place]);
@@ -223,7 +224,7 @@ impl Call<'_> {
             Input::Yaml => {
                 let mut document = yaml::read(body).map_err(|error| unreadable(&error))?;
                 let complaints = document.strict_problem().into_iter().collect();
-                // Upstream reads YAML by way of JSON, whose keys are in order.
+                // Upstream reads YAML by way of JSON with sorted keys.
                 document.value.sort_all_keys();
                 let value = or_empty(document.value);
                 check_head(&value).map_err(|error| unreadable(&error))?;
@@ -249,13 +250,14 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a custom resource does not say its kind: the kind of its address does not stand for it.
+    /// Whether a custom resource has no kind: it is not taken from the URL.
     fn lacks_kind(&self, value: &Value) -> bool {
         let is_silent = || value.as_map().and_then(|it| it.str("kind")).is_none_or(str::is_empty);
         self.found.live.resource.is_custom() && self.info.subresource != "scale" && is_silent()
     }
 
-    /// A body in CBOR as a tree. It is read as what it says it is; whether that belongs here is asked later.
+    /// Parses a body in CBOR. It is read as the kind that it names; whether that kind is expected here is
+    /// checked later.
     fn cbor_draft(&self, said: &cbor::TypeMeta, body: &Bytes) -> Result<Draft> {
         let (version, own_kind) = (self.found.version(), &self.found.live.resource.kind);
         let is_silent = said.kind.is_empty() && said.api_version.is_empty();
@@ -286,7 +288,7 @@ impl Call<'_> {
         })
     }
 
-    /// One object as an answer, in the shape that was agreed on.
+    /// One object as a response, in the negotiated shape.
     async fn answer(&self, code: StatusCode, frozen: &Arc<Frozen>, output: Output) -> Result<Response> {
         let size = frozen.json().len();
         if self.is_response_recorded() {
@@ -300,7 +302,7 @@ impl Call<'_> {
             let response = with_type(code, encode::media_type(Encoding::Protobuf), Body::full(body));
             return Ok(whole(response, gzip));
         }
-        // An object as it is stored is copied, not read.
+        // An object in its stored version is copied, not parsed.
         let is_copied = matches!(output.shape, Shape::Object) && self.found.version().conversion.is_none();
         let make = || self.compact(frozen, output.shape);
         let compact = offload::run(if is_copied { 0 } else { size }, make).await?;
@@ -327,7 +329,7 @@ impl Call<'_> {
     }
 }
 
-/// A body of `null` says nothing, as one without fields does.
+/// A body of `null` is the same as one without fields.
 fn or_empty(value: Value) -> Value {
     if value.is_null() { Value::Map(Map::new()) } else { value }
 }

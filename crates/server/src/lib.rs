@@ -1,7 +1,8 @@
-//! The HTTP server: the library with which API servers are built.
+//! HTTP server: the library with which API servers are built.
 //!
-//! [`Server::builder`] takes values (what is served, who decides, limits, certificates), [`Server::serve`] answers
-//! until it is told to stop. The way of a request is one function, `chain::serve`.
+//! [`Server::builder`] takes values (the catalog, authentication, authorization, limits, certificates),
+//! [`Server::serve`] answers requests until it is stopped. The path of a request is one function,
+//! `chain::serve`.
 
 #![warn(missing_docs)]
 

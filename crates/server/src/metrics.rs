@@ -1,7 +1,7 @@
-//! Numbers about the running server, in the names that dashboards know.
+//! Metrics of the server, with the names that dashboards know.
 //!
-//! Counting is adding to an atomic: handles are looked up once per resource and verb, not once per request.
-//! Labels come from what is served and from fixed lists, never from what a client sends, so the number of series
+//! Counting is an atomic addition: handles are looked up once per resource and verb, not once per request.
+//! Labels come from the catalog and from fixed lists, never from what a client sends, so the number of series
 //! is bounded.
 
 pub mod admission;
@@ -33,38 +33,38 @@ pub use value::{Counter, Gauge, Summary};
 use crate::endpoint::version::Version;
 use crate::listen::tls::Reload;
 
-/// Everything that is counted; `/metrics` prints it.
+/// All metrics; `/metrics` prints them.
 #[derive(Default)]
 pub struct Registry {
     collectors: Arc<Collectors>,
     restrictions: Arc<OnceLock<Restrictions>>,
-    /// Observations with values of labels that are not allowed, as they were when the metrics were printed last.
+    /// The number of observations with label values that are not allowed, when the metrics were last printed.
     unexpected: Arc<AtomicU64>,
 }
 
 type Collectors = RwLock<Vec<Arc<dyn Collect>>>;
 
 impl Registry {
-    /// Prints `collector` from now on.
+    /// Adds a collector.
     pub fn add(&self, collector: Arc<dyn Collect>) {
         self.collectors.write().push(collector);
     }
 
-    /// Adds a family and gives it back.
+    /// Adds a family and returns it.
     pub fn family<M: value::Metric>(&self, family: Family<M>) -> Arc<Family<M>> {
         let family = Arc::new(family);
         self.add(Arc::clone(&family) as Arc<dyn Collect>);
         family
     }
 
-    /// Keeps to what the operator wants from now on. What was said first counts.
+    /// Sets the operator's restrictions. Only the first call has an effect.
     pub fn restrict(&self, restrictions: Restrictions) {
         if self.restrictions.set(restrictions).is_err() {
             tracing::warn!("the metrics are restricted already");
         }
     }
 
-    /// Everything, as Prometheus reads it, sorted by name.
+    /// All metrics in the format of Prometheus, sorted by name.
     pub fn text(&self) -> String {
         let mut collectors = self.collectors.read().clone();
         collectors.sort_by(|a, b| a.name().cmp(b.name()));
@@ -74,7 +74,7 @@ impl Registry {
             return out;
         };
         collectors.retain(|it| !restrictions.disabled.contains(it.name()));
-        // How much is unexpected stands between the families that it is about.
+        // The count of unexpected values is sorted among the families.
         let limited = self.limited(restrictions, &collectors);
         for collector in &collectors {
             match limited.get(collector.name()) {
@@ -105,37 +105,39 @@ impl Registry {
     }
 }
 
-/// The numbers that the server itself keeps.
+/// The metrics of the server itself.
 pub struct Metrics {
-    /// All families; others may add theirs.
+    /// All families; other components may add theirs.
     pub registry: Registry,
-    /// Per request.
+    /// Request metrics.
     pub requests: RequestMetrics,
-    /// Versions on their way out that somebody asked for: group, version, resource, subresource, the release without.
+    /// Deprecated versions that clients requested: group, version, resource, subresource, the release that
+    /// removes them.
     pub deprecated: Arc<Family<Gauge>>,
-    /// Handshakes that failed.
+    /// Failed handshakes.
     pub tls_handshake_errors: Arc<Counter>,
-    /// `files`, `result`: certificates that were read again because a file changed.
+    /// `files`, `result`: reloads of certificates because a file changed.
     pub certificate_reloads: Arc<Family<Counter>>,
-    /// Seconds that the certificate of a client has left when a request comes.
+    /// The remaining lifetime of client certificates at the time of a request, in seconds.
     pub client_certificate_expiration: Arc<Histogram>,
-    /// Whether it was found out who asks.
+    /// Authentication metrics.
     pub authentication: AuthenticationMetrics,
-    /// Who asked.
+    /// Requests by user.
     pub users: Users,
-    /// How long the steps before the answer take.
+    /// The durations of the steps before the handler.
     pub filters: Filters,
-    /// Whether they may.
+    /// Authorization metrics.
     pub authorization: AuthorizationMetrics,
     /// Events that were sent to watchers.
     pub watch_events: Arc<Family<Counter>>,
-    /// How large they were.
+    /// The sizes of those events.
     pub watch_event_sizes: Arc<Family<Histogram>>,
-    /// From the arrival of a watch to the end of what was there: group, version, resource, scope.
+    /// The duration from the arrival of a watch to the end of its initial events: group, version, resource,
+    /// scope.
     pub watch_lists: Arc<Family<Histogram>>,
     /// Panics that were caught.
     pub panics: Arc<Counter>,
-    /// Health checks that were made; printed apart from the others.
+    /// Health checks; printed apart from the others.
     pub health_checks: HealthMetrics,
 }
 
@@ -171,7 +173,7 @@ const EXPIRATION_BUCKETS: &[f64] = &[
 ];
 
 impl Metrics {
-    /// Certificates were read again.
+    /// Counts a reload of certificates.
     pub fn count_reload(&self, files: &str, reload: Reload) {
         let result = match reload {
             Reload::Done => "success",
@@ -271,7 +273,7 @@ impl Metrics {
     }
 }
 
-/// How often something came out this way, and how long it took.
+/// A counter of one outcome, and its durations.
 pub struct Outcome {
     attempts: Arc<Counter>,
     duration: Arc<Histogram>,
@@ -282,14 +284,14 @@ impl Outcome {
         Outcome { attempts: attempts.with(&[result]), duration: duration.with(&[result]) }
     }
 
-    /// Once more.
+    /// Counts one more.
     pub fn count(&self, elapsed: Duration) {
         self.attempts.inc();
         self.duration.observe(elapsed.as_secs_f64());
     }
 }
 
-/// Whether it was found out who asks.
+/// Authentication metrics.
 #[allow(missing_docs)]
 pub struct AuthenticationMetrics {
     pub success: Outcome,
@@ -308,7 +310,7 @@ impl AuthenticationMetrics {
     }
 }
 
-/// Whether they may.
+/// Authorization metrics.
 #[allow(missing_docs)]
 pub struct AuthorizationMetrics {
     pub allowed: Outcome,
@@ -362,7 +364,7 @@ fn build_info(version: &Version) -> Computed {
     ])
 }
 
-/// As which version this server behaves.
+/// The version of the server, and the version that it emulates.
 fn version_info(version: &Version) -> Computed {
     let oldest = format!("{}.{}", version.min_compatibility_major, version.min_compatibility_minor);
     let emulation = format!("{}.{}", version.emulation_major, version.emulation_minor);

@@ -1,4 +1,4 @@
-//! What the client takes: encoding, shape, and whether human eyes will read it.
+//! Content negotiation: encoding, shape, and pretty printing.
 //!
 //! Upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go (v1.36.4).
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::openapi::Offered;
 use crate::query::Query;
 
-/// How an answer is encoded.
+/// The encoding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// JSON.
@@ -22,14 +22,14 @@ pub(crate) enum Encoding {
     Cbor,
 }
 
-/// All of them, in order of preference.
+/// All encodings, in order of preference.
 const ENCODINGS: [Encoding; 4] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf, Encoding::Cbor];
 
-/// What can be had besides JSON and YAML.
+/// The encodings that are offered besides JSON and YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) protobuf: Protobuf,
-    /// What the gate says.
+    /// CBOR, if the feature gate is on.
     pub(crate) cbor: Offered,
 }
 
@@ -43,16 +43,16 @@ impl Offer {
     }
 }
 
-/// Whether protobuf can be had: only built-in kinds have that form.
+/// Whether protobuf is offered: only built-in kinds have that form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protobuf {
     Offered,
-    /// Only metadata has it: that of custom resources.
+    /// Only for metadata: that of custom resources.
     OfMetadata,
     Unknown,
 }
 
-/// Which version of the meta group a converted answer is in.
+/// The version of the meta group in which a converted response is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum MetaVersion {
     /// `meta.k8s.io/v1`.
@@ -63,7 +63,7 @@ pub(crate) enum MetaVersion {
 }
 
 impl MetaVersion {
-    /// As it stands in `apiVersion`.
+    /// The `apiVersion`.
     pub(crate) fn api_version(self) -> &'static str {
         match self {
             MetaVersion::V1 => "meta.k8s.io/v1",
@@ -72,13 +72,13 @@ impl MetaVersion {
     }
 }
 
-/// What becomes of an object on its way to the client.
+/// The shape in which objects are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// It stays as it is.
+    /// As they are.
     #[default]
     Object,
-    /// Rows and columns.
+    /// As a Table.
     Table(MetaVersion),
     /// The metadata of one object.
     Metadata(MetaVersion),
@@ -99,27 +99,27 @@ pub(crate) enum Layout {
 /// What was agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Output {
-    /// How it is encoded.
+    /// The encoding.
     pub(crate) encoding: Encoding,
-    /// What becomes of objects.
+    /// The shape.
     pub(crate) shape: Shape,
-    /// For whose eyes.
+    /// The layout.
     pub(crate) layout: Layout,
 }
 
 impl Output {
-    /// Compact JSON, as it is.
+    /// Compact JSON without conversion.
     pub(crate) const JSON: Output =
         Output { encoding: Encoding::Json, shape: Shape::Object, layout: Layout::Compact };
 }
 
-/// What can be served, in order of preference, as clients read it.
+/// The media types that can be served, in order of preference, as errors list them.
 fn served(offer: Offer) -> String {
     let names = ENCODINGS.into_iter().filter(|it| offer.has(*it)).map(|it| it.media_type().as_str());
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// What can be streamed.
+/// The media types that can be streamed.
 fn streamed(offer: Offer) -> String {
     let names = ENCODINGS.into_iter().filter(|it| offer.has(*it)).filter_map(|it| match it {
         Encoding::Json => Some("application/json;stream=watch"),
@@ -130,7 +130,8 @@ fn streamed(offer: Offer) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Refuses clients that take none of what an address has. Words are compared: `application/*` matches no type.
+/// Refuses clients that accept no representation of a URL. Words are compared: `application/*` matches no
+/// type.
 ///
 /// Upstream: github.com/emicklei/go-restful/v3, Route.matchesAccept (v1.36.4).
 pub(crate) fn has_representation(headers: &HeaderMap, offer: Offer, address: Address) -> Result<()> {
@@ -141,7 +142,7 @@ pub(crate) fn has_representation(headers: &HeaderMap, offer: Offer, address: Add
     has_one_of(headers, available)
 }
 
-/// The same for an address with these representations, separated as in a header.
+/// The same for a URL with these representations, separated as in a header.
 pub(crate) fn has_one_of(headers: &HeaderMap, available: String) -> Result<()> {
     let accept = text(headers, header::ACCEPT).trim();
     let is_there = |word: &str| word == "*/*" || available.split(", ").any(|it| it == word);
@@ -149,19 +150,19 @@ pub(crate) fn has_one_of(headers: &HeaderMap, available: String) -> Result<()> {
     if accept.is_empty() || words.any(is_there) { Ok(()) } else { Err(Error::NoRepresentation { available }) }
 }
 
-/// What an address is of.
+/// Whether a URL is that of an object or of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// Of one thing.
+    /// One object.
     One,
-    /// Of many, which can be followed.
+    /// A collection, which can be watched.
     Collection,
 }
 
 /// The media type of a watch in CBOR: one item after the other.
 pub(crate) const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
-/// What an answer about objects looks like. What is not stored has no tables.
+/// Negotiates the representation of objects. Objects that are not stored have no tables.
 pub(crate) fn output(
     headers: &HeaderMap,
     query: &Query<'_>,
@@ -178,7 +179,7 @@ pub(crate) fn output(
     Ok(output)
 }
 
-/// Refuses to stream what has no form for that.
+/// Refuses to stream a representation that cannot be streamed.
 pub(crate) fn can_be_streamed(output: Output, offer: Offer) -> Result<()> {
     match output.encoding {
         Encoding::Json | Encoding::Protobuf | Encoding::Cbor => Ok(()),
@@ -186,8 +187,8 @@ pub(crate) fn can_be_streamed(output: Output, offer: Offer) -> Result<()> {
     }
 }
 
-/// What an answer that is no object looks like: a failure, a discovery document. `None` if nothing will do. CBOR is for
-/// what resources answer.
+/// Negotiates the representation of a response that is not an object: an error, a discovery document. `None`
+/// if nothing is acceptable. CBOR is only for responses of resources.
 pub(crate) fn plain(headers: &HeaderMap, query: &Query<'_>, cbor: Offered) -> Option<Output> {
     let shape = |conversion: Option<&Conversion>| conversion.is_none().then_some(Shape::Object);
     let mut output = negotiate(headers, Offer { protobuf: Protobuf::Offered, cbor }, shape)?;
@@ -197,17 +198,17 @@ pub(crate) fn plain(headers: &HeaderMap, query: &Query<'_>, cbor: Offered) -> Op
     Some(output)
 }
 
-/// The answer to a client that takes nothing we have.
+/// The error for a client that accepts no media type of the server.
 pub(crate) fn not_acceptable(served: &str) -> Error {
     Error::NotAcceptable(format!("only the following media types are accepted: {served}"))
 }
 
-/// The answer to a client that takes nothing we have.
+/// The error for a client that accepts no media type of the server.
 pub(crate) fn nothing_acceptable() -> Error {
     not_acceptable(&served(Offer { protobuf: Protobuf::Offered, cbor: Offered::No }))
 }
 
-/// How a body may be encoded.
+/// The encoding of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// `application/json`.
@@ -220,7 +221,7 @@ pub(crate) enum Input {
     Cbor,
 }
 
-/// How a body is encoded. An absent header means JSON.
+/// The encoding of a request body. An absent header means JSON.
 pub(crate) fn input(headers: &HeaderMap, cbor: Offered) -> Result<Input> {
     let header = text(headers, header::CONTENT_TYPE);
     if header.is_empty() {
@@ -240,12 +241,13 @@ pub(crate) fn input(headers: &HeaderMap, cbor: Offered) -> Result<Input> {
     }
 }
 
-/// What a client is told whose body has another media type than these.
+/// The message for a client whose body has another media type than these.
 pub(crate) fn unknown_format(accepted: &str) -> String {
     format!("the body of the request was in an unknown format - accepted media types include: {accepted}")
 }
 
-/// Walks through what the client takes, best first; `shape` says what conversions are possible.
+/// Goes through the media types that the client accepts, best first; `shape` decides which conversions are
+/// possible.
 fn negotiate(
     headers: &HeaderMap,
     offer: Offer,
@@ -257,7 +259,7 @@ fn negotiate(
     }
     parse_accept(header).iter().find_map(|accept| {
         let shape = shape(accept.conversion().as_ref())?;
-        // Tables are text, and so are custom resources.
+        // Tables are served as JSON or YAML only, and custom resources have no protobuf form.
         let fits = |it: &Encoding| match (it, shape) {
             (Encoding::Json | Encoding::Yaml, _) => true,
             (_, Shape::Table(_)) => false,
@@ -281,7 +283,7 @@ fn can_stream(accept: &Accept, encoding: Encoding) -> bool {
 }
 
 impl Encoding {
-    /// Its media type.
+    /// The media type of the encoding.
     pub(crate) fn media_type(self) -> MediaType {
         match self {
             Encoding::Json => MediaType::Json,
@@ -307,7 +309,7 @@ fn shape(conversion: Option<&Conversion>) -> Option<Shape> {
     }
 }
 
-/// `?pretty=` decides; without it, what browsers and command line tools call themselves.
+/// `?pretty=` decides; without it, the user agents of browsers and command line tools get pretty output.
 pub(crate) fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
     if let Some(pretty) = query.get("pretty").filter(|it| !it.is_empty()) {
         return matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True");
@@ -316,7 +318,7 @@ pub(crate) fn is_for_eyes(headers: &HeaderMap, query: &Query<'_>) -> bool {
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|it| agent.starts_with(it))
 }
 
-/// The first value of a header; empty where it is absent or no text.
+/// The first value of a header; empty if it is absent or not text.
 pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
     headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default()
 }

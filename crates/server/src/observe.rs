@@ -1,4 +1,4 @@
-//! Counting an answer when its last byte is sent.
+//! Response metrics: a response is counted when its last byte is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +76,7 @@ fn dry_run(query: &Query<'_>) -> &'static str {
     }
 }
 
-/// The scope of what a request selects, which may be less than what is at its address.
+/// The scope of what a request selects, which may be narrower than that of its URL.
 ///
 /// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, CleanScope (v1.36.4).
 pub(crate) fn scope(info: &RequestInfo) -> &'static str {
@@ -91,7 +91,7 @@ pub(crate) fn scope(info: &RequestInfo) -> &'static str {
     }
 }
 
-/// The series of a path that is no resource; `path` is one that is served.
+/// The series of a path that is not a resource; `path` is one that is served.
 pub(crate) fn path_series(metrics: &Metrics, path: &str, component: &str) -> Arc<Series> {
     metrics.requests.series(&SeriesLabels {
         verb: "GET",
@@ -105,7 +105,7 @@ pub(crate) fn path_series(metrics: &Metrics, path: &str, component: &str) -> Arc
     })
 }
 
-/// There is no room for a request.
+/// Counts a request that exceeds the in-flight limits.
 ///
 /// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, RecordDroppedRequest, RecordRequestTermination (v1.36.4).
 pub(crate) fn dropped(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) {
@@ -114,7 +114,7 @@ pub(crate) fn dropped(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) {
     series.terminated(429);
 }
 
-/// A request took too long.
+/// Counts a request that exceeded its deadline.
 pub(crate) fn timed_out(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) {
     let series = early_series(facts, info, parts);
     series.observe(&Answered {
@@ -127,8 +127,8 @@ pub(crate) fn timed_out(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) {
     series.terminated(504);
 }
 
-/// The series of a request of which nobody has seen yet whether what it is about is served: only names that are known
-/// here become labels.
+/// The series of a request for which it is not known yet whether its resource is served: only names in the
+/// catalog become labels.
 fn early_series(facts: &Facts<'_>, info: &RequestInfo, parts: &Parts) -> Arc<Series> {
     let catalog = facts.server.catalog.load();
     let found = catalog.find(&info.group, &info.version, &info.resource);
@@ -147,7 +147,7 @@ fn has(found: &Found, subresource: &str) -> bool {
         || resource.subresources.iter().any(|it| it.name == subresource)
 }
 
-/// Remembers that somebody still uses what is on its way out.
+/// Records that a client uses a deprecated version.
 ///
 /// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, MonitorRequest (v1.36.4).
 pub(crate) fn deprecated(facts: &Facts<'_>, info: &RequestInfo, deprecation: &Deprecation) {
@@ -161,7 +161,7 @@ pub(crate) fn deprecated(facts: &Facts<'_>, info: &RequestInfo, deprecation: &De
     facts.server.metrics.deprecated.with(&labels).set(1);
 }
 
-/// The answer, counted when it is sent or dropped.
+/// The response, counted when it is sent or dropped.
 pub(crate) fn observed(
     facts: &Facts<'_>,
     query: &Query<'_>,

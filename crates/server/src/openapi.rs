@@ -1,9 +1,9 @@
-//! OpenAPI: what is served, described for machines. `/openapi/v2` is one document, `/openapi/v3` an index and one
-//! document per group version.
+//! OpenAPI: machine-readable descriptions of the API. `/openapi/v2` is one document, `/openapi/v3` an index
+//! and one document per group version.
 //!
-//! Documents are functions of the catalog, made when they are first asked for. The index has the hash of each: that of a
-//! built-in group version is made of its document, that of custom resources of their definitions' fingerprints, so that
-//! a new definition costs one hash.
+//! Documents are functions of the catalog, made on the first request. The index contains the hash of each:
+//! that of a built-in group version is computed from its document, that of custom resources from the
+//! fingerprints of their definitions, so that a new definition costs one hash.
 
 mod custom;
 mod document;
@@ -28,28 +28,28 @@ pub use serve::{Ask, OpenApi};
 
 use crate::endpoint::version::Version;
 
-/// What documents say beyond the catalog.
+/// The settings of documents, besides the catalog.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The level whose behaviour is shown: `1.36`.
+    /// The emulated version: `1.36`.
     pub version: String,
-    /// What is switched on.
+    /// The feature gates that documents depend on.
     pub features: Features,
-    /// What is served beyond the catalog.
+    /// Endpoints that are described besides the catalog.
     pub extras: Vec<Extra>,
 }
 
-/// Something that a server may serve beside its API.
+/// An endpoint that a server may serve besides its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// The folder with logs, `/logs`.
     Logs,
-    /// Who issues the tokens of service accounts, `/.well-known/openid-configuration` and `/openid/v1/jwks`.
+    /// The token issuer of service accounts, `/.well-known/openid-configuration` and `/openid/v1/jwks`.
     Issuer,
 }
 
 impl Settings {
-    /// What a server of this version says unless told otherwise.
+    /// The default settings of a server of this version.
     pub fn new(version: &Version) -> Settings {
         let Version { emulation_major, emulation_minor, .. } = version;
         let version = format!("{emulation_major}.{emulation_minor}");
@@ -57,7 +57,7 @@ impl Settings {
     }
 }
 
-/// What is switched on, as far as documents show it. The default is upstream's.
+/// The feature gates that documents depend on. The default is upstream's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Features {
     /// Whether the values of enumerations are listed: the gate `OpenAPIEnums`.

@@ -1,4 +1,4 @@
-//! From query strings to typed options, with upstream's rules and texts.
+//! Query parameters: from query strings to typed options, with upstream's rules and texts.
 
 pub(crate) mod connect;
 pub(crate) mod delete;
@@ -26,7 +26,7 @@ fn integer(text: &str) -> Result<i64> {
     })
 }
 
-/// A revision; `None` where the client asks for none. `0` is a number here.
+/// A revision; `None` if there is none. `0` is a number here.
 pub(crate) fn revision(text: &str) -> std::result::Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);

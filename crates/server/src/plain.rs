@@ -1,4 +1,4 @@
-//! The plain endpoints: health, metrics, version, the list of paths, and what users of the library add.
+//! Plain endpoints: health, metrics, version, the list of paths, and those that users of the library add.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::query::Query;
 use crate::request_info::RequestInfo;
 use crate::response::{Response, json};
 
-/// Something that is served at a path of its own: `/openapi/v2`, `/openid/v1/jwks`.
+/// An endpoint at a path of its own: `/openapi/v2`, `/openid/v1/jwks`.
 pub trait Endpoint: Send + Sync {
     /// Answers a request for `path`.
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response>;
 
-    /// The same for an endpoint that reads what the client sends; most do not.
+    /// The same for an endpoint that reads the request body; most do not.
     fn answer_to_body<'a>(
         &'a self,
         path: &'a str,
@@ -39,12 +39,12 @@ pub trait Endpoint: Send + Sync {
     }
 }
 
-/// An endpoint and where it is.
+/// An endpoint and its path.
 #[derive(Clone)]
 pub struct Mounted {
-    /// `/openapi/v2`; one that ends in a slash takes everything below it.
+    /// `/openapi/v2`; a path that ends in a slash includes everything below it.
     pub path: String,
-    /// Who answers.
+    /// The endpoint.
     pub endpoint: Arc<dyn Endpoint>,
 }
 
@@ -54,12 +54,12 @@ impl Mounted {
     }
 }
 
-/// The endpoints whose answers are counted, as upstream does.
+/// The endpoints whose requests are counted, as upstream does.
 ///
 /// Upstream: kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
 const COUNTED: [&str; 2] = ["/openapi/v3", "/openapi/v3/"];
 
-/// The answer to a path that is not about a resource.
+/// The response to a path that is not a resource.
 pub(crate) async fn answer(
     facts: &Facts<'_>,
     info: &RequestInfo,
@@ -100,7 +100,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Slashes at the end do not count.
+/// Trailing slashes are ignored.
 fn is_version(path: &str) -> bool {
     path.trim_end_matches('/') == "/version"
 }

@@ -1,4 +1,4 @@
-//! The query string, read as Go's `net/url` reads it: what cannot be decoded is left out.
+//! Query strings, parsed as Go's `net/url` does: parameters that cannot be decoded are left out.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ impl<'q> Query<'q> {
     pub fn parse(text: &'q str) -> Query<'q> {
         let pairs = text
             .split('&')
-            // Go refuses the old separator instead of guessing what was meant.
+            // Go refuses the old separator instead of guessing.
             .filter(|pair| !pair.is_empty() && !pair.contains(';'))
             .filter_map(|pair| {
                 let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -54,7 +54,7 @@ impl<'q> Query<'q> {
     }
 }
 
-/// What a plus sign means.
+/// The meaning of a plus sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plus {
     /// A space: in queries.
@@ -63,7 +63,7 @@ pub enum Plus {
     Plus,
 }
 
-/// Undoes percent encoding; `None` for a broken escape. What is not UTF-8 is replaced.
+/// Undoes percent encoding; `None` for a broken escape. Invalid UTF-8 is replaced.
 pub fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
     let is_plain = |byte: u8| byte != b'%' && (byte != b'+' || plus == Plus::Plus);
     if text.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! From method and path to what a request is about.
+//! RequestInfo: from method and path to verb, group, resource, namespace and name.
 //!
 //! ```text
 //! /api/v1/namespaces/{namespace}/pods/{name}/status
@@ -16,7 +16,7 @@ use keelson_object::selector::name_rules;
 
 use crate::query::{self, Plus, Query};
 
-/// What a request is about.
+/// The attributes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInfo {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; empty for other methods
@@ -36,34 +36,34 @@ pub struct RequestInfo {
     pub resource: SmolStr,
     /// `status`.
     pub subresource: SmolStr,
-    /// The name of the object; for lists and watches the name that the field selector demands.
+    /// The name of the object; for lists and watches the name in the field selector.
     pub name: SmolStr,
-    /// The rest of the path, from the resource on.
+    /// The parts of the path from the resource on.
     pub parts: Vec<SmolStr>,
-    /// Whether it is about a resource at all.
+    /// Whether it is a request for a resource.
     pub is_resource_request: bool,
-    /// The field selector as it was sent, for verbs that select.
+    /// The field selector as it was sent, for verbs with selectors.
     pub field_selector: SmolStr,
-    /// The label selector as it was sent, for verbs that select.
+    /// The label selector as it was sent, for verbs with selectors.
     pub label_selector: SmolStr,
 }
 
-/// Why a request says nothing.
+/// Why a request cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestInfoError {
     /// The path is not validly encoded.
     #[error("malformed path")]
     Malformed,
-    /// `/api/v1/watch` without what to watch.
+    /// `/api/v1/watch` without a resource.
     #[error("unable to determine kind and namespace from url, {uri}")]
     NothingAfterVerb {
-        /// The address.
+        /// The URI.
         uri: String,
     },
 }
 
 impl RequestInfo {
-    /// Reads a request line.
+    /// Parses a method and a URI.
     pub fn parse(method: &Method, uri: &Uri) -> Result<RequestInfo, RequestInfoError> {
         let path = query::decode(uri.path(), Plus::Plus).ok_or(RequestInfoError::Malformed)?;
         let mut info =
@@ -94,7 +94,7 @@ impl RequestInfo {
         matches!(&*self.verb, "get" | "list" | "watch")
     }
 
-    /// Takes prefix, group and version; `None` for a plain path.
+    /// Parses prefix, group and version; `None` for a plain path.
     fn read_group_version<'p, 'a>(&mut self, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
         let rest = match parts {
             ["api", rest @ ..] if rest.len() >= 2 => {
@@ -186,7 +186,7 @@ impl RequestInfo {
     }
 }
 
-/// The address as messages show it: a client of HTTP/2 names the host as well, which is not meant.
+/// The URI as messages show it: without the host, which HTTP/2 clients send as well.
 pub(crate) fn request_uri(uri: &Uri) -> String {
     uri.path_and_query().map_or_else(|| uri.to_string(), ToString::to_string)
 }
@@ -199,7 +199,7 @@ fn lower_case(method: &Method) -> SmolStr {
     }
 }
 
-/// The name that the field selector of a list demands, if the options can be read at all.
+/// The name in the field selector of a list, if the options can be parsed.
 fn demanded_name(query: &Query<'_>) -> Option<SmolStr> {
     let selector = query.get("fieldSelector").filter(|text| !text.is_empty())?;
     let is_number = |key: &str| query.get(key).is_none_or(|text| text.parse::<i64>().is_ok());

@@ -1,4 +1,4 @@
-//! What a client gets to read when something fails. The only place where errors become answers.
+//! Error responses. The only place where errors become responses.
 //!
 //! The texts are part of the API: clients and scripts parse them.
 
@@ -21,17 +21,17 @@ use crate::query::Query;
 use crate::request_info::RequestInfoError;
 use crate::response::{NOSNIFF, Response, text_error};
 
-/// The answer to a request that failed before it reached a resource.
+/// The response to a request that failed before it reached a resource.
 pub(crate) fn answer(error: Error, headers: &HeaderMap, query: &Query<'_>) -> Response {
     resource_answer(error, headers, query, Offered::No)
 }
 
-/// The answer of an endpoint to a request that it refuses.
+/// The response of an endpoint to a request that it refuses.
 pub fn refuse(error: Error, parts: &Parts) -> Response {
     answer(error, &parts.headers, &Query::of(&parts.uri))
 }
 
-/// The answer of a resource to a request that failed.
+/// The response of a resource to a request that failed.
 pub(crate) fn resource_answer(
     error: Error,
     headers: &HeaderMap,
@@ -49,7 +49,7 @@ pub(crate) fn resource_answer(
     response
 }
 
-/// A status as an answer, in a form that the client takes; who takes none gets indented JSON.
+/// A Status as a response, in an encoding that the client accepts; if there is none, indented JSON.
 pub(crate) fn encode_status(
     status: &Status,
     headers: &HeaderMap,
@@ -61,7 +61,7 @@ pub(crate) fn encode_status(
     let output = negotiated.unwrap_or(raw);
     let code = StatusCode::from_u16(status.http_code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = encode::document(code, &status.to_json(), output);
-    // Upstream does not record what it had to write without asking how.
+    // Upstream does not audit a response that was not negotiated.
     if negotiated.is_some() {
         response.extensions_mut().insert(SentStatus(Arc::new(status.clone())));
     }
@@ -71,7 +71,7 @@ pub(crate) fn encode_status(
     response
 }
 
-/// The object of an ERROR event: a watch that cannot go on.
+/// The object of an ERROR event: the watch cannot continue.
 pub(crate) fn watch_error(error: RegistryError) -> Status {
     match error {
         RegistryError::Expired { asked, oldest } => {
@@ -188,7 +188,7 @@ fn failure(error: Error) -> (Failure, Extra) {
     }
 }
 
-/// What the engine refuses.
+/// The Status of an error of the engine.
 pub(crate) fn registry_error(error: RegistryError) -> Status {
     match error {
         RegistryError::NotFound { resource, name } => {
@@ -255,13 +255,13 @@ pub(crate) fn registry_error(error: RegistryError) -> Status {
     }
 }
 
-/// What clients look for when a list can no longer be continued.
+/// The message that clients look for when a list can no longer be continued.
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. \
     You can start a new list without the continue parameter, or use the continue token in this response to retrieve \
     the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
     were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// What the store says when nobody in between could make more of it.
+/// The Status of an error of the store that no layer in between has interpreted.
 fn store_error(error: &StoreError) -> Status {
     match error {
         StoreError::Exists(_) | StoreError::Changed { .. } => Status::unclassified(409, &error.to_string()),
@@ -313,7 +313,7 @@ fn not_complete() -> Status {
     status
 }
 
-/// What upstream's router answers.
+/// The Status of upstream's router.
 fn bare(code: u16) -> Status {
     Status::generic_server_response(&ServerResponse { code, ..ServerResponse::default() })
 }
@@ -322,7 +322,7 @@ fn with_reason(code: u16, reason: Reason, message: String) -> Status {
     Status { outcome: Outcome::Failure, message, reason, code, ..Status::default() }
 }
 
-/// A browser must not take the message for HTML.
+/// Escapes the message, so that a browser does not take it for HTML.
 fn harmless(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! The answer: a head and a body that holds what must live until the last byte is sent.
+//! Response: a head and a body. The body holds everything that must live until the last byte is sent.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -13,13 +13,13 @@ use futures_util::stream::BoxStream;
 use http::{HeaderValue, StatusCode, header};
 use http_body::{Frame, SizeHint};
 
-/// What the server answers.
+/// The response of the server.
 pub type Response = http::Response<Body>;
 
-/// The bytes of an answer. Dropping it, sent or not, drops what it holds.
+/// The bytes of a response. Dropping it, sent or not, drops the guards that it holds.
 pub struct Body {
     content: Content,
-    /// Seats, in-flight counts, metrics: a watch may hold these for an hour.
+    /// Guards: seats, in-flight counts, metrics. A watch may hold them for an hour.
     held: Vec<Box<dyn Any + Send>>,
 }
 
@@ -29,7 +29,7 @@ enum Content {
 }
 
 impl Body {
-    /// No bytes at all.
+    /// An empty body.
     pub fn empty() -> Body {
         Body::chunks(VecDeque::new())
     }
@@ -41,22 +41,22 @@ impl Body {
         Body::chunks(chunks)
     }
 
-    /// Several pieces that are all there.
+    /// Several pieces in memory.
     pub fn chunks(chunks: VecDeque<Bytes>) -> Body {
         Body { content: Content::Chunks(chunks), held: Vec::new() }
     }
 
-    /// Pieces that are made while they are sent. An error breaks the connection off.
+    /// Pieces that are produced while they are sent. An error breaks the connection off.
     pub fn stream(stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
         Body { content: Content::Stream(Box::pin(stream)), held: Vec::new() }
     }
 
-    /// Keeps `guard` until the last byte is sent or the client is gone.
+    /// Holds `guard` until the last byte is sent or the client is gone.
     pub fn hold(&mut self, guard: impl Any + Send) {
         self.held.push(Box::new(guard));
     }
 
-    /// How many bytes there are, where that is known.
+    /// The length, if it is known.
     pub fn len(&self) -> Option<u64> {
         match &self.content {
             Content::Chunks(chunks) => Some(chunks.iter().map(|chunk| chunk.len() as u64).sum()),
@@ -64,12 +64,12 @@ impl Body {
         }
     }
 
-    /// Whether it is known that there are no bytes.
+    /// Whether the body is known to be empty.
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
 
-    /// Lets every piece pass `look` on its way out.
+    /// Calls `look` for every piece that is sent.
     #[must_use]
     pub fn inspect(mut self, mut look: impl FnMut(&Bytes) + Send + 'static) -> Body {
         use futures_util::StreamExt as _;
@@ -87,12 +87,12 @@ impl Body {
         self
     }
 
-    /// Drops the bytes and keeps the guards: the answer to HEAD.
+    /// Drops the bytes and keeps the guards: the response to HEAD.
     pub fn clear(&mut self) {
         self.content = Content::Chunks(VecDeque::new());
     }
 
-    /// The pieces, where all are there; for tests and for small answers.
+    /// The pieces, if all are in memory; for tests and for small responses.
     pub fn into_chunks(self) -> Option<VecDeque<Bytes>> {
         match self.content {
             Content::Chunks(chunks) => Some(chunks),
@@ -136,11 +136,11 @@ impl http_body::Body for Body {
 pub const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// The media type of JSON.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Tells browsers to believe the media type.
+/// Tells browsers to trust the media type.
 pub const NOSNIFF: (header::HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
-/// An answer with a body and a media type.
+/// A response with a body and a media type.
 pub fn with_type(code: StatusCode, media_type: HeaderValue, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = code;
@@ -153,7 +153,7 @@ pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Response {
     with_type(code, TEXT, Body::full(text))
 }
 
-/// A failure outside of the API machinery: one line of plain text.
+/// A plain error, which is not a Status: one line of text.
 pub fn text_error(code: StatusCode, message: &str) -> Response {
     let mut response = text(code, format!("{message}\n"));
     response.headers_mut().insert(NOSNIFF.0, NOSNIFF.1);

@@ -1,4 +1,4 @@
-//! From what a request is about to who answers it: a lookup in the catalog, or one of the plain endpoints.
+//! Routing: from RequestInfo to a handler. A lookup in the catalog, or one of the plain endpoints.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::request_info::RequestInfo;
 use crate::respond;
 use crate::response::Response;
 
-/// Who servers are to each other.
+/// The user of API servers.
 const OWN_USER: &str = "system:apiserver";
 
-/// Answers a request that is granted.
+/// Answers an authorized request.
 pub(crate) async fn route(
     facts: &Facts<'_>,
     granted: Granted<'_>,
@@ -98,12 +98,13 @@ pub(crate) async fn route(
     Ok(observe::observed(facts, query, response, Arc::clone(series)))
 }
 
-/// Runs what reads and writes whole objects: these may be large. Boxed, because it is large itself.
+/// Runs work that reads and writes whole objects, which may be large. Boxed, because the future is large
+/// itself.
 fn scoped<'f, F: Future + Send + 'f>(work: F) -> BoxFuture<'f, F::Output> {
     Box::pin(offload::scope(work))
 }
 
-/// What is done below an object.
+/// The operation on a subresource.
 async fn below(call: &Call<'_>, subresource: &Subresource, body: RequestBody) -> Result<Response> {
     match (&subresource.deed, &subresource.kind) {
         (Deed::Action(action), Some(kind)) => handler::action::act(call, kind, action, body).await,
@@ -115,7 +116,7 @@ async fn below(call: &Call<'_>, subresource: &Subresource, body: RequestBody) ->
     }
 }
 
-/// What is done to a resource.
+/// An operation on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Get,
@@ -125,15 +126,15 @@ enum Operation {
     Update(Part),
     Patch(Part),
     Scale(ScaleStep),
-    /// The subresource at this position does something.
+    /// An action: the subresource at this position.
     Act(usize),
-    /// The subresource at this position is a stream.
+    /// A stream: the subresource at this position.
     Connect(usize),
     Delete,
     DeleteCollection,
 }
 
-/// What is done to the scale of an object.
+/// An operation on the scale of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScaleStep {
     Get,
@@ -160,13 +161,14 @@ impl Operation {
 
 fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found, Operation)> {
     let is_core = info.api_prefix == "api";
-    // The core group has one address, and a path has no empty parts.
+    // The core group is served at `/api` only, and a path has no empty parts.
     if is_core != info.group.is_empty() || info.path.starts_with("//") {
         return Err(Error::NoSuchPath);
     }
     let group = catalog.group(&info.group).ok_or(Error::NoSuchPath)?;
     let empty = EmptyParts::of(info);
-    // Upstream's router knows the built-in group versions. What custom resources do not answer, nobody answers.
+    // Upstream's router knows the built-in group versions. Other paths that custom resources do not answer
+    // are not found.
     let unknown = || match group.origin(&info.version) {
         Origin::Custom if !group.is_builtin() || group.versions.contains(&info.version) => Error::NoSuchPath,
         Origin::Builtin | Origin::Custom => Error::NoSuchResource,
@@ -182,7 +184,7 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
             false => error,
         }
     })?;
-    // Only lists and watches of custom resources reach over all namespaces.
+    // Of custom resources, only lists and watches span all namespaces.
     if found.live.resource.is_custom()
         && found.live.resource.scope == Scope::Namespaced
         && namespace(info).is_empty()
@@ -200,7 +202,7 @@ fn find(catalog: &Catalog, info: &RequestInfo, method: &Method) -> Result<(Found
     Ok((found, operation))
 }
 
-/// How custom resources answer what they do not have.
+/// The error of custom resources for what they do not support.
 ///
 /// Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP and its serve functions
 /// (v1.36.4).
@@ -215,12 +217,12 @@ fn custom(found: &Found, info: &RequestInfo, error: Error) -> Error {
     }
 }
 
-/// Parts of a path that are empty: `/api/v1/namespaces//configmaps` has no name for the namespace. A parameter of a
-/// path may be empty, a word of it may not.
+/// Empty parts of a path: `/api/v1/namespaces//configmaps` has an empty namespace. A path parameter may be
+/// empty, a fixed part may not.
 struct EmptyParts {
     namespace: bool,
     name: bool,
-    /// One that is no parameter.
+    /// An empty part that is not a parameter.
     elsewhere: bool,
 }
 
@@ -235,7 +237,8 @@ impl EmptyParts {
         EmptyParts { namespace, name, elsewhere: count > known }
     }
 
-    /// Refuses what cannot do without. Without a namespace, lists and watches are about all of them.
+    /// Refuses operations that need the empty parameter. Without a namespace, lists and watches span all of
+    /// them.
     fn check(&self, operation: Operation) -> Result<()> {
         if self.name {
             return Err(Error::BadRequest("name must be provided".to_owned()));
@@ -248,7 +251,7 @@ impl EmptyParts {
     }
 }
 
-/// Which kind of address this is.
+/// The kind of URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Address {
     Collection,
@@ -270,7 +273,7 @@ fn place(info: &RequestInfo) -> Address {
 
 fn check_scope(found: &Found, info: &RequestInfo, place: Address, is_empty: bool) -> Result<()> {
     let has_namespace = is_empty || !namespace(info).is_empty();
-    // What is not stored has no names, and cannot be listed across namespaces.
+    // Resources without stored objects have no names, and cannot be listed across namespaces.
     let is_stored = found.live.resource.answers.is_none();
     match found.live.resource.scope {
         _ if !is_stored && place != Address::Collection => Err(Error::NoSuchResource),
@@ -331,7 +334,7 @@ fn scale(found: &Found, method: &Method) -> Result<Operation> {
     }
 }
 
-/// What a method does to a subresource that only the kind knows.
+/// The operation of a method on a subresource that is specific to the kind.
 fn subresource(found: &Found, info: &RequestInfo, method: &Method) -> Result<Operation> {
     let [_, _, name, rest @ ..] = &info.parts[..] else { return Err(Error::NoSuchResource) };
     let all = &found.live.resource.subresources;
@@ -349,7 +352,7 @@ fn subresource(found: &Found, info: &RequestInfo, method: &Method) -> Result<Ope
     }
 }
 
-/// What discovery calls a method of a stream.
+/// The discovery verb of a method of a stream.
 fn connect_verb(method: &Method) -> &'static str {
     match *method {
         Method::POST => "create",
@@ -360,7 +363,7 @@ fn connect_verb(method: &Method) -> &'static str {
     }
 }
 
-/// The namespace of the address. A namespace itself is at the cluster scope, though its path names it twice.
+/// The namespace of the URL. A namespace itself is cluster-scoped, although its path contains it twice.
 pub(crate) fn namespace(info: &RequestInfo) -> &str {
     let is_namespace_itself = info.resource == "namespaces" && {
         let rest = info.path.trim_matches('/').split('/').skip_while(|it| *it != "namespaces").skip(1);
@@ -369,7 +372,7 @@ pub(crate) fn namespace(info: &RequestInfo) -> &str {
     if is_namespace_itself { "" } else { &info.namespace }
 }
 
-/// Names that would lead out of their folder are refused before anybody looks for them.
+/// Refuses names that are not valid path segments, such as `..`, before the object is looked up.
 fn check_names(info: &RequestInfo, place: Address) -> Result<()> {
     let check = |what: &str, name: &str| {
         let problems = name_rules::path_segment_name(name);

@@ -1,4 +1,4 @@
-//! Running a server: from the first connection to the last byte.
+//! Run loop of a server: from the first connection to the last byte.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use crate::listen::connection::{self, Shared};
 use crate::listen::tcp;
 use crate::settings::LateClients;
 
-/// Something that is done between the stop signal and the last request: leaving a list of servers, for instance.
+/// A pre-shutdown hook, which runs between the stop signal and the last request: for example to remove this
+/// server from a list of servers.
 pub struct Hook {
-    /// What it is called in logs.
+    /// The name in logs.
     pub name: &'static str,
-    /// What is done. Requests are still answered meanwhile.
+    /// The work. Requests are still answered while it runs.
     pub work: BoxFuture<'static, Result<(), String>>,
 }
 
-/// How long connections have to close when late clients were told to come back.
+/// How long connections have to close if late clients were asked to retry.
 const SHORT_SHUTDOWN: Duration = Duration::from_secs(2);
 
 impl Server {
@@ -59,7 +60,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes connections as long as the door is open, then waits for those that are left.
+    /// Accepts connections until the listener closes, then waits for the remaining ones.
     async fn listen(&self, listener: TcpListener, shared: Arc<Shared<Server>>) {
         let connections = Tasks::new();
         let accept = async {
@@ -89,7 +90,7 @@ impl Server {
         }
     }
 
-    /// The sequence drawn on top of `shutdown.rs`.
+    /// The shutdown sequence, drawn at the top of `shutdown.rs`.
     async fn end(&self, stop: impl Future<Output = ()>) {
         let moments = &self.moments;
         info!("[graceful-termination] waiting for shutdown to be initiated");
@@ -120,7 +121,7 @@ impl Server {
         }
     }
 
-    /// Requests have a deadline, so this has one.
+    /// Waits for requests, which have a deadline; so this ends.
     async fn drain_requests(&self) {
         let drained = self.clock.timeout(self.settings.request_timeout, self.under_way.drained()).await;
         match drained {

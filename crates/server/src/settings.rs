@@ -1,4 +1,4 @@
-//! What can be set about a server. All of it is values; where they come from is somebody else's business.
+//! Server settings. All of them are plain values, independent of flags and files.
 
 use std::time::Duration;
 
@@ -9,71 +9,72 @@ use crate::endpoint::version::Version;
 use crate::listen::connection::Limits;
 use crate::openapi::Offered;
 
-/// What can be set about a server. The defaults are upstream's.
+/// The settings of a server. The defaults are upstream's.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What a connection may take.
+    /// The limits of a connection.
     pub limits: Limits,
     /// Whether CBOR is read and written: the gate `CBORServingAndStorage`.
     pub cbor: Offered,
-    /// Whether a part of a collection can be asked for: the gate `ShardedListAndWatch`.
+    /// Whether shards of a collection can be listed and watched: the gate `ShardedListAndWatch`.
     pub shards: Offered,
-    /// Whether a watch can begin with what is there: the gate `WatchList`.
+    /// Whether a watch can begin with the initial state: the gate `WatchList`.
     pub initial_events: Offered,
-    /// Whether objects can be deleted that cannot be read: the gate `AllowUnsafeMalformedObjectDeletion`.
+    /// Whether unreadable objects can be deleted: the gate `AllowUnsafeMalformedObjectDeletion`.
     pub unreadable_deletion: Offered,
-    /// Whether there are narrow ways to act as somebody else: the gate `ConstrainedImpersonation`.
+    /// Whether impersonation can be constrained: the gate `ConstrainedImpersonation`.
     pub constrained_impersonation: Offered,
-    /// Whether large answers are compressed: the gate `APIResponseCompression`.
+    /// Whether large responses are compressed: the gate `APIResponseCompression`.
     pub compression: Offered,
     /// Whether discovery has hashes of the stored versions: the gate `StorageVersionHash`.
     pub storage_version_hashes: Offered,
     /// Whether unauthenticated clients get one request per HTTP/2 connection: the gate
     /// `UnauthenticatedHTTP2DOSMitigation`.
     pub http2_mitigation: Offered,
-    /// Whether the metrics tell how many objects there are.
+    /// Whether the metrics contain the number of objects.
     pub object_counts: Offered,
-    /// The largest body of a request.
+    /// The limit of a request body, in bytes.
     pub max_body: usize,
-    /// How long a request may take that is not long-running; clients may ask for less.
+    /// The timeout of a request that is not long-running; clients may ask for less.
     pub request_timeout: Duration,
-    /// How long a watch lives at least, where the client does not say; at most twice as long.
+    /// The minimum timeout of a watch if the client sets none; the maximum is twice as long.
     pub min_request_timeout: Duration,
-    /// Requests at the same time that only read; 0 is no limit.
+    /// The limit of concurrent read-only requests; 0 is none.
     pub max_read_only: usize,
-    /// The headers in which a front proxy says who asks, beside the usual ones; they go no further than authentication.
+    /// Further headers in which a front proxy sends the user, besides the usual ones; authentication removes
+    /// them.
     pub front_proxy: FrontProxyHeaders,
-    /// Requests at the same time that change something; 0 is no limit.
+    /// The limit of concurrent mutating requests; 0 is none.
     pub max_mutating: usize,
-    /// How long the server goes on as before after it was told to stop.
+    /// How long the server continues as before after the stop signal.
     pub shutdown_delay: Duration,
-    /// What late clients meet.
+    /// How requests are handled that arrive late in the shutdown.
     pub late_clients: LateClients,
     /// How long watches have to end; zero ends them at once.
     pub watch_termination_grace: Duration,
-    /// How long `/livez` ignores checks of the start.
+    /// How long `/livez` ignores checks of the startup.
     pub livez_grace: Duration,
-    /// The chance, from 0 to 0.02, that a request over HTTP/2 is the last one on its connection.
+    /// The probability, from 0 to 0.02, that a request over HTTP/2 is the last one on its connection.
     pub goaway_chance: f64,
-    /// Origins of web pages that may read answers.
+    /// Origins of web pages that may read responses.
     pub cors_allowed_origins: Vec<Regex>,
     /// `max-age=31536000`, `includeSubDomains`.
     pub hsts_directives: Vec<String>,
-    /// How often certificate files are looked at.
+    /// The interval at which certificate files are checked for changes.
     pub certificate_poll: Duration,
-    /// `host:port` under which clients reach the server, for `/api`.
+    /// `host:port` at which clients reach the server, for `/api`.
     pub external_address: String,
-    /// Which version this is.
+    /// The version of the server.
     pub version: Version,
 }
 
-/// What clients meet that come while the last requests are answered.
+/// How requests are handled that arrive while the last requests are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LateClients {
-    /// A closed door.
+    /// The listener is closed.
     #[default]
     NotLetIn,
-    /// 429 and the advice to try again.
+    /// The response is 429 with `Retry-After`.
     ToldToComeBack,
 }
 
@@ -110,7 +111,7 @@ impl Default for Settings {
     }
 }
 
-/// Headers in which a front proxy says who asks.
+/// The headers in which a front proxy sends the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontProxyHeaders {
     names: Vec<HeaderName>,
@@ -118,7 +119,8 @@ pub struct FrontProxyHeaders {
 }
 
 impl FrontProxyHeaders {
-    /// These, and all whose names begin like one of `prefixes`. What is no name of a header is none.
+    /// The headers `names`, and all that begin with one of `prefixes`. Names that are not valid in a header
+    /// are ignored.
     pub fn new<'n>(names: impl IntoIterator<Item = &'n String>, prefixes: &[String]) -> FrontProxyHeaders {
         FrontProxyHeaders {
             names: names.into_iter().filter_map(|name| name.trim().parse().ok()).collect(),
@@ -126,7 +128,7 @@ impl FrontProxyHeaders {
         }
     }
 
-    /// Whether this is one of them.
+    /// Whether a header is one of them.
     #[must_use]
     pub fn contains(&self, name: &HeaderName) -> bool {
         self.names.contains(name)

@@ -1,4 +1,4 @@
-//! The end of a server: named moments, and who waits for which.
+//! Graceful shutdown: named moments, and their order.
 //!
 //! ```text
 //! stop ─▶ ShutdownInitiated ── delay ──▶ AfterShutdownDelayDuration ─┐
@@ -7,7 +7,7 @@
 //!                                                        InFlightRequestsDrained ◀───────────────────────┘
 //! ```
 //!
-//! The listener closes at NotAcceptingNewRequest, or, when late clients are to be told to come back, at
+//! The listener closes at NotAcceptingNewRequest, or, if late clients are asked to retry, at
 //! InFlightRequestsDrained.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-/// A moment in the life of a server. Happens at most once.
+/// A moment in the lifecycle of a server. Happens at most once.
 #[derive(Clone, Debug)]
 pub struct Moment {
     name: &'static str,
@@ -34,7 +34,7 @@ impl Moment {
         self.token.cancel();
     }
 
-    /// It happens now, and the log says so.
+    /// It happens now, and is logged.
     pub fn announce(&self) {
         self.happen();
         info!(name = self.name, "[graceful-termination] shutdown event");
@@ -50,12 +50,12 @@ impl Moment {
         self.token.cancelled().await;
     }
 
-    /// What it is called in logs.
+    /// The name in logs.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// As a token, for those who combine several.
+    /// The moment as a token, to combine several.
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
@@ -64,21 +64,22 @@ impl Moment {
 /// The moments of a server.
 #[derive(Clone, Debug)]
 pub struct Moments {
-    /// The stop signal came.
+    /// The stop signal was received.
     pub shutdown_initiated: Moment,
-    /// Load balancers had time to notice.
+    /// Load balancers have had time to notice.
     pub after_shutdown_delay: Moment,
-    /// Everybody who wanted to tidy up has.
+    /// All pre-shutdown hooks are done.
     pub pre_shutdown_hooks_stopped: Moment,
     /// New requests are refused.
     pub not_accepting_new_request: Moment,
-    /// The last request that was under way is answered.
+    /// The last request in flight is answered.
     pub in_flight_requests_drained: Moment,
     /// The socket is closed.
     pub http_server_stopped_listening: Moment,
-    /// `/readyz` was green for the first time.
+    /// `/readyz` succeeded for the first time.
     pub has_been_ready: Moment,
-    /// Everything that is served from the start is served: from now on an unknown path is unknown.
+    /// Everything that is served from the start is served: from now on an unknown path is an error of the
+    /// client.
     pub mux_and_discovery_complete: Moment,
 }
 
@@ -97,9 +98,9 @@ impl Default for Moments {
     }
 }
 
-/// Requests that are under way. Once somebody waits for the last one, no further ones are let in.
+/// Requests in flight. Once the shutdown waits for the last one, no further ones are admitted.
 ///
-/// The lowest bit of `state` says whether the door is closed, the others count.
+/// The lowest bit of `state` says whether it is closed, the others count.
 #[derive(Clone, Debug, Default)]
 pub struct UnderWay(Arc<Counter>);
 
@@ -113,19 +114,19 @@ const CLOSED: u64 = 1;
 const ONE: u64 = 2;
 
 impl UnderWay {
-    /// Counts a request until the pass is dropped; `None` when the door is closed.
+    /// Counts a request until the pass is dropped; `None` if it is closed.
     pub fn enter(&self) -> Option<Pass> {
         let before = self.0.state.fetch_add(ONE, Ordering::AcqRel);
         let pass = Pass(Arc::clone(&self.0));
         (before & CLOSED == 0).then_some(pass)
     }
 
-    /// How many there are.
+    /// The number of requests.
     pub fn count(&self) -> u64 {
         self.0.state.load(Ordering::Acquire) / ONE
     }
 
-    /// Closes the door and waits until nobody is in.
+    /// Closes, and waits until there are no requests.
     pub async fn drained(&self) {
         self.0.state.fetch_or(CLOSED, Ordering::AcqRel);
         loop {
@@ -140,7 +141,7 @@ impl UnderWay {
     }
 }
 
-/// One request that is under way.
+/// One request in flight.
 #[derive(Debug)]
 pub struct Pass(Arc<Counter>);
 

@@ -1,4 +1,4 @@
-//! Answers that are made while they are sent and last.
+//! Streams: responses that are produced while they are sent, such as watches.
 
 pub(crate) mod watch;
 pub(crate) mod websocket;

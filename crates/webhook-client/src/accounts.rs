@@ -1,10 +1,11 @@
-//! Accounts: who we are to whom. A kubeconfig whose users are named like those who are asked.
+//! Accounts: the credentials for each webhook. A kubeconfig whose users are named like the webhooks'
+//! addresses.
 //!
 //! ```text
-//! asked: a.example.com:443      users, in the order in which they are looked for
+//! call: a.example.com:443       users, in the order in which they are looked up
 //!                               a.example.com:443, *.example.com:443, *.com:443,
 //!                               a.example.com, *.example.com, *.com  (the port is 443),
-//!                               *, the user of the current context; nobody
+//!                               *, the user of the current context; otherwise no credentials
 //! ```
 
 use std::fmt;
@@ -15,18 +16,18 @@ use keelson_object::Value;
 use crate::kubeconfig::Reader;
 use crate::{Error, Target};
 
-/// Who we are to whom; nobody to everybody by default.
+/// The credentials for each address; none by default.
 #[derive(Clone, Default)]
 pub struct Accounts(Option<(Value, PathBuf)>);
 
 impl Accounts {
-    /// The users of a kubeconfig. Files that are named relatively lie in `folder`.
+    /// The users of a kubeconfig. Relative paths are relative to `folder`.
     #[must_use]
     pub fn new(config: Value, folder: PathBuf) -> Accounts {
         Accounts(Some((config, folder)))
     }
 
-    /// Gives `target` the credentials that are for `address`, which is a host and a port.
+    /// Gives `target` the credentials for `address`, which is a host and a port.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/authentication.go, clientConfig (v1.36.4).
     pub fn equip(&self, address: &str, target: &mut Target) -> Result<(), Error> {
@@ -42,13 +43,13 @@ impl Accounts {
 }
 
 impl fmt::Debug for Accounts {
-    /// Without anything secret.
+    /// Does not print secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Accounts").field(&self.0.as_ref().map(|(_, folder)| folder)).finish()
     }
 }
 
-/// The names of users for an address, the best first.
+/// The names of users for an address, the most specific first.
 fn names(address: &str) -> impl Iterator<Item = String> {
     let without_port = address.strip_suffix(":443").map(|it| it.trim_matches(['[', ']']));
     let everybody = std::iter::once("*".to_owned());

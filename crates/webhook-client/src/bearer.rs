@@ -1,4 +1,4 @@
-//! Bearer: the token that a client shows.
+//! Bearer token that a client sends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use std::time::Duration;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
-/// The token that we show.
+/// The bearer token that we send.
 #[derive(Clone, Default)]
 pub enum Bearer {
-    /// None at all.
+    /// No token.
     #[default]
     None,
-    /// The same one, always.
+    /// A fixed token.
     Fixed(String),
-    /// What is in a file, which may change; it is read again once a minute.
+    /// The content of a file, which may change; it is read again once a minute.
     File(PathBuf),
 }
 
-/// For how long a token that was read is taken to be what is in the file.
+/// How long a token is used before its file is read again.
 ///
 /// Upstream: staging/src/k8s.io/client-go/transport/token_source.go, NewCachedFileTokenSource (v1.36.4).
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// A bearer with what was read of its file.
+/// A bearer token, and what was last read from its file.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     bearer: Bearer,
@@ -36,7 +36,7 @@ impl Tokens {
         Tokens { bearer, read: Arc::default() }
     }
 
-    /// The token to show now. A file that went away leaves the last token in force.
+    /// The current token. If the file disappears, the last token stays in use.
     pub(crate) fn current(&self, clock: &Clock) -> Option<String> {
         let path = match &self.bearer {
             Bearer::None => return None,

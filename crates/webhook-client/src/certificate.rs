@@ -1,4 +1,5 @@
-//! Flaws of certificates that no certificate should have any more: counted, because upstream counts them.
+//! Deprecated properties of server certificates (SHA-1, no subject alternative names): counted, because
+//! upstream counts them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 
 use crate::Failure;
 
-/// What certificates have that no certificate should have any more.
+/// Deprecated properties of certificates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flaws {
     is_missing_san: bool,
@@ -15,7 +16,7 @@ pub(crate) struct Flaws {
 }
 
 impl Flaws {
-    /// Those of a server that is talked to nevertheless.
+    /// The flaws of a server whose certificate was accepted nevertheless.
     ///
     /// Upstream: apiserver/pkg/util/x509metrics/server_cert_deprecations.go, CheckPeerCertificates (v1.36.4).
     pub(crate) fn of(chain: &[CertificateDer<'_>]) -> Flaws {
@@ -23,14 +24,14 @@ impl Flaws {
         for (position, der) in chain.iter().enumerate() {
             let Ok(certificate) = Certificate::parse(der) else { continue };
             flaws.is_missing_san |= position == 0 && !certificate.has_alternative_names();
-            // Who signed its own certificate proves nothing by it.
+            // The signature of a self-signed certificate proves nothing.
             let is_own = certificate.issuer() == certificate.subject();
             flaws.is_insecure_sha1 |= !is_own && certificate.is_signed_with_sha1();
         }
         flaws
     }
 
-    /// Those that kept us from talking.
+    /// The flaws that made a handshake fail.
     ///
     /// Upstream: apiserver/pkg/util/x509metrics/server_cert_deprecations.go, CheckRoundTripError (v1.36.4).
     pub(crate) fn of_failure(failure: &Failure) -> Flaws {
@@ -41,7 +42,7 @@ impl Flaws {
         }
     }
 
-    /// One more call that had to do with them.
+    /// Counts one more call with these flaws.
     pub(crate) fn count(self) {
         if self.is_missing_san {
             MISSING_SAN.fetch_add(1, Ordering::Relaxed);
@@ -52,16 +53,16 @@ impl Flaws {
     }
 }
 
-/// Of the whole process: clients are made in many places, and nobody wants to know which one it was.
+/// For the whole process: clients are created in many places, and the metric does not distinguish them.
 static MISSING_SAN: AtomicU64 = AtomicU64::new(0);
 static INSECURE_SHA1: AtomicU64 = AtomicU64::new(0);
 
-/// How many calls of webhooks had to do with certificates that name nobody but in the common name.
+/// The number of webhook calls with certificates that have a common name but no subject alternative names.
 pub fn missing_san_total() -> u64 {
     MISSING_SAN.load(Ordering::Relaxed)
 }
 
-/// How many calls of webhooks had to do with certificates that were signed with SHA-1.
+/// The number of webhook calls with certificates that were signed with SHA-1.
 pub fn insecure_sha1_total() -> u64 {
     INSECURE_SHA1.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! Client: asks, and waits for the reply.
+//! HTTP client: sends requests and returns the replies.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::connect::{Connector, broken};
 use crate::identity::Shown;
 use crate::{Error, Failure, Protocols, Target, trust};
 
-/// Asks one place, again and again, on connections that are kept. Cheap to clone.
+/// Sends requests to one target, on connections that are kept. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -36,7 +36,7 @@ pub struct Client {
 struct Shared {
     http: legacy::Client<Connector, Full<Bytes>>,
     url: String,
-    /// Whom credentials are for: nobody else gets to see them.
+    /// The origin that credentials are for: they are not sent to any other.
     origin: (Scheme, Authority),
     tokens: Tokens,
     basic: Option<String>,
@@ -46,16 +46,16 @@ struct Shared {
     agent: &'static str,
 }
 
-/// What came back, whatever its status.
+/// The reply, whatever its status.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The code.
+    /// The status code.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// How long it took.
+    /// The duration of the call.
     pub elapsed: Duration,
 }
 
@@ -69,7 +69,7 @@ impl Reply {
         Err(Error::Status { status, message, retry_after: self.retry_after() })
     }
 
-    /// What Go's client says of a status that is no success.
+    /// The message of Go's client for a status that is not a success.
     ///
     /// Upstream: staging/src/k8s.io/client-go/rest/request.go, newUnstructuredResponseError (v1.36.4).
     #[must_use]
@@ -83,7 +83,8 @@ impl Reply {
         Status::generic_server_response(&response).message
     }
 
-    /// The object that was sent back, or the code and what Go's client says of anything else. `read` reads JSON.
+    /// The object in the reply, or the status code and the message of Go's client if there is none. `read`
+    /// reads JSON.
     ///
     /// Upstream: staging/src/k8s.io/client-go/rest/request.go, Result.Into and Result.Error (v1.36.4).
     pub fn object(&self, read: impl FnOnce(&[u8]) -> Result<Value, String>) -> Result<Map, (u16, String)> {
@@ -107,18 +108,18 @@ impl Reply {
         }
     }
 
-    /// For how many seconds the other side wants to be left alone.
+    /// The `Retry-After` of the reply, in seconds.
     #[must_use]
     pub fn retry_after(&self) -> Option<u64> {
         self.headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()
     }
 }
 
-/// A connection that nobody uses is closed after this time, as Go does.
+/// An unused connection is closed after this time, as Go does.
 const IDLE: Duration = Duration::from_secs(90);
 
 impl Client {
-    /// Reads what `target` names; connects to nobody yet.
+    /// Reads the files that `target` names; does not connect yet.
     pub fn new(target: Target, clock: &Clock) -> Result<Client, Error> {
         let origin = origin(&target.url)?;
         let server_name = target.server_name.as_ref().filter(|name| !name.is_empty());
@@ -152,13 +153,13 @@ impl Client {
         Ok(Client { shared: Arc::new(shared) })
     }
 
-    /// Where calls go.
+    /// The URL of the target.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.shared.url
     }
 
-    /// Sends JSON to the target's URL with `path` behind it (nothing, or `/…`, or `?…`).
+    /// Sends JSON to the target's URL with `path` appended (nothing, or `/…`, or `?…`).
     pub async fn post_json(
         &self,
         path: &str,
@@ -172,12 +173,13 @@ impl Client {
         self.send(request, &url, timeout).await
     }
 
-    /// Asks for the target's URL with `path` behind it.
+    /// Sends a GET to the target's URL with `path` appended.
     pub async fn get(&self, path: &str, timeout: Option<Duration>) -> Result<Reply, Error> {
         self.get_url(&self.under(path), timeout).await
     }
 
-    /// Asks for another URL, with the same trust. Credentials go along only if scheme, host and port are the target's.
+    /// Sends a GET to another URL, with the same trust. Credentials are sent only if scheme, host and port
+    /// are the target's.
     pub async fn get_url(&self, url: &str, timeout: Option<Duration>) -> Result<Reply, Error> {
         let request = self.request(Method::GET, url)?;
         self.send(request, url, timeout).await
@@ -229,7 +231,7 @@ impl Client {
     ) -> Result<Reply, Error> {
         let shared = &self.shared;
         let method = if request.method() == Method::GET { "Get" } else { "Post" };
-        // Webhooks are posted to; issuers of tokens are not counted.
+        // Webhooks are called by POST; calls to token issuers are not counted.
         let count = |flaws: Flaws| {
             if method == "Post" {
                 flaws.count()
@@ -308,7 +310,7 @@ pub(crate) fn tls(target: &Target, clock: &Clock) -> Result<ClientConfig, Error>
     Ok(config)
 }
 
-/// Reads a body that says or shows that it is not longer than `limit`.
+/// Reads a body that is not longer than `limit`, neither by its announced length nor in fact.
 async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Failure> {
     let announced = body.size_hint();
     let too_large = Failure::TooLarge { limit };
@@ -345,8 +347,8 @@ fn of_hyper(error: &hyper::Error) -> Failure {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(error) = cause.downcast_ref::<std::io::Error>() {
-            // With TLS 1.3 a client learns only now that its certificate is not wanted. HTTP/2 passes on nothing
-            // but the text.
+            // With TLS 1.3 a client learns only now that its certificate was refused. HTTP/2 passes on only
+            // the text of the error.
             let reason = broken(error);
             return match reason.strip_prefix("received fatal alert: ") {
                 Some(alert) => Failure::Tls { reason: trust::remote_alert(alert) },

@@ -1,5 +1,5 @@
-//! WebhookClientConfig: the service or the URL of a webhook, and who vouches for it. Admission webhooks and conversion
-//! webhooks are configured alike.
+//! WebhookClientConfig: the service or the URL of a webhook, and its CA bundle. Admission webhooks and
+//! conversion webhooks are configured alike.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,15 +7,15 @@ use keelson_object::Map;
 
 use crate::{Protocols, Services, Target, Trust};
 
-/// Where a webhook listens, and who vouches for it.
+/// The address of a webhook, and its CA bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientConfig {
     place: Place,
-    /// PEM; the system decides if it is empty.
+    /// The CA bundle in PEM; if it is empty, the CAs of the system are trusted.
     authorities: Vec<u8>,
 }
 
-/// Where a webhook listens.
+/// The address of a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Place {
     Url {
@@ -28,7 +28,7 @@ enum Place {
         port: u16,
         path: String,
     },
-    /// Neither; validation lets nobody write that.
+    /// Neither; validation does not admit that.
     #[default]
     Nowhere,
 }
@@ -41,7 +41,7 @@ impl ClientConfig {
         ClientConfig { place: Place::read(map), authorities: STANDARD.decode(bundle).unwrap_or_default() }
     }
 
-    /// The same with a bundle of nothing but white space taken for none.
+    /// The same, but a CA bundle of nothing but white space counts as none.
     ///
     /// Upstream: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, webhookClientConfigForCRD
     /// (v1.36.4).
@@ -53,7 +53,7 @@ impl ClientConfig {
         self
     }
 
-    /// The path at which it is asked; `None` if it listens nowhere.
+    /// The path of the webhook; `None` if it has no address.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match &self.place {
@@ -72,7 +72,7 @@ impl ClientConfig {
         }
     }
 
-    /// Where calls go, without the path.
+    /// The target of calls, without the path.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig (v1.36.4).
     #[must_use]

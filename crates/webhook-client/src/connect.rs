@@ -1,4 +1,4 @@
-//! Connecting: from a URL to a stream that HTTP can be spoken on.
+//! Connector: from a URL to a stream for HTTP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::connect_proxy::{Proxy, Wire};
 use crate::error;
 use crate::trust;
 
-/// Knows the addresses of a host; a webhook may be a service whose addresses only the server knows.
+/// Resolves a host to addresses; a webhook may be a service whose addresses only the server knows.
 pub trait Resolver: Send + Sync {
     /// All addresses, the best first, or why there are none.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<Vec<SocketAddr>, String>>;
@@ -61,7 +61,7 @@ impl Connector {
 
     async fn wire(&self, host: &str, port: u16) -> Result<Box<dyn Wire>, Failure> {
         let Some(proxy) = &self.proxy else { return Ok(Box::new(self.tcp(host, port).await?)) };
-        // Names are for the proxy to resolve, unless somebody here knows better.
+        // The proxy resolves names, unless there is a resolver.
         match &self.resolver {
             Some(_) => match self.addresses(host, port).await?.first() {
                 Some(address) => proxy.open(&address.to_string()).await,
@@ -77,7 +77,7 @@ impl Connector {
         for address in self.addresses(host, port).await? {
             match TcpStream::connect(address).await {
                 Ok(stream) => {
-                    // Small requests should not wait for company.
+                    // Send small requests without delay.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -93,7 +93,7 @@ impl Connector {
     async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         let failed = |reason| Failure::Resolve { host: host.to_owned(), reason };
         match &self.resolver {
-            // Who knows better than the system has its own words.
+            // A resolver words its own errors.
             Some(resolver) => {
                 resolver.resolve(host, port).await.map_err(|reason| Failure::Unresolved { reason })
             }
@@ -112,7 +112,7 @@ pub(crate) fn of_handshake(error: &io::Error) -> Failure {
     }
 }
 
-/// What Go says of a connection that ended.
+/// Go's message for a connection that ended.
 pub(crate) fn broken(error: &io::Error) -> String {
     if let Some(error) = error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>()) {
         return trust::in_words(error);

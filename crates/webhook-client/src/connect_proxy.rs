@@ -1,4 +1,4 @@
-//! Proxies on the way: a tunnel is asked for first, and what comes then goes from one end to the other.
+//! HTTP CONNECT proxies: the client first asks for a tunnel, which then connects both ends.
 //!
 //! ```text
 //! us ── TCP, TLS or a Unix socket ──> proxy    CONNECT 10.0.0.7:8443 HTTP/1.1
@@ -26,20 +26,20 @@ use crate::client::tls;
 use crate::dials::Dials;
 use crate::{Error, Failure, Target, error};
 
-/// So much is read of what a proxy says before the tunnel.
+/// The limit of what is read from a proxy before the tunnel is open.
 ///
 /// Upstream: apiserver/pkg/server/egressselector/egress_selector.go, tunnelHTTPConnect (v1.36.4).
 const MOST_HEAD: usize = 1 << 20;
 
-/// A connection, whatever is below it.
+/// A connection, whatever its transport.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
-/// Somebody who opens tunnels.
+/// A proxy that opens tunnels.
 pub struct Proxy {
     way: Way,
-    /// What messages call it.
+    /// The name in messages.
     name: String,
     clock: Clock,
 }
@@ -108,7 +108,7 @@ impl Proxy {
 
     async fn tunnel(&self, mut wire: Box<dyn Wire>, address: &str) -> Result<Box<dyn Wire>, Failure> {
         let ask = format!("CONNECT {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-        // Whether it was heard is seen in what comes back.
+        // If this fails, the response shows it.
         let _ = wire.write_all(ask.as_bytes()).await;
         let _ = wire.flush().await;
         let mut lines = Lines::new(&mut wire);
@@ -121,7 +121,7 @@ impl Proxy {
         let rest = lines.rest();
         match status.split(' ').next().unwrap_or_default() {
             "200" if rest == 0 => Ok(wire),
-            // Who is behind the tunnel waits for us to speak.
+            // The server behind the tunnel waits for the client to speak first.
             "200" => Err(Failure::Proxy {
                 reason: format!(
                     "unexpected {rest} bytes of buffered data from CONNECT proxy {}",
@@ -157,7 +157,7 @@ impl Proxy {
     }
 }
 
-/// `200 OK`: what the first line of an answer says. The other lines are read, and nobody needs them.
+/// `200 OK`: the status in the first line of a response. The other lines are read and ignored.
 ///
 /// Origin: Go, net/http/response.go, ReadResponse.
 async fn status(lines: &mut Lines<'_>) -> Result<String, String> {
@@ -188,7 +188,7 @@ async fn status(lines: &mut Lines<'_>) -> Result<String, String> {
 struct Lines<'w> {
     wire: &'w mut Box<dyn Wire>,
     read: Vec<u8>,
-    /// Where the next line begins.
+    /// The beginning of the next line.
     next: usize,
 }
 
@@ -197,7 +197,7 @@ impl<'w> Lines<'w> {
         Lines { wire, read: Vec::new(), next: 0 }
     }
 
-    /// The next one, or why there is none. What comes before the end is a line, too.
+    /// The next line, or why there is none. Text before the end of the stream counts as a line, too.
     async fn next(&mut self) -> Result<String, String> {
         let mut seen = self.next;
         loop {
@@ -218,7 +218,7 @@ impl<'w> Lines<'w> {
         }
     }
 
-    /// What stands before `end`, behind which `skipped` bytes mean nothing.
+    /// The text before `end`; the `skipped` bytes after it are dropped.
     fn take(&mut self, end: usize, skipped: usize) -> String {
         let line = String::from_utf8_lossy(&self.read[self.next..end]);
         let line = line.strip_suffix('\r').unwrap_or(&line).to_owned();
@@ -226,7 +226,7 @@ impl<'w> Lines<'w> {
         line
     }
 
-    /// How many bytes came behind the last line.
+    /// The number of bytes after the last line.
     fn rest(&self) -> usize {
         self.read.len() - self.next
     }

@@ -1,4 +1,4 @@
-//! Dials through proxies, counted for the whole process: clients are made in many places.
+//! Metrics of dials through proxies, for the whole process: clients are created in many places.
 //!
 //! Upstream: apiserver/pkg/server/egressselector/metrics/metrics.go (v1.36.4).
 
@@ -35,7 +35,7 @@ impl Dials {
         }
     }
 
-    /// Of all proxies, by how they are reached.
+    /// The dials through all proxies, by transport.
     #[must_use]
     pub fn all() -> [&'static Dials; 2] {
         [&TCP, &UNIX]
@@ -49,20 +49,20 @@ impl Dials {
         &UNIX
     }
 
-    /// How many there were.
+    /// The number of dials.
     #[must_use]
     pub fn started(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// How many failed, by stage: `connect` to the proxy, and `proxy` for what it did not do.
+    /// The number of failures, by stage: `connect` to the proxy, and `proxy` for errors of the proxy.
     #[must_use]
     pub fn failures(&self) -> [(&'static str, u64); 2] {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [("connect", of(&self.not_connected)), ("proxy", of(&self.not_proxied))]
     }
 
-    /// How long those took that went well.
+    /// The durations of successful dials.
     #[must_use]
     pub fn seconds(&self) -> &Arc<Histogram> {
         &self.seconds

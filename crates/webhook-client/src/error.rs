@@ -1,55 +1,55 @@
-//! Error: why a call got no reply. The words are those of Go's client, because operators search for them.
+//! Errors of calls. The words are those of Go's client, because operators search for them.
 
 use std::path::PathBuf;
 
-/// Why there is no client, or no reply.
+/// Why a client cannot be created, or a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A place that cannot be called.
+    /// The target is invalid.
     #[error("{field}: {reason}")]
     BadTarget {
-        /// Which part of the target, as a kubeconfig names it.
+        /// The part of the target, as a kubeconfig names it.
         field: &'static str,
         /// What is wrong with it.
         reason: String,
     },
-    /// A kubeconfig that leads nowhere.
+    /// The kubeconfig is invalid.
     #[error("invalid configuration: {reason}")]
     BadKubeconfig {
         /// What is wrong with it.
         reason: String,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("open {}: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// Nothing came back.
+    /// There was no reply.
     #[error("{method} \"{url}\": {failure}")]
     NoReply {
         /// `Get` or `Post`.
         method: &'static str,
-        /// Who was asked.
+        /// The URL.
         url: String,
-        /// What happened.
+        /// The failure.
         failure: Failure,
     },
-    /// Something came back, but not what was asked for.
+    /// The reply is not a success.
     #[error("{message}")]
     Status {
-        /// The code.
+        /// The status code.
         status: u16,
-        /// What to make of it.
+        /// The message.
         message: String,
-        /// For how many seconds the other side wants to be left alone.
+        /// The `Retry-After` of the reply, in seconds.
         retry_after: Option<u64>,
     },
 }
 
-/// What happened to a call.
+/// The failure of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The name has no address.
@@ -57,54 +57,54 @@ pub enum Failure {
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver says.
+        /// The error of the resolver.
         reason: String,
     },
-    /// Who was asked for an address knows none.
+    /// The resolver of the target knows no address.
     #[error("{reason}")]
     Unresolved {
-        /// What they say.
+        /// The error of the resolver.
         reason: String,
     },
-    /// Nobody listens there.
+    /// The connection failed.
     #[error("dial tcp {address}: {reason}")]
     Connect {
         /// The last address that was tried.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// The other side is not who it should be, or does not want us.
+    /// The handshake failed: one side does not trust the other.
     #[error("{reason}")]
     Tls {
-        /// What the handshake says.
+        /// The error of the handshake.
         reason: String,
     },
-    /// Who should open a tunnel does not.
+    /// The proxy did not open a tunnel.
     #[error("{reason}")]
     Proxy {
-        /// What happened.
+        /// The reason.
         reason: String,
     },
-    /// Time is up.
+    /// The call took too long.
     #[error("context deadline exceeded")]
     Timeout,
-    /// The reply is longer than we read.
+    /// The reply is too long.
     #[error("reply is larger than {limit} bytes")]
     TooLarge {
-        /// What we read at most.
+        /// The limit.
         limit: usize,
     },
-    /// The connection ended before the reply did.
+    /// The connection ended before the reply was complete.
     #[error("{reason}")]
     Broken {
-        /// What the connection says.
+        /// The error of the connection.
         reason: String,
     },
 }
 
 impl Error {
-    /// Whether the same call may go well a moment later.
+    /// Whether a retry of the same call may succeed.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go, DefaultShouldRetry (v1.36.4).
     #[must_use]
@@ -118,14 +118,14 @@ impl Error {
         }
     }
 
-    /// What happened to the call, if there was one and nothing came back.
+    /// The failure of the call, if there was no reply.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         if let Error::NoReply { failure, .. } = self { Some(failure) } else { None }
     }
 }
 
-/// What the system says, in the words of Go: lower case, without a number.
+/// The error of the system in the words of Go: lower case, without a number.
 pub(crate) fn in_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);

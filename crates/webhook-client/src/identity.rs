@@ -1,4 +1,4 @@
-//! Identity: the certificate that a client shows.
+//! Client certificate.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,29 +18,29 @@ use rustls::{SignatureScheme, crypto::aws_lc_rs};
 use crate::Error;
 use crate::error::in_words;
 
-/// The certificate that we show, with its key, in PEM.
+/// The client certificate that we present, with its key, in PEM.
 #[derive(Clone)]
 pub enum Identity {
     /// As text.
     Pem {
-        /// The certificate, then those that lead to an authority.
+        /// The certificate, then the intermediate certificates.
         certificate: Vec<u8>,
         /// Its key.
         key: Vec<u8>,
     },
     /// As files, which may change; they are read again from time to time.
     Files {
-        /// The certificate, then those that lead to an authority.
+        /// The certificate, then the intermediate certificates.
         certificate: PathBuf,
         /// Its key.
         key: PathBuf,
     },
 }
 
-/// For how long a pair that was read is taken to be what is in the files.
+/// How long a pair is used before its files are read again.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// Hands the pair to handshakes.
+/// Provides the pair to handshakes.
 pub(crate) struct Shown {
     identity: Identity,
     clock: Clock,
@@ -61,7 +61,7 @@ impl ResolvesClientCert for Shown {
         let mut known = self.read.lock();
         if matches!(self.identity, Identity::Files { .. }) && now >= known.0 + REMEMBERED {
             known.0 = now;
-            // Half a pair, while somebody writes the other half, leaves the old one in force.
+            // An incomplete pair, while the other file is being written, leaves the old one in use.
             if let Ok(pair) = read(&self.identity) {
                 known.1 = Arc::new(pair);
             }

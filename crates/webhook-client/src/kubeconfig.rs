@@ -1,4 +1,4 @@
-//! A target from a kubeconfig.
+//! Kubeconfig: a target from its current context.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::identity::read_file;
 use crate::{Bearer, Error, Identity, Target, Trust};
 
 impl Target {
-    /// The target of the current context. Files that are named relatively lie in `folder`.
+    /// The target of the current context. Relative paths are relative to `folder`.
     ///
     /// Upstream: staging/src/k8s.io/client-go/tools/clientcmd (v1.36.4).
     pub fn from_kubeconfig(config: &Value, folder: &Path) -> Result<Target, Error> {
@@ -34,7 +34,7 @@ impl Target {
     }
 }
 
-/// What upstream says of an empty kubeconfig, and of one that chooses nothing.
+/// Upstream's message for an empty kubeconfig, and for one without a current context.
 const NOTHING: &str =
     "no configuration has been provided, try setting KUBERNETES_MASTER environment variable";
 
@@ -143,12 +143,12 @@ impl<'a> Reader<'a> {
         bad(format!("{what} must be specified for {user} to use the clientCert authentication method."))
     }
 
-    /// Which cluster or user the current context means.
+    /// The name of the cluster or user of the current context.
     fn name_of(&self, what: &str) -> &'a str {
         self.context().ok().flatten().and_then(|it| it.str(what)).unwrap_or_default()
     }
 
-    /// `<name>-data` in base64, or what is in the file that `<name>` says.
+    /// `<name>-data` in base64, or the content of the file that `<name>` names.
     fn data(&self, map: &Map, name: &'static str) -> Result<Option<Vec<u8>>, Error> {
         if let Some(text) = map.str(&format!("{name}-data")).filter(|it| !it.is_empty()) {
             let text: String = text.split_whitespace().collect();

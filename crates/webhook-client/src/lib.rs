@@ -1,8 +1,9 @@
-//! One HTTP client for everything that the server asks of others: webhooks, token issuers, key servers.
+//! HTTP client for all outgoing calls of the server: webhooks, token issuers, key servers.
 //!
-//! A [`Target`] says where, whom to trust and who we are; a [`Client`] made of it keeps connections and asks. What
-//! comes back is a [`Reply`] whatever its status: only who asked knows what a status means. Redirects are answers like
-//! any other, proxies are not used, and a reply is never read further than its limit.
+//! A [`Target`] contains the address, the trusted CAs and the credentials; a [`Client`] made of it keeps
+//! connections and sends requests. The result is a [`Reply`] whatever its status: only the caller knows what
+//! a status means. Redirects are replies like any other, proxies are not used unless the target names one,
+//! and a reply is never read beyond its limit.
 
 #![warn(missing_docs)]
 

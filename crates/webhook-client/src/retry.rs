@@ -1,4 +1,4 @@
-//! Retry: asking again when it may go well a moment later.
+//! Retry with backoff of calls that may succeed later.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use rand::RngExt as _;
 
 use crate::Error;
 
-/// How often to ask, and how long to wait between.
+/// The number of attempts, and the waits between them.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go, DefaultRetryBackoffWithInitialDelay (v1.36.4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retry {
     /// The first wait.
     pub first: Duration,
-    /// How much longer each wait is than the one before.
+    /// The factor by which each wait is longer than the one before.
     pub factor: f64,
-    /// Which part of a wait is added to it at most, at random.
+    /// The part of a wait that is added to it at most, at random.
     pub jitter: f64,
-    /// How often to ask at most.
+    /// The maximum number of attempts.
     pub attempts: u32,
 }
 
@@ -29,13 +29,14 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Upstream's, from another first wait.
+    /// Upstream's backoff, with another first wait.
     #[must_use]
     pub fn from(first: Duration) -> Retry {
         Retry { first, ..Retry::default() }
     }
 
-    /// Runs `call` until it goes well, fails for good, or was tried often enough; the last outcome counts.
+    /// Runs `call` until it succeeds, fails permanently, or was attempted often enough; returns the last
+    /// result.
     pub async fn run<T, F>(&self, clock: &Clock, mut call: impl FnMut() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
@@ -66,7 +67,7 @@ mod tests {
     use super::Retry;
     use crate::Error;
 
-    /// `statuses` are the replies in order, the last one again and again; 200 is a success.
+    /// `statuses` are the replies in order, the last one is repeated; 200 is a success.
     async fn check(statuses: &[u16], expected: Result<(), u16>, calls: usize) {
         let (retry, clock) = (Retry::from(Duration::ZERO), Clock::real());
         let made = Cell::new(0);

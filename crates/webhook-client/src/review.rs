@@ -1,8 +1,8 @@
-//! Reviews: what TokenReview and SubjectAccessReview have in common, on their way out and back.
+//! Reviews: the common part of sending TokenReview and SubjectAccessReview to webhooks.
 
 use keelson_object::{Map, Value};
 
-/// In which version reviews are sent and expected.
+/// The version in which reviews are sent and expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReviewVersion {
     /// `v1`
@@ -12,7 +12,7 @@ pub enum ReviewVersion {
 }
 
 impl ReviewVersion {
-    /// By its name.
+    /// The version called `name`.
     #[must_use]
     pub fn parse(name: &str) -> Option<ReviewVersion> {
         match name {
@@ -35,8 +35,8 @@ impl ReviewVersion {
         format!("{group}/{}", self.name())
     }
 
-    /// The status of a review that came back, if it is one of `kind` in this version of `group`. A reply that does not
-    /// say what it is is taken for what was asked for.
+    /// The status of a review that came back, if it is one of `kind` in this version of `group`. A reply
+    /// without kind and version counts as the expected one.
     pub fn status(self, (group, kind): (&str, &str), reply: Value) -> Result<Map, String> {
         let Value::Map(mut review) = reply else {
             return Err(format!("the reply is no object but {}", reply.json_type()));

@@ -1,4 +1,4 @@
-//! Service resolution: where the programs behind a service of the cluster listen. Admission webhooks and conversion
+//! Service resolution: the addresses of the endpoints of a Service. Admission webhooks and conversion
 //! webhooks share it.
 
 use std::fmt;
@@ -12,17 +12,17 @@ use rand::RngExt as _;
 
 use crate::{Proxy, Resolver};
 
-/// How to get to a service.
+/// How a Service is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Route {
-    /// To one of the programs behind it, at random.
+    /// At one of its endpoints, at random.
     #[default]
     Endpoints,
-    /// To its own address; something in the network leads from there to the programs.
+    /// At its cluster IP; the network forwards from there to the endpoints.
     ClusterIp,
 }
 
-/// Knows services. The default knows none.
+/// Resolves Services. The default knows none.
 #[derive(Clone, Default)]
 pub struct Services {
     readers: Option<Arc<dyn Readers>>,
@@ -30,12 +30,12 @@ pub struct Services {
     proxies: Proxies,
 }
 
-/// Through whom webhooks are reached; nobody is straight on.
+/// The proxies to webhooks; `None` connects directly.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies {
-    /// Those behind services.
+    /// The proxy to webhooks behind Services.
     pub services: Option<Arc<Proxy>>,
-    /// Those at URLs.
+    /// The proxy to webhooks at URLs.
     pub urls: Option<Arc<Proxy>>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Debug for Services {
 }
 
 impl Services {
-    /// Services as `readers` know them.
+    /// Resolves Services with `readers`.
     #[must_use]
     pub fn new(readers: Arc<dyn Readers>, route: Route) -> Services {
         Services { readers: Some(readers), route, proxies: Proxies::default() }
@@ -59,13 +59,13 @@ impl Services {
         self
     }
 
-    /// Through whom webhooks are reached.
+    /// The proxies to webhooks.
     #[must_use]
     pub fn proxies(&self) -> &Proxies {
         &self.proxies
     }
 
-    /// Knows the addresses of one service.
+    /// A resolver for one Service.
     #[must_use]
     pub fn resolver(&self, namespace: &str, name: &str) -> Arc<dyn Resolver> {
         Arc::new(Service { services: self.clone(), namespace: namespace.to_owned(), name: name.to_owned() })
@@ -128,7 +128,7 @@ impl Service {
     }
 }
 
-/// A program that is ready, of the service's first family if there is one.
+/// A ready endpoint, of the Service's first IP family if there is one.
 fn endpoint(
     slices: &[Object],
     family: &str,

@@ -1,4 +1,4 @@
-//! Target: where to call, whom to trust there, and who we are.
+//! Target of a client: the address, the trusted CAs and the credentials.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,54 +6,54 @@ use std::time::Duration;
 
 use crate::{Bearer, Identity, Proxy, Resolver, Trust};
 
-/// Where to call, whom to trust there, and who we are.
+/// The address, the trusted CAs and the credentials.
 #[derive(Clone)]
 pub struct Target {
-    /// `https://host:port/path`; what a call names is put behind it.
+    /// `https://host:port/path`; the path of a call is appended.
     pub url: String,
-    /// Who vouches for the other side.
+    /// The trusted CAs.
     pub trust: Trust,
-    /// The certificate that we show.
+    /// The client certificate.
     pub identity: Option<Identity>,
-    /// The token that we show.
+    /// The bearer token.
     pub bearer: Bearer,
-    /// User and password.
+    /// User and password of basic authentication.
     pub basic: Option<(String, String)>,
-    /// The name that the certificate of the other side must have; the host of `url` if none.
+    /// The name that the server certificate must have; by default the host of `url`.
     pub server_name: Option<String>,
-    /// For calls that bring no time of their own.
+    /// The timeout of calls that have none of their own.
     pub timeout: Duration,
-    /// Replies are not read further.
+    /// The limit of a reply, in bytes.
     pub max_reply: usize,
-    /// Who knows the addresses of a host; the system if nobody.
+    /// Resolves the host to addresses; by default the system does.
     pub resolver: Option<Arc<dyn Resolver>>,
-    /// Through whom to go there.
+    /// The proxy.
     pub proxy: Option<Arc<Proxy>>,
-    /// What is spoken.
+    /// The versions of HTTP.
     pub protocols: Protocols,
-    /// How we call ourselves, unless it is by our own name.
+    /// The User-Agent, if it is not our own name.
     pub agent: Option<&'static str>,
 }
 
-/// What is spoken with a target.
+/// The versions of HTTP that a client offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocols {
-    /// HTTP/2 or HTTP/1.1, as the other side likes.
+    /// HTTP/2 or HTTP/1.1, as the server prefers.
     #[default]
     Any,
-    /// HTTP/1.1: requests at the same time go on connections of their own, and so to several programs behind one name.
+    /// HTTP/1.1: concurrent requests use separate connections, and so reach several servers behind one name.
     Http1,
 }
 
 impl Target {
-    /// As long as upstream waits for a webhook, the reading of the reply included.
+    /// Upstream's timeout of a webhook, including the time to read the reply.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go, defaultRequestTimeout (v1.36.4).
     pub const TIMEOUT: Duration = Duration::from_secs(30);
-    /// As much as upstream reads of the reply of an admission webhook.
+    /// Upstream's limit of the reply of an admission webhook.
     pub const MAX_REPLY: usize = 3 * 1024 * 1024 + 1024 * 1024;
 
-    /// A place that the authorities of the system vouch for, called by nobody in particular.
+    /// A target that trusts the CAs of the system, without credentials.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Target {
         Target {
@@ -74,7 +74,7 @@ impl Target {
 }
 
 impl fmt::Debug for Target {
-    /// Without anything secret.
+    /// Does not print secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("url", &self.url).field("server_name", &self.server_name).finish()
     }

@@ -1,4 +1,4 @@
-//! Trust: who vouches for the other side.
+//! Trust: the CAs by which server certificates are verified.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureSchem
 use crate::Error;
 use crate::identity::read_file;
 
-/// Who vouches for the other side.
+/// The CAs by which server certificates are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The authorities of the system, from the usual files.
+    /// The CAs of the system, from the usual files.
     System,
-    /// The authorities in this PEM text, and nobody else.
+    /// The CAs in this PEM text, and no others.
     Bundle(Vec<u8>),
-    /// The authorities in this file, and nobody else.
+    /// The CAs in this file, and no others.
     File(PathBuf),
-    /// Anybody will do. Only for who asked for it in so many words.
+    /// Any certificate. Only if the configuration says so explicitly.
     Anybody,
 }
 
-/// Where distributions keep their authorities, in the order in which Go looks.
+/// The CA files of distributions, in the order in which Go looks for them.
 const SYSTEM_FILES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -38,7 +38,7 @@ const SYSTEM_FILES: [&str; 6] = [
 ];
 
 impl Trust {
-    /// Who decides in handshakes whether a certificate will do.
+    /// The verifier of server certificates for handshakes.
     pub fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let authorities = match self {
             Trust::Anybody => None,
@@ -59,13 +59,13 @@ fn authorities(pem: &[u8]) -> Result<Authorities, Error> {
     Ok(found)
 }
 
-/// What cannot be read between good certificates is left out, as Go does.
+/// Unreadable certificates between good ones are left out, as Go does.
 fn readable(pem: &[u8]) -> Authorities {
     let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
     Authorities::new(certificates.filter_map(|it| Certificate::parse(&it).ok()))
 }
 
-/// The authorities of the system in PEM; nothing where it has none.
+/// The CAs of the system in PEM; empty if it has none.
 #[must_use]
 pub fn system_authorities() -> Vec<u8> {
     let chosen = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
@@ -73,7 +73,7 @@ pub fn system_authorities() -> Vec<u8> {
     files.find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
 }
 
-/// Decides in handshakes, by the rules of Go.
+/// Verifies certificates in handshakes, by the rules of Go.
 #[derive(Debug)]
 struct Verifier {
     /// `None` trusts any server that holds the key of its certificate.
@@ -131,7 +131,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// What a handshake says, in the words of Go.
+/// The error of a handshake, in the words of Go.
 pub(crate) fn in_words(error: &rustls::Error) -> String {
     let reason = match error {
         rustls::Error::InvalidCertificate(error) => match error {
@@ -148,7 +148,7 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
     format!("tls: failed to verify certificate: {reason}")
 }
 
-/// What the other side complains of; `name` is what the alert is called here.
+/// The alert that the server sent; `name` is its name here.
 ///
 /// Origin: Go, crypto/tls/alert.go, alertText.
 pub(crate) fn remote_alert(name: &str) -> String {

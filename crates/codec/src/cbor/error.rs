@@ -1,4 +1,4 @@
-//! What is wrong with a CBOR document, in the words of the library that upstream reads it with.
+//! CBOR errors, in the words of the library that upstream uses.
 //!
 //! Upstream: github.com/fxamacker/cbor/v2, decode.go and valid.go.
 
@@ -13,123 +13,123 @@ pub enum Error {
     /// There is no document.
     #[error("EOF")]
     Empty,
-    /// The document stops in the middle.
+    /// The document ends in the middle.
     #[error("unexpected EOF")]
     End,
-    /// There is something behind the document.
+    /// There is extra data after the document.
     #[error("cbor: {count} bytes of extraneous data starting at index {at}")]
     Trailing {
-        /// How much.
+        /// The number of bytes.
         count: usize,
-        /// Where it begins.
+        /// Their position.
         at: usize,
     },
-    /// A first byte that means nothing.
+    /// The first byte of an item is invalid.
     #[error("cbor: invalid additional information {information} for type {kind}")]
     Information {
         /// Its lower five bits.
         information: u8,
-        /// Its upper three.
+        /// Its upper three bits.
         kind: Kind,
     },
-    /// A simple value that is to be written in one byte.
+    /// A simple value that must be encoded in one byte is encoded in two.
     #[error("cbor: invalid simple value {0} for type primitives")]
     Simple(u64),
-    /// An end of something that has not begun, or that lacks a value.
+    /// A break without an open item, or in the place of a value.
     #[error("cbor: unexpected \"break\" code")]
     Break,
-    /// A piece of a text that is something else.
+    /// A chunk of a string has another type.
     #[error("cbor: wrong element type {found} for indefinite-length {within}")]
     Chunk {
-        /// What it is.
+        /// The type of the chunk.
         found: Kind,
-        /// What it should be a piece of.
+        /// The type of the string.
         within: Kind,
     },
-    /// A piece of a text that is in pieces itself.
+    /// A chunk of a string is itself of indefinite length.
     #[error("cbor: indefinite-length {0} chunk is not definite-length")]
     OpenChunk(Kind),
-    /// A length beyond 63 bits.
+    /// A length has more than 63 bits.
     #[error("cbor: {kind} length {length} is too large, {} integer overflow", overflow(*kind))]
     Length {
-        /// Of what.
+        /// The type of the item.
         kind: Kind,
-        /// How long.
+        /// The length.
         length: u64,
     },
-    /// Lists, maps and tags within each other without end.
+    /// Lists, maps and tags are nested too deeply.
     #[error("cbor: exceeded max nested level {MAX_DEPTH}")]
     TooDeep,
-    /// A list that is too long.
+    /// A list is too long.
     #[error("cbor: exceeded max number of elements {MAX_CBOR_ITEMS} for CBOR array")]
     TooManyItems,
-    /// A map that is too large.
+    /// A map is too large.
     #[error("cbor: exceeded max number of key-value pairs {MAX_CBOR_PAIRS} for CBOR map")]
     TooManyPairs,
-    /// Something that JSON cannot say.
+    /// An item that JSON cannot express.
     #[error("cbor: data item of cbor type {kind} is not accepted by protocol: {what}")]
     Refused {
-        /// What kind of thing.
+        /// The type of the item.
         kind: Kind,
-        /// What it is.
+        /// The item.
         what: String,
     },
-    /// A text string that is none.
+    /// A text string is not UTF-8.
     #[error("cbor: invalid UTF-8 string")]
     Utf8,
-    /// A tag around something that cannot have it.
+    /// A tag contains an item that it may not contain.
     #[error("cbor: tag number {tag} must be followed by {expected}, got {found}")]
     TagContent {
         /// The tag.
         tag: u64,
-        /// What it can be around.
+        /// The items that it may contain.
         expected: &'static str,
-        /// What it is around.
+        /// The type of the item.
         found: Kind,
     },
-    /// A value of the wrong type.
+    /// A value has the wrong type.
     #[error(transparent)]
     Type(Box<Mismatch>),
-    /// A key that stands twice in its map.
+    /// A key occurs twice in its map.
     #[error("cbor: found duplicate map key {key} at map element index {index}")]
     Duplicate {
         /// The key, in quotes if it is text.
         key: String,
-        /// Where the second one stands.
+        /// The position of the second one.
         index: usize,
     },
-    /// A field that a struct does not have.
+    /// A struct does not have the field.
     #[error("cbor: found unknown field at map element index {0}")]
     Unknown(usize),
-    /// Text that should be base64.
+    /// A text is not base64.
     #[error("cbor: failed to decode base64 from byte string: illegal base64 data at input byte {0}")]
     Base64(usize),
-    /// A time that cannot be read.
+    /// A time cannot be parsed.
     #[error("cbor: cannot set {text} for time.Time: {problem}")]
     Time {
-        /// What it says.
+        /// The text.
         text: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// A time that RFC 3339 cannot write.
+    /// RFC 3339 cannot express the time.
     #[error(
         "cbor: decoded time cannot be represented in RFC3339 format with sub-second precision: Time.MarshalText: {0}"
     )]
     TimeRange(&'static str),
 }
 
-/// A value of the wrong type.
+/// A value has the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cbor: cannot unmarshal {found} into Go {}{expected}{}", place(field.as_deref()), detail(why))]
 pub struct Mismatch {
-    /// What it is.
+    /// The type of the value.
     pub found: Kind,
     /// The outermost field that it is in, if it is in one: `v1.Deployment.spec`.
     pub field: Option<String>,
-    /// The type that it should be.
+    /// The expected type.
     pub expected: String,
-    /// What else there is to say.
+    /// Further details.
     pub why: String,
 }
 
@@ -157,7 +157,7 @@ impl Error {
         Error::Type(Box::new(Mismatch { found, field: None, expected: expected.to_owned(), why }))
     }
 
-    /// The same, found within the field `field`. Only wrong types say where they are.
+    /// The same, within the field `field`. Only errors about wrong types contain their field.
     pub(super) fn within(self, field: impl FnOnce() -> String) -> Error {
         match self {
             Error::Type(mut mismatch) => {
@@ -169,12 +169,12 @@ impl Error {
     }
 }
 
-/// What a data item is: the major type, as upstream's messages call it.
+/// The major type of a data item, as upstream's messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number from zero on.
+    /// A non-negative integer.
     Positive,
-    /// A whole number below zero.
+    /// A negative integer.
     Negative,
     /// Bytes.
     Bytes,
@@ -184,9 +184,9 @@ pub enum Kind {
     Array,
     /// A map.
     Map,
-    /// A tag and what it is around.
+    /// A tag and its content.
     Tag,
-    /// A float, a truth value, null.
+    /// A float, a boolean, null.
     Primitive,
 }
 
@@ -205,7 +205,7 @@ impl Kind {
         }
     }
 
-    /// What a number that does not fit is: it prints as the number it is.
+    /// The value of an integer that does not fit, for messages.
     pub(super) fn number(self, head: Head) -> i128 {
         match self {
             Kind::Negative => -1 - i128::from(head.argument),

@@ -1,8 +1,8 @@
-//! Floats of 16 bits, and the shortest form of a float.
+//! Half-precision floats, and the shortest form of a float.
 
 use super::error::Kind;
 
-/// The number that a float of 16 bits is.
+/// The value of a half-precision float.
 pub(super) fn from_half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));

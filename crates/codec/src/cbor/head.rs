@@ -1,4 +1,4 @@
-//! The head of a data item: its kind and a number, which is the value, a length or a tag.
+//! Head of a data item: its type and a number, which is the value, a length or a tag.
 //!
 //! ```text
 //! 000 00101              5
@@ -9,7 +9,7 @@
 use super::error::{Error, Kind};
 use super::float;
 
-/// The byte that ends what has no length.
+/// The byte that ends an item of indefinite length.
 pub(super) const BREAK: u8 = 0xff;
 
 /// The head of a data item.
@@ -22,12 +22,12 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Whether the item ends at its break.
+    /// Whether the item has an indefinite length.
     pub(super) fn is_open(self) -> bool {
         self.information == 31
     }
 
-    /// The head at the start of `data`, and how long it is.
+    /// The head at the start of `data`, and its length.
     pub(super) fn read(data: &[u8]) -> Result<(Head, usize), Error> {
         let [first, rest @ ..] = data else { return Err(Error::End) };
         let (kind, information) = (Kind::of(*first), first & 31);
@@ -65,7 +65,7 @@ impl Head {
         }
     }
 
-    /// The float that a primitive is, if it is one.
+    /// The value of a float; `None` for other primitives.
     pub(super) fn float(self) -> Option<f64> {
         match self.information {
             25 => Some(float::from_half(self.argument as u16)),

@@ -1,4 +1,4 @@
-//! Tags that say how bytes are to be shown where they must be text.
+//! Tags for the expected later encoding of bytes as text.
 //!
 //! Upstream: RFC 8949, section 3.4.5.2.
 
@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use crate::text::text;
 
-/// How bytes are shown.
+/// The encoding of bytes as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Later {
     Base64Url,
@@ -32,7 +32,7 @@ impl Later {
     }
 }
 
-/// Bytes as text; without a tag they are text.
+/// Bytes as text; without a tag they are text already.
 pub(super) fn shown(bytes: &[u8], later: Option<Later>) -> SmolStr {
     match later {
         None => text(bytes),

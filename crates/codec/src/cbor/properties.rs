@@ -1,4 +1,4 @@
-//! What must hold for every document.
+//! Properties of every document.
 
 use keelson_object::Value;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn written(value: &Value) -> Vec<u8> {
     out
 }
 
-/// JSON with sorted keys, which is the order of what was read.
+/// JSON with sorted keys, which is the order after reading.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Map(map) => {

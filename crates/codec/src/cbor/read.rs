@@ -1,6 +1,6 @@
-//! The second pass: from well-formed bytes to a tree, without recursion.
+//! CBOR reader, second pass: from well-formed bytes to a tree, without recursion.
 //!
-//! Open lists and maps are frames on a stack of our own. With a schema every frame knows what it wants. For
+//! Open lists and maps are frames on an explicit stack. With a schema every frame has its expected type. For
 //!
 //! ```text
 //! {"kind": "Pod", "spec": {"containers": [{"name": ‸
@@ -8,9 +8,9 @@
 //!
 //! these are `Struct v1.Pod`, `Struct v1.PodSpec`, `List of v1.Container`, `Struct v1.Container`.
 //!
-//! Upstream goes on after a mistake and reports the first one, but a duplicate key at once. It reads twice: strictly,
-//! where an unknown field is a mistake that ends its map, and, if that is what came out, again without. [`Found`] keeps
-//! what both readings would have come to, so that one is enough.
+//! Upstream continues after an error and reports the first one, but a duplicate key at once. It reads twice:
+//! strictly, where an unknown field is an error that ends its map, and, if that was the result, again
+//! without. [`Found`] keeps the results of both readings, so that one pass is enough.
 
 mod frame;
 mod keys;
@@ -34,11 +34,11 @@ use frame::{Body, Found, Frame, Next};
 pub struct Document {
     /// The tree, without unknown fields.
     pub value: Value,
-    /// Where in its map the first unknown field stood.
+    /// The position of the first unknown field in its map.
     pub unknown: Option<usize>,
 }
 
-/// What an object says it is.
+/// The kind and version of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeMeta {
     /// `apps/v1`.
@@ -47,13 +47,13 @@ pub struct TypeMeta {
     pub kind: SmolStr,
 }
 
-/// Reads any value. Byte strings are text, or what their tag says; times behind tags are text.
+/// Reads any value. Byte strings become text, according to their tag; tagged times become text.
 pub fn read(data: &[u8]) -> Result<Value, Error> {
     let (value, found) = Reader::run(data, Expect::Any)?;
     found.lax.map_or(Ok(value), Err)
 }
 
-/// Reads an object that is `of`; without a schema any map is one.
+/// Reads an object of type `of`; without a schema any map is one.
 pub fn read_object(data: &[u8], of: Option<&Struct>) -> Result<Document, Error> {
     static OBJECT: LazyLock<Type> =
         LazyLock::new(|| Type::of(Shape::Map((Type::of(Shape::String), Type::of(Shape::Any)).into())));
@@ -70,7 +70,7 @@ pub fn read_object(data: &[u8], of: Option<&Struct>) -> Result<Document, Error> 
     Ok(Document { value, unknown })
 }
 
-/// Reads what an object says it is, and nothing else of it.
+/// Reads only the kind and version of an object.
 ///
 /// Upstream: apimachinery/pkg/runtime/serializer/cbor/cbor.go, defaultMetaFactory.Interpret (v1.36.4).
 pub fn identify(data: &[u8]) -> Result<TypeMeta, Error> {
@@ -86,18 +86,18 @@ pub fn identify(data: &[u8]) -> Result<TypeMeta, Error> {
     Ok(TypeMeta { api_version: text("apiVersion"), kind: text("kind") })
 }
 
-/// What should stand somewhere.
+/// The expected type of an item.
 #[derive(Clone, Copy)]
 enum Expect<'t> {
     Any,
-    /// A number that is one byte.
+    /// A number of one byte.
     Byte,
     Type(&'t Type),
     Struct(&'t Struct),
 }
 
 impl Expect<'_> {
-    /// Whether upstream lets the type decode itself: it does not learn what tags are around it.
+    /// Whether the type decodes itself in upstream: it does not see the tags around it.
     fn decodes_itself(self) -> bool {
         let Expect::Type(ty) = self else { return false };
         matches!(
@@ -114,7 +114,7 @@ impl Expect<'_> {
         )
     }
 
-    /// Whether anything will do. What is in the place of a union is checked when it is brought to its one form.
+    /// Whether any item is allowed. The value of a union is checked when it is canonicalized.
     fn is_any(self) -> bool {
         match self {
             Expect::Any => true,
@@ -145,9 +145,9 @@ impl Expect<'_> {
     }
 }
 
-/// What became of an item.
+/// The result of reading an item.
 enum Step {
-    /// It is a list or map, and has begun.
+    /// A list or map has begun.
     Opened,
     Done(Value, Found),
 }
@@ -196,7 +196,7 @@ impl<'d, 't> Reader<'d, 't> {
         self.data.get(self.at).copied().ok_or(Error::End)
     }
 
-    /// Reads a scalar, or opens a list or map. An error is one that the first pass should have found.
+    /// Reads a scalar, or opens a list or map. The outer error is one that the first pass should have found.
     fn item(&mut self, expect: Expect<'t>, outer: Option<Later>) -> Result<Step, Error> {
         let mut later = if expect.decodes_itself() { None } else { outer };
         let mut time_tag = None;
@@ -252,7 +252,7 @@ impl<'d, 't> Reader<'d, 't> {
         })
     }
 
-    /// The bytes of a string, which may be in pieces.
+    /// The bytes of a string, which may be chunked.
     fn bytes(&mut self, head: Head) -> Result<Cow<'d, [u8]>, Error> {
         if !head.is_open() {
             return Ok(Cow::Borrowed(self.piece(head)?));
@@ -266,7 +266,7 @@ impl<'d, 't> Reader<'d, 't> {
         Ok(Cow::Owned(all))
     }
 
-    /// A text string; each of its pieces must be text by itself.
+    /// A text string; each of its chunks must be UTF-8.
     fn text(&mut self, head: Head) -> Result<Result<Cow<'d, str>, Error>, Error> {
         if !head.is_open() {
             return Ok(std::str::from_utf8(self.piece(head)?).map(Cow::Borrowed).map_err(|_| Error::Utf8));
@@ -294,9 +294,9 @@ impl<'d, 't> Reader<'d, 't> {
         Ok(piece)
     }
 
-    /// Passes over one item.
+    /// Skips one item.
     fn skip(&mut self) -> Result<(), Error> {
-        // How many items are left of what is open; `None` ends at its break.
+        // The number of items that are left in each open item; `None` for indefinite length.
         let mut open = vec![Some(1u64)];
         while let Some(left) = open.last_mut() {
             match left {

@@ -1,4 +1,4 @@
-//! What is neither list nor map: as any value, or as the type that a schema wants.
+//! Scalars: conversion to any value, or to the type of a schema.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::later::{Later, shown};
 use super::time;
 use crate::text::text;
 
-/// A scalar as it stands in the document.
+/// A scalar as it is in the document.
 #[derive(Debug)]
 pub(super) enum Scalar<'d> {
     Null,
@@ -36,7 +36,7 @@ impl Scalar<'_> {
         }
     }
 
-    /// The primitive that `head` is: `true`, `false`, null or a float. There are no others in JSON.
+    /// The primitive in `head`: `true`, `false`, null or a float. JSON has no others.
     pub(super) fn primitive(head: Head) -> Result<Scalar<'static>, Error> {
         match (head.float(), head.argument) {
             (Some(number), _) => Ok(Scalar::Float(number)),
@@ -51,7 +51,7 @@ impl Scalar<'_> {
     }
 
     fn mismatch(&self, expected: &str) -> Error {
-        // The value of a number below 64 bits is looked at before its type.
+        // The range of a number below 64 bits is checked before its type.
         let why = match self {
             Scalar::Number(head) if head.kind == Kind::Negative && i64::try_from(head.argument).is_err() => {
                 format!("{} overflows Go's int64", head.kind.number(*head))
@@ -61,7 +61,7 @@ impl Scalar<'_> {
         Error::mismatch(self.kind(), expected, why)
     }
 
-    /// Whatever it is. Behind tag 0 or 1 it is a time.
+    /// Converts it to any value. With tag 0 or 1 it is a time.
     pub(super) fn any(self, later: Option<Later>, time_tag: Option<u64>) -> Result<Value, Error> {
         match (time_tag, self) {
             (Some(0), Scalar::Text(text)) => Ok(Value::from(time::of_text(&text)?)),
@@ -81,8 +81,7 @@ impl Scalar<'_> {
         }
     }
 
-    /// What a value of type `ty` becomes of it. What the type is made of, such as the digits of a quantity, is not
-    /// looked at.
+    /// Converts it to a value of type `ty`. The content of types such as quantities is not validated.
     pub(super) fn fit(self, ty: &Type, later: Option<Later>) -> Result<Value, Error> {
         match (&ty.shape, self) {
             (Shape::IntOrString, Scalar::Null) if !ty.is_pointer => Ok(Value::String(SmolStr::default())),
@@ -112,7 +111,7 @@ impl Scalar<'_> {
         }
     }
 
-    /// Nothing but null can stand for a struct.
+    /// Only null is allowed in the place of a struct.
     pub(super) fn fit_struct(self, of: &Struct) -> Result<Value, Error> {
         match self {
             Scalar::Null => Ok(Value::Null),
@@ -120,7 +119,7 @@ impl Scalar<'_> {
         }
     }
 
-    /// One of the numbers that a list of bytes may be written as.
+    /// One number of a list of bytes.
     pub(super) fn byte(self) -> Result<Value, Error> {
         match self {
             Scalar::Null => Ok(Value::Null),
@@ -149,7 +148,7 @@ fn whole(head: Head, expected: &str, range: std::ops::RangeInclusive<i64>) -> Re
     }
 }
 
-/// Bytes with a tag are what they are; without one they are base64 already, as in JSON.
+/// Bytes with a tag are raw; without a tag they are already base64, as in JSON.
 fn base64(bytes: &[u8], later: Option<Later>) -> Result<Value, Error> {
     if later.is_some() {
         return Ok(Value::from(STANDARD.encode(bytes)));

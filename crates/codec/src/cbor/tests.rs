@@ -1,7 +1,7 @@
-//! What upstream's reader and writer do, from a table that they wrote.
+//! Tests against upstream's reader and writer, from a table that they wrote.
 //!
-//! Each line of the table is a case, its parts divided by tabs; `!` marks an error, `?` a mistake that only strict
-//! clients are told of:
+//! Each line of the table is a case, its parts separated by tabs; `!` marks an error, `?` an error that only
+//! strict clients get:
 //!
 //! ```text
 //! any           bytes → JSON, or what is wrong
@@ -56,7 +56,7 @@ fn tree(text: &str) -> Value {
     json::read(text.as_bytes()).expect("JSON").value
 }
 
-/// What we make of an object of a kind, in the form of the table.
+/// Our result for an object of a kind, in the form of the table.
 fn typed(schema: &Schema, data: &[u8]) -> Vec<String> {
     if let Err(error) = identify(data) {
         return vec![format!("!!unable to determine group/version/kind: {error}")];
@@ -82,7 +82,7 @@ fn run(case: &[&str]) -> (Vec<String>, Vec<String>) {
     match case {
         ["any", data, expected] => {
             let found = read(&bytes(data)).map_or_else(|error| format!("!{error}"), shown);
-            // Go sorts keys and escapes what replaces bytes that are no text; both are read again to compare.
+            // Go sorts keys and escapes the replacements of invalid bytes; both are read again to compare.
             (vec![again(&found)], vec![again(expected)])
         }
         ["encode", text, expected] => {

@@ -1,4 +1,4 @@
-//! Times behind tags 0 and 1: texts in RFC 3339 with as many digits as they need.
+//! Times with tags 0 and 1: converted to RFC 3339 text with as many digits as needed.
 
 use keelson_object::scalar::Time;
 
@@ -8,10 +8,11 @@ use super::head::Head;
 const YEAR: &str = "year outside of range [0,9999]";
 const HOUR: &str = "timezone hour outside of range [0,23]";
 
-/// Tag 0: a text, in the one form that Go writes it in. The offset stays.
+/// Tag 0: a text, in the form that Go writes. The offset is kept.
 pub(super) fn of_text(text: &str) -> Result<String, Error> {
     Time::parse(text).map_err(|error| Error::Time { text: text.to_owned(), problem: error.to_string() })?;
-    // What Go reads begins with a date of ten characters and ends with `Z` or `+hh:mm`; the hour may be short.
+    // Times that Go accepts begin with a date of ten characters and end with `Z` or `+hh:mm`; the hour may be
+    // short.
     let (date, clock) = text.split_at(11);
     let offset_at = clock.len() - if clock.ends_with('Z') { 1 } else { 6 };
     let (clock, offset) = clock.split_at(offset_at);
@@ -39,7 +40,7 @@ pub(super) fn of_seconds(head: Head) -> Result<String, Error> {
     written(seconds, 0)
 }
 
-/// Tag 1: seconds since the epoch and parts of them.
+/// Tag 1: seconds since the epoch, with a fraction.
 pub(super) fn of_float(number: f64) -> Result<String, Error> {
     let nanos = (number.fract() * 1e9) as i64;
     let seconds = (number.trunc() as i64).saturating_add(nanos.div_euclid(1_000_000_000));
@@ -60,7 +61,7 @@ fn written(seconds: i64, nanos: i64) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Whether a tag may be around what follows it.
+/// Checks that a tag may contain the item after it.
 ///
 /// Upstream: github.com/fxamacker/cbor/v2, common.go, validBuiltinTag.
 pub(super) fn check_content(tag: u64, first: u8) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! The first pass: is this CBOR at all? It allocates nothing but one small frame per open list or map, so that no length
-//! in a document is believed before the bytes were seen.
+//! CBOR reader, first pass: checks that the input is well-formed. It allocates only one small frame per open
+//! list or map, so that no length in a document is trusted before the bytes were seen.
 
 use super::error::{Error, Kind};
 use super::head::{BREAK, Head};
@@ -36,9 +36,9 @@ struct Scan<'d> {
 struct Open {
     is_map: bool,
     depth: usize,
-    /// Items, keys and values alike.
+    /// The number of items, where keys and values count alike.
     seen: u64,
-    /// `None` if it ends at its break.
+    /// `None` for indefinite length.
     length: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Scan<'_> {
         Ok(head)
     }
 
-    /// Goes on in the innermost list or map; says whether that is over.
+    /// Continues in the innermost list or map; returns whether it is over.
     fn is_over(&mut self) -> Result<bool, Error> {
         let Some(frame) = self.open.last_mut() else { return Ok(true) };
         if let Some(length) = frame.length {
@@ -81,7 +81,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The head behind all tags. Each tag but the first is a level.
+    /// The head after all tags. Each tag but the first is a nesting level.
     fn untagged(&mut self, mut depth: usize) -> Result<(Head, usize), Error> {
         let mut head = self.head()?;
         let mut is_first = true;

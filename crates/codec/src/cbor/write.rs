@@ -1,7 +1,7 @@
-//! The writer: trees to CBOR, byte for byte as upstream's deterministic encoder writes them.
+//! CBOR writer: trees to CBOR, byte for byte as upstream's deterministic encoder writes them.
 //!
-//! Texts and names are byte strings, keys are in the order of their encoding (the shorter first), floats as short as
-//! they stay exact. What is bytes and what is a float only a schema knows.
+//! Texts and names are byte strings, keys are sorted by their encoding (the shorter first), floats are as
+//! short as is exact. Only a schema tells which values are bytes and which are floats.
 //!
 //! Upstream: apimachinery/pkg/runtime/serializer/cbor/internal/modes/encode.go (v1.36.4).
 
@@ -14,7 +14,7 @@ use super::error::Kind;
 use super::head::Head;
 use super::{float, later};
 
-/// The tag that every document begins with; it means nothing, and tells what this is.
+/// The tag at the beginning of every document, which marks it as CBOR.
 pub const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 
 /// Appends a value, without [`SELF_DESCRIBED`].
@@ -22,7 +22,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
     Writer { out, open: Vec::new() }.whole(value, Of::Any);
 }
 
-/// Appends a value that is a struct, without [`SELF_DESCRIBED`]. The tree is in the one form that the schema gives it.
+/// Appends a value that is a struct, without [`SELF_DESCRIBED`]. The tree must be in canonical form.
 pub fn write_as(value: &Value, of: &Struct, out: &mut Vec<u8>) {
     Writer { out, open: Vec::new() }.whole(value, Of::Struct(of));
 }
@@ -47,7 +47,7 @@ fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// What a value is known to be.
+/// The known type of a value.
 #[derive(Clone, Copy)]
 enum Of<'t> {
     Any,
@@ -134,7 +134,7 @@ impl<'v, 't> Writer<'_, 'v, 't> {
         }
     }
 
-    /// Bytes are written as they are. Text that is not base64 cannot come from the schema's one form; it stays text.
+    /// Bytes are written raw. Canonical form has no text that is not base64 here; such text would stay text.
     fn bytes(&mut self, text: &str) {
         match STANDARD.decode(text.as_bytes()) {
             Ok(bytes) => {
@@ -146,7 +146,7 @@ impl<'v, 't> Writer<'_, 'v, 't> {
     }
 }
 
-/// The pairs in the order of their encoded keys: a length comes before what it is the length of.
+/// The pairs in the order of their encoded keys, which begin with the length.
 fn in_order(map: &Map) -> Vec<(&str, &Value)> {
     let mut pairs: Vec<_> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
     pairs.sort_unstable_by_key(|(key, _)| (key.len(), *key));

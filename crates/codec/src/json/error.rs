@@ -1,37 +1,37 @@
-//! What is wrong with a JSON document, in the words of Go's `encoding/json`.
+//! JSON errors, in the words of Go's `encoding/json`.
 
 use keelson_object::scalar::quote;
 
 /// Why a document could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A byte that may not stand where it stands.
+    /// An unexpected byte.
     #[error("invalid character {} {context}", quote_byte(*found))]
     Character {
-        /// Where it stands.
+        /// Its position.
         offset: usize,
-        /// The byte; a blank where a word or number is cut off by the end.
+        /// The byte; a space if a word or number is cut off by the end.
         found: u8,
         /// What was being read.
         context: &'static str,
     },
-    /// The document stops in the middle.
+    /// The document ends in the middle.
     #[error("unexpected end of JSON input")]
     End {
         /// The length of the document.
         offset: usize,
     },
-    /// A number beyond what a 64-bit float can hold.
+    /// A number that a 64-bit float cannot hold.
     #[error("json: cannot unmarshal number {text} into Go value of type float64")]
     Number {
-        /// Where it begins.
+        /// Its position.
         offset: usize,
-        /// The number, cut where it is very long.
+        /// The number, cut if it is very long.
         text: String,
     },
 }
 
-/// A place in a text, both counted from 1; columns count bytes.
+/// A position in a text, both counted from 1; columns count bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -41,14 +41,14 @@ pub struct Position {
 }
 
 impl Error {
-    /// How many bytes of the document stand before the mistake.
+    /// The number of bytes before the error.
     pub fn offset(&self) -> usize {
         match self {
             Error::Character { offset, .. } | Error::End { offset } | Error::Number { offset, .. } => *offset,
         }
     }
 
-    /// Line and column of the mistake in `document`, which is what was read.
+    /// Line and column of the error in `document`.
     pub fn position(&self, document: &[u8]) -> Position {
         let before = &document[..self.offset().min(document.len())];
         let line = memchr::memchr_iter(b'\n', before).count() + 1;

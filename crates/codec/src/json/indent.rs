@@ -1,15 +1,16 @@
-//! Indented JSON: line breaks and blanks for compact JSON, without reading it into a tree (`?pretty=true`).
+//! Indented JSON: adds line breaks and spaces to compact JSON, without parsing it into a tree
+//! (`?pretty=true`).
 //!
-//! The [`Indenter`] takes compact JSON in parts that may be cut anywhere, and writes no more than a limit. Both
-//! matter: a list of a hundred thousand objects never is one text, and one byte may become a line that begins with
-//! thousands of blanks.
+//! The [`Indenter`] takes compact JSON in parts that may be cut anywhere, and writes no more than a limit.
+//! Both matter: a list of a hundred thousand objects never exists as one text, and one byte may become a line
+//! that begins with thousands of spaces.
 
 use bytes::BufMut;
 
 use super::scan::text_stop;
 
-/// Appends `compact`, which must be JSON without white space, indented by two blanks per level. Empty lists and maps
-/// stay on one line. There is no line end behind the last byte, as with Go's `json.MarshalIndent`.
+/// Appends `compact`, which must be JSON without white space, indented by two spaces per level. Empty lists
+/// and maps stay on one line. There is no line end after the last byte, as with Go's `json.MarshalIndent`.
 pub fn indent(compact: &[u8], out: &mut impl BufMut) {
     Indenter::default().indent(compact, usize::MAX, out);
 }
@@ -26,16 +27,16 @@ pub struct Indenter {
 enum Place {
     #[default]
     Structure,
-    /// A list or map was opened; whether it is empty is not known yet.
+    /// A list or map was opened; it is not known yet whether it is empty.
     Opened,
     Text,
-    /// The byte behind a backslash.
+    /// The byte after a backslash.
     Escape,
 }
 
 impl Indenter {
-    /// Appends the next part of a document. Stops behind the byte with which `room` bytes are written, and says how
-    /// many bytes of `compact` are done.
+    /// Appends the next part of a document. Stops after the byte with which `room` bytes are written, and
+    /// returns how many bytes of `compact` were consumed.
     pub fn indent(&mut self, compact: &[u8], room: usize, out: &mut impl BufMut) -> usize {
         let mut at = 0;
         let mut written = 0;
@@ -69,7 +70,7 @@ impl Indenter {
         at
     }
 
-    /// What stands before a byte outside of texts, and where that byte leads.
+    /// Writes the white space before a byte outside of texts, and updates the state.
     fn before(&mut self, byte: u8, out: &mut impl BufMut) -> usize {
         let is_first = self.place == Place::Opened;
         let is_close = matches!(byte, b'}' | b']');
@@ -91,7 +92,7 @@ impl Indenter {
         }
     }
 
-    /// Up to where a text goes on that contains `at`: behind its closing quote or a backslash.
+    /// The end of the text that contains `at`: after its closing quote or a backslash.
     fn text_end(&mut self, compact: &[u8], at: usize) -> usize {
         let stop = text_stop(compact, at);
         match compact.get(stop) {

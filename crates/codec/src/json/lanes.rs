@@ -1,4 +1,4 @@
-//! Comparing many bytes at once. A mask has bit *n* set for byte *n*.
+//! Comparison of many bytes at once. A mask has bit *n* set for byte *n*.
 //!
 //! There are no intrinsics here (they are unsafe), only loops of a shape that compilers turn into vector
 //! instructions.
@@ -9,7 +9,8 @@ pub(super) fn equal(block: &[u8; 64], bits: u8, byte: u8) -> u64 {
     let weights: [u8; 64] =
         std::array::from_fn(|at| if block[at] | bits == byte { 1 << (at % 8) } else { 0 });
     let (words, _) = weights.as_chunks::<8>();
-    // The eight bytes of a word have one bit each, all different: the multiplication adds them up on top.
+    // The eight bytes of a word have one bit each, all different: the multiplication adds them up in the top
+    // byte.
     let gather = |word: &[u8; 8]| u64::from_le_bytes(*word).wrapping_mul(0x0101_0101_0101_0101) >> 56;
     words.iter().enumerate().fold(0, |mask, (at, word)| mask | gather(word) << (at * 8))
 }

@@ -1,4 +1,4 @@
-//! What must hold for every document.
+//! Properties of every document.
 
 use keelson_object::{Map, Value};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any float that JSON can say. Minus zero is left out: it reads as the integer zero.
+/// Any float that JSON can express. Negative zero is left out: it is read as the integer zero.
 fn any_float() -> impl Strategy<Value = f64> {
     any::<f64>().prop_filter("not finite, or minus zero", |it| it.is_finite() && *it != 0.0)
 }
@@ -34,7 +34,7 @@ pub(crate) fn any_map(inner: impl Strategy<Value = Value>) -> impl Strategy<Valu
         .prop_map(|it| it.into_iter().map(|(key, value)| (key.into(), value)).collect())
 }
 
-/// Text that likes what needs escaping.
+/// Text with many characters that need escaping.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,12}",
@@ -52,15 +52,15 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Whether a tree is what serde has read. Its floats may differ in the last digit, and it tells floats from ints by
-/// their text alone.
+/// Whether a tree equals what serde has read. Its floats may differ in the last digit, and it distinguishes
+/// floats from ints only by their text.
 fn is_same(ours: &Value, theirs: &serde_json::Value) -> bool {
     use serde_json::Value as Theirs;
     match (ours, theirs) {
         (Value::Null, Theirs::Null) => true,
         (Value::Bool(a), Theirs::Bool(b)) => a == b,
         (Value::Int(a), Theirs::Number(b)) => b.as_i64() == Some(*a),
-        // Their reader is a little off, also where floats are too small to be written with all digits.
+        // Their reader is slightly inexact, also for floats that are too small to be written with all digits.
         (Value::Float(a), Theirs::Number(b)) => {
             b.as_f64().is_some_and(|b| (a - b).abs() <= (a.abs() * 1e-15).max(1e-320))
         }

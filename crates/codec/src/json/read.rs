@@ -1,7 +1,7 @@
-//! The reader: bytes to a tree, without recursion.
+//! JSON reader: bytes to a tree, without recursion.
 //!
-//! Open lists and maps are frames on a stack of our own. Their finished members wait on two shared stacks, so that
-//! closing one is a single allocation of the right size. After `{"a":[1,{"b":2,"c":` there are
+//! Open lists and maps are frames on an explicit stack. Their finished members are on two shared stacks, so
+//! that closing one is a single allocation of the right size. After `{"a":[1,{"b":2,"c":` there are
 //!
 //! ```text
 //! frames  Map{start:0}  List{start:0}  Map{start:1}
@@ -9,7 +9,7 @@
 //! pairs   (a,null)  (b,2)  (c,null)
 //! ```
 //!
-//! A key waits for its value as the last pair: whatever is opened meanwhile is closed before.
+//! A key waits for its value as the last pair: everything that is opened in between is closed first.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,13 +22,13 @@ use super::scan::{skip_space, text_stop};
 use crate::limits::{MAX_DEPTH, MAX_DUPLICATES, MAX_ECHO};
 use crate::text::push_repaired;
 
-/// What was read.
+/// The result of reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The tree; of duplicate keys the last value is in it.
+    /// The tree; of duplicate keys it has the last value.
     pub value: Value,
-    /// Which keys stood there more than once: `spec.containers[0].name`. Each is named once, at most
-    /// [`MAX_DUPLICATES`] of them, in the order in which they stand in the document.
+    /// The paths of duplicate keys: `spec.containers[0].name`. Each is listed once, at most
+    /// [`MAX_DUPLICATES`] of them, in the order of the document.
     pub duplicates: Vec<String>,
 }
 
@@ -38,8 +38,8 @@ pub fn read(data: &[u8]) -> Result<Document, Error> {
     Reader::new(data).read().map_err(|error| *error)
 }
 
-/// Reads one document whose maps keep every pair, also where a key stands there more than once: for a strict reader,
-/// which reports duplicates where they stand. Such a tree is of no other use.
+/// Reads one document whose maps keep every pair, including duplicate keys: for a strict reader, which
+/// reports duplicates at their position. Such a tree has no other use.
 pub fn read_every_pair(data: &[u8]) -> Result<Value, Error> {
     let reader = Reader { repeats: Repeats::Kept, ..Reader::new(data) };
     reader.read().map(|document| document.value).map_err(|error| *error)
@@ -50,7 +50,7 @@ pub(crate) fn read_members(data: &[u8]) -> Result<Document, Error> {
     Reader::new(data).read_members().map_err(|error| *error)
 }
 
-/// Reads text whose opening quote stands before `at`; also says where it ends.
+/// Reads a text whose opening quote is before `at`; also returns its end.
 pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Error> {
     let stop = text_stop(data, at);
     if data.get(stop) == Some(&b'"')
@@ -58,7 +58,7 @@ pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Er
     {
         return Ok((SmolStr::new(text), stop + 1));
     }
-    // What is not UTF-8 is found text by text: checking all of `data` for one of them does not pay.
+    // Invalid UTF-8 is found text by text: checking all of `data` for one of them does not pay.
     let mut reader = Reader { data, at, whole: None, ..Reader::new(&[]) };
     let text = reader.text().map_err(|error| *error)?;
     Ok((text, reader.at))
@@ -66,40 +66,40 @@ pub(crate) fn read_string(data: &[u8], at: usize) -> Result<(SmolStr, usize), Er
 
 struct Reader<'d> {
     data: &'d [u8],
-    /// The same, if all of it is UTF-8: then no text has to be checked.
+    /// The same, if all of it is UTF-8: then single texts need no check.
     whole: Option<&'d str>,
     at: usize,
     frames: Vec<Frame>,
     items: Vec<Value>,
     pairs: Vec<(SmolStr, Value)>,
     duplicates: Vec<String>,
-    /// How many bytes of paths may still be put together; see [`NAMING_BUDGET`].
+    /// The number of bytes of paths that may still be built; see [`NAMING_BUDGET`].
     naming_budget: usize,
-    /// Text with escapes is put together here.
+    /// The buffer for text with escapes.
     scratch: String,
-    /// The first number that does not fit. Go reports a mistake in the syntax first, wherever that stands.
+    /// The first number that does not fit. Go reports a syntax error first, wherever it is.
     misfit: Option<Error>,
     repeats: Repeats,
 }
 
-/// What becomes of a key that is in its map already.
+/// How a duplicate key is handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repeats {
-    /// It replaces the value that is there, and is named.
+    /// It replaces the value, and is reported.
     Replace,
     /// It becomes another pair.
     Kept,
 }
 
-/// Results are passed up many times, and errors are rare.
+/// Boxed, because results are passed up many times, and errors are rare.
 type Fallible<T> = std::result::Result<T, Box<Error>>;
 
-/// A list or map that is not closed yet. `start` is where its members begin on their stack.
+/// A list or map that is not closed yet. `start` is the position of its members on their stack.
 enum Frame {
     List {
         start: usize,
     },
-    /// The value that is read next belongs to the last pair, or to that at `again`.
+    /// The value that is read next belongs to the last pair, or to the pair at `again`.
     Map {
         start: usize,
         again: Option<usize>,
@@ -107,30 +107,30 @@ enum Frame {
     },
 }
 
-/// Which keys of a map there were.
+/// The keys of a map.
 #[derive(Default)]
 struct Seen {
     /// A bit for each key, by its mark: a key whose bit is not set is new.
     marks: u64,
-    /// Of a large map.
+    /// Set for a large map.
     large: Option<Box<Large>>,
 }
 
 /// How a large map finds its keys.
 enum Large {
-    /// Each key is larger than the one before it, as Go writes maps: nothing is there twice.
+    /// Each key is larger than the one before it, as Go writes maps: there are no duplicates.
     Sorted,
-    /// Where the pairs are.
+    /// The positions of the pairs.
     Index(HashMap<SmolStr, usize>),
 }
 
-/// Up to how many keys a map is searched for duplicates without an index.
+/// The number of keys up to which a map is searched for duplicates without an index.
 const SEARCHED: usize = 24;
 
-/// One path repeated half a million times in a nest of ten thousand maps would take minutes to spell out.
+/// Limits the cost of paths: half a million duplicates within ten thousand nested maps would take minutes.
 const NAMING_BUDGET: usize = 8 * 1024 * 1024;
 
-/// What became of a value that was handed to the container around it.
+/// The result of adding a value to its container.
 enum Placed {
     /// The container goes on with another value.
     More,
@@ -232,7 +232,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Hands a value to the container around it and reads what follows there.
+    /// Adds a value to its container and reads what follows.
     fn place(&mut self, value: Value) -> Fallible<Placed> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Placed::Top(value)) };
         match frame {
@@ -322,7 +322,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    /// Names the key that was read last, from the outermost frame inwards.
+    /// Records the path of the key that was read last, from the outermost frame inwards.
     fn note_duplicate(&mut self) {
         if self.duplicates.len() >= MAX_DUPLICATES || self.naming_budget == 0 {
             return;
@@ -331,7 +331,7 @@ impl<'d> Reader<'d> {
         for (level, frame) in self.frames.iter().enumerate() {
             match frame {
                 Frame::List { start } => {
-                    // The items of this list lie below those of the next list inwards.
+                    // The items of this list are below those of the next inner list.
                     let inner = self.frames[level + 1..].iter().find_map(|it| match it {
                         Frame::List { start } => Some(*start),
                         Frame::Map { .. } => None,
@@ -342,7 +342,7 @@ impl<'d> Reader<'d> {
                     path.push(']');
                 }
                 Frame::Map { again, .. } => {
-                    // The key of this map lies below the pairs of the next map inwards.
+                    // The key of this map is below the pairs of the next inner map.
                     let inner = self.frames[level + 1..].iter().find_map(|it| match it {
                         Frame::Map { start, .. } => Some(*start),
                         Frame::List { .. } => None,
@@ -413,7 +413,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Up to nine digits that are all there is to a number, which most are.
+    /// A number of up to nine digits, which most are.
     #[inline]
     fn short_number(&mut self) -> Option<Value> {
         let digits = self.data[self.at..].iter().take(10).take_while(|it| it.is_ascii_digit()).count();
@@ -511,7 +511,7 @@ impl<'d> Reader<'d> {
         Ok(unit)
     }
 
-    /// The character of `unit`, together with the escape behind it where both are a surrogate pair. Half a pair
+    /// The character of `unit`, together with the next escape if both are a surrogate pair. Half a pair
     /// becomes U+FFFD.
     fn code_point(&mut self, unit: u32) -> char {
         if let 0xd800..=0xdbff = unit
@@ -552,7 +552,7 @@ impl<'d> Reader<'d> {
         })
     }
 
-    /// Within a word, number or escape Go reads the end of the document as a blank.
+    /// Within a word, number or escape Go reads the end of the document as a space.
     #[cold]
     fn cut_off(&self, context: &'static str) -> Box<Error> {
         let found = self.data.get(self.at).copied().unwrap_or(b' ');
@@ -561,7 +561,7 @@ impl<'d> Reader<'d> {
 }
 
 impl Seen {
-    /// Where `key` is among the pairs from `start` on.
+    /// The position of `key` among the pairs from `start` on.
     #[inline]
     fn find(&mut self, key: &SmolStr, pairs: &[(SmolStr, Value)], start: usize) -> Option<usize> {
         let own = &pairs[start..];
@@ -577,7 +577,7 @@ impl Seen {
         own.iter().position(|(name, _)| name == key).map(|at| start + at)
     }
 
-    /// A map that is not sorted gets an index, which also learns the new key.
+    /// A map that is not sorted gets an index, to which the new key is added.
     fn find_in_large(&mut self, key: &SmolStr, own: &[(SmolStr, Value)], start: usize) -> Option<usize> {
         let is_sorted = || own.is_sorted_by(|(a, _), (b, _)| a < b);
         let index = || Large::Index(own.iter().map(|(name, _)| name.clone()).zip(start..).collect());
@@ -609,10 +609,10 @@ fn mark(key: &str) -> u32 {
     (ends | (bytes.len() as u32) << 16).wrapping_mul(0x9e37_79b1) >> 26
 }
 
-/// Takes what lies on a stack from `start` on, in memory of its own size.
+/// Takes the part of a stack from `start` on, in memory of its own size.
 #[inline]
 fn top<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
-    // Splitting at the bottom would give the stack itself away, which is larger than what is on it.
+    // Splitting at the bottom would give away the stack itself, whose capacity is larger than its content.
     if start == 0 { stack.drain(start..).collect() } else { stack.split_off(start) }
 }
 

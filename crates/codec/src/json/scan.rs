@@ -1,15 +1,15 @@
-//! Finding the end of text and of containers, many bytes at a time.
+//! Scanner: finds the end of texts and containers, many bytes at a time.
 
 use super::lanes::{contains, equal};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Where text that goes on at `at` first has a quote, a backslash or a control character; the length of `data` if
-/// nowhere.
+/// The position of the first quote, backslash or control character at or after `at`; the length of `data` if
+/// there is none.
 ///
-/// A word is checked by the subtraction trick: a byte that becomes zero (or falls below a bound) borrows from its
-/// highest bit. Borrows run upwards only, so that the lowest hit of a little-endian word is always a true one.
+/// A word is checked by the subtraction trick: a byte that becomes zero (or falls below a bound) borrows from
+/// its highest bit. Borrows go upwards only, so the lowest hit of a little-endian word is always a true one.
 #[inline]
 pub(crate) fn text_stop(data: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = data.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -43,7 +43,7 @@ pub(crate) fn skip_space(data: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the list or map ends that begins at `at`: behind its closing bracket. `None` if it does not.
+/// The end of the list or map that begins at `at`: after its closing bracket. `None` if it is not closed.
 ///
 /// Blocks of 64 bytes are turned into masks. With the bit of the first byte on the left:
 ///
@@ -55,7 +55,7 @@ pub(crate) fn skip_space(data: &[u8], mut at: usize) -> usize {
 /// closes             0   1          (the brace in the text does not count)
 /// ```
 ///
-/// Only where the depth may come to zero, or an escape stands in the block, is it looked at more closely.
+/// A block is examined byte by byte only if the depth may reach zero in it, or if it has an escape.
 pub(crate) fn container_end(data: &[u8], at: usize) -> Option<usize> {
     let mut state = Walk { at, depth: 0, in_text: false };
     while let Some(block) = data.get(state.at..).and_then(<[u8]>::first_chunk::<64>) {
@@ -98,7 +98,7 @@ fn end_in_block(depth: usize, opens: u64, closes: u64) -> Option<usize> {
     None
 }
 
-/// Every bit becomes the parity of all bits up to it: what lies between quotes is set.
+/// Every bit becomes the parity of all bits up to it: bits between quotes are set.
 #[inline]
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
@@ -107,7 +107,7 @@ fn prefix_xor(mut bits: u64) -> u64 {
     bits
 }
 
-/// A walk byte by byte.
+/// A byte-by-byte walk.
 struct Walk {
     at: usize,
     depth: usize,
@@ -115,7 +115,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Goes on to `stop`, or one further if an escape straddles it; where the container ends, if it does before.
+    /// Continues to `stop`, or one byte further if an escape straddles it; returns the end of the container
+    /// if it is before that.
     fn walk(&mut self, data: &[u8], stop: usize) -> Option<usize> {
         while self.at < stop {
             let byte = *data.get(self.at)?;

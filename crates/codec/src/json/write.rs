@@ -1,4 +1,4 @@
-//! The writer: trees to compact JSON, byte for byte as Go's `encoding/json` writes it.
+//! JSON writer: trees to compact JSON, byte for byte as Go's `encoding/json` writes it.
 
 use bytes::{BufMut, Bytes};
 use keelson_object::{Map, Value};
@@ -25,8 +25,8 @@ pub fn write_map(map: &Map, out: &mut impl BufMut) {
     finish(&mut open, out);
 }
 
-/// A list or map of which `next` members have been written. The stack of these replaces recursion: nesting is
-/// limited by the reader's rule, not by a thread's stack.
+/// A list or map of which `next` members have been written. A stack of these replaces recursion: nesting is
+/// limited by the reader, not by a thread's stack.
 struct Open<'v> {
     members: Members<'v>,
     next: usize,
@@ -94,8 +94,8 @@ pub fn write_text(text: &str, out: &mut impl BufMut) {
     out.put_u8(b'"');
 }
 
-/// Whether nothing in `bytes` is escaped. Words overlap at the end, so that no byte is looked at alone; where there
-/// is no whole word, all of them are.
+/// Whether nothing in `bytes` needs escaping. Words overlap at the end, so that no byte is checked alone; if
+/// there is no whole word, all bytes are.
 #[inline]
 fn is_plain(bytes: &[u8]) -> bool {
     let Some(last) = bytes.last_chunk::<8>() else {
@@ -143,7 +143,7 @@ fn write_escaped(bytes: &[u8], out: &mut impl BufMut) {
     out.put_slice(&bytes[done..]);
 }
 
-/// Which bytes are, or begin, something that is escaped.
+/// The bytes that are, or begin, something that needs escaping.
 const STOPS: [bool; 256] = {
     let mut stops = [false; 256];
     let mut byte = 0;
@@ -179,7 +179,8 @@ fn write_escape(character: &[u8], out: &mut impl BufMut) {
     }
 }
 
-/// Appends a float: shortest digits, with an exponent below 1e-6 and from 1e21 on. What JSON cannot say is `null`.
+/// Appends a float: shortest digits, with an exponent below 1e-6 and from 1e21 on. A number that JSON cannot
+/// express becomes `null`.
 pub fn write_float(number: f64, out: &mut impl BufMut) {
     debug_assert!(number.is_finite(), "no reader makes a float that JSON cannot say");
     if !number.is_finite() {
@@ -215,8 +216,8 @@ pub fn write_float(number: f64, out: &mut impl BufMut) {
     }
 }
 
-/// The digits of a number, and where among them the point is. Of two shortest forms that are equally near Go takes the
-/// even one, as this does; the standard library takes the greater.
+/// The digits of a number, and the position of the point. Of two shortest forms that are equally near, Go
+/// takes the even one, as this does; the standard library takes the greater one.
 fn shortest(number: f64) -> (String, i32) {
     let mut buffer = ryu::Buffer::new();
     let text = buffer.format_finite(number);

@@ -1,7 +1,7 @@
-//! A buffer that is filled from its end.
+//! Buffer that is filled from its end.
 //!
-//! The length of a message stands before it and has a length of its own. Who writes the message first and its length
-//! then needs no second pass and moves nothing:
+//! The length of a message is written before it, in a varying number of bytes. Writing the message first and
+//! its length afterwards needs no second pass and moves nothing:
 //!
 //! ```text
 //!                             'w' 'e' 'b'      put("web")
@@ -11,7 +11,7 @@
 
 use bytes::Bytes;
 
-/// What is written stands in `data[start..]`.
+/// The written bytes are in `data[start..]`.
 #[derive(Debug, Default)]
 pub(super) struct Back {
     data: Vec<u8>,
@@ -19,7 +19,7 @@ pub(super) struct Back {
 }
 
 impl Back {
-    /// How many bytes are written.
+    /// The number of bytes written.
     pub(super) fn len(&self) -> usize {
         self.data.len() - self.start
     }
@@ -34,7 +34,7 @@ impl Back {
         self.data[self.start..end].copy_from_slice(bytes);
     }
 
-    /// Writes a number, seven bits a byte.
+    /// Writes a number as a varint.
     pub(super) fn varint(&mut self, mut number: u64) {
         let mut bytes = [0; 10];
         let mut length = 0;
@@ -52,20 +52,20 @@ impl Back {
         self.varint(u64::from(number) << 3 | u64::from(wire_type));
     }
 
-    /// Makes a field of what was written since there were `mark` bytes.
+    /// Makes a field of the bytes that were written since there were `mark` bytes.
     pub(super) fn close(&mut self, mark: usize, number: u32) {
         self.varint((self.len() - mark) as u64);
         self.tag(number, 2);
     }
 
-    /// A field of these bytes.
+    /// Writes a field of these bytes.
     pub(super) fn bytes(&mut self, number: u32, bytes: &[u8]) {
         let mark = self.len();
         self.put(bytes);
         self.close(mark, number);
     }
 
-    /// What is written, in memory of its own size.
+    /// The written bytes, in memory of their own size.
     pub(super) fn finish(&self) -> Bytes {
         Bytes::copy_from_slice(&self.data[self.start..])
     }

@@ -1,4 +1,4 @@
-//! The envelope: four bytes that say "protobuf", then a `runtime.Unknown` that says of which kind the message in it is.
+//! Envelope: four bytes that mark protobuf, then a `runtime.Unknown` with the kind and the message.
 //!
 //! ```text
 //! 'k' '8' 's' 00
@@ -18,13 +18,13 @@ use super::read::{self, text};
 use super::wire::{Fields, varint_size};
 use super::write::Writer;
 
-/// What every enveloped message begins with.
+/// The first bytes of every envelope.
 pub const PREFIX: [u8; 4] = *b"k8s\0";
 
-/// What stands after the message.
+/// The bytes after the message.
 const END: [u8; 4] = [0x1a, 0, 0x22, 0];
 
-/// An envelope that has been opened; the message in it has not been read.
+/// A parsed envelope, whose message is not parsed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope<'d> {
     /// `group/version` of the message.
@@ -36,7 +36,7 @@ pub struct Envelope<'d> {
 }
 
 impl<'d> Envelope<'d> {
-    /// Opens an envelope.
+    /// Parses an envelope.
     pub fn read(data: &'d [u8]) -> Result<Envelope<'d>, Error> {
         Envelope::open(data).map_err(|error| *error)
     }
@@ -56,7 +56,7 @@ impl<'d> Envelope<'d> {
             match number {
                 1 => envelope.read_type(payload.bytes("typeMeta")?)?,
                 2 => envelope.message = payload.bytes("raw")?,
-                // Upstream reads both and looks at neither.
+                // Upstream reads both and ignores them.
                 3 => drop(payload.bytes("contentEncoding")?),
                 4 => drop(payload.bytes("contentType")?),
                 _ => {}
@@ -77,7 +77,8 @@ impl<'d> Envelope<'d> {
         Ok(())
     }
 
-    /// Fills in what the envelope does not say: what the request's path says of its body.
+    /// Fills in the version and kind if the envelope does not have them: those that the request's path
+    /// implies.
     #[must_use]
     pub fn or(mut self, api_version: &str, kind: &str) -> Envelope<'d> {
         if self.kind.is_empty() {
@@ -130,7 +131,7 @@ impl<'d> Envelope<'d> {
     }
 }
 
-/// The struct of a kind, if the kind has a protobuf form at all: tables do not.
+/// The struct of a kind, if the kind has a protobuf form: tables do not.
 pub(super) fn message_struct(schema: &Schema) -> Result<&Struct, Error> {
     let root = schema.root();
     if root.numbered().is_empty() && root.fields().len() > 2 {
@@ -139,12 +140,12 @@ pub(super) fn message_struct(schema: &Schema) -> Result<&Struct, Error> {
     Ok(root)
 }
 
-/// Whether objects of this struct say of which kind they are. Watch events do not, and their envelope does not either.
+/// Whether objects of this struct have a kind. Watch events do not, and their envelope does not either.
 fn has_kind(of: &Struct) -> bool {
     of.fields().first().is_some_and(|it| it.name == "kind")
 }
 
-/// The envelope of one kind: made once, put around every message of the kind.
+/// The envelope of one kind: made once, used for every message of the kind.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The prefix and `typeMeta`.
@@ -159,7 +160,7 @@ impl Head {
         Head { bytes: out.finish() }
     }
 
-    /// How large the envelope of a message of `message` bytes is as a whole.
+    /// The size of the envelope with a message of `message` bytes.
     pub fn size(&self, message: usize) -> usize {
         self.bytes.len() + 1 + varint_size(message) + message + END.len()
     }
@@ -178,20 +179,20 @@ impl Head {
         out.into()
     }
 
-    /// Writes what stands before a message of so many bytes.
+    /// Writes the part before a message of `message` bytes.
     pub(super) fn begin(&self, message: usize, out: &mut impl BufMut) {
         out.put_slice(&self.bytes);
         out.put_u8(0x12);
         put_varint(message, out);
     }
 
-    /// Writes what stands after a message.
+    /// Writes the part after a message.
     pub(super) fn end(out: &mut impl BufMut) {
         out.put_slice(&END);
     }
 }
 
-/// A number, seven bits a byte.
+/// Writes a varint.
 pub(super) fn put_varint(mut number: usize, out: &mut impl BufMut) {
     while number >= 0x80 {
         out.put_u8(number as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! What is wrong with a message, in the words of upstream's generated code where it has some.
+//! Protobuf errors, in the words of upstream's generated code if it has some.
 
 use keelson_object::scalar::{ScalarError, quote};
 use smol_str::SmolStr;
@@ -8,36 +8,36 @@ use crate::json;
 /// Why a message could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing at all.
+    /// There is no data.
     #[error("empty data")]
     EmptyData,
-    /// Nothing after the prefix.
+    /// There is no data after the prefix.
     #[error("empty body")]
     EmptyBody,
-    /// Something else than protobuf in an envelope.
+    /// The data is not an envelope.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoPrefix,
-    /// An envelope that does not say what is in it.
+    /// The envelope has no kind.
     #[error(
         "Object 'Kind' is missing in 'runtime.TypeMeta{{APIVersion:{}, Kind:\"\"}}'",
         quote(.api_version)
     )]
     MissingKind {
-        /// What it says of the version.
+        /// The version in the envelope.
         api_version: SmolStr,
     },
-    /// An envelope that does not say of which version its content is.
+    /// The envelope has no valid version.
     #[error(
         "Object 'apiVersion' is missing in 'runtime.TypeMeta{{APIVersion:{}, Kind:{}}}'",
         quote(.api_version), quote(.kind)
     )]
     MissingVersion {
-        /// Empty, or no version.
+        /// Empty, or invalid.
         api_version: SmolStr,
         /// The kind.
         kind: SmolStr,
     },
-    /// A kind that no table describes.
+    /// The kind is unknown.
     #[error("no kind {} is registered for version {}", quote(.kind), quote(.api_version))]
     UnknownKind {
         /// `group/version`.
@@ -45,7 +45,7 @@ pub enum Error {
         /// The kind.
         kind: SmolStr,
     },
-    /// A kind that has no protobuf form.
+    /// The kind has no protobuf form.
     #[error(
         "object *{go_name} does not implement the protobuf marshalling interface and cannot be encoded to a \
          protobuf message"
@@ -54,22 +54,22 @@ pub enum Error {
         /// `v1.Table`.
         go_name: String,
     },
-    /// The data stops in the middle.
+    /// The data ends in the middle.
     #[error("unexpected EOF")]
     End,
-    /// A number of more than 64 bits.
+    /// A number has more than 64 bits.
     #[error("proto: integer overflow")]
     Overflow,
-    /// A length of more than 63 bits.
+    /// A length has more than 63 bits.
     #[error("proto: negative length found during unmarshaling")]
     Length,
-    /// A wire type that does not exist.
+    /// The wire type does not exist.
     #[error("proto: illegal wireType {found}")]
     WireType {
         /// 6 or 7.
         found: u8,
     },
-    /// A known field with another wire type than its own.
+    /// A known field has the wrong wire type.
     #[error("proto: wrong wireType = {found} for field {field}")]
     WrongWireType {
         /// The wire type.
@@ -77,57 +77,57 @@ pub enum Error {
         /// The field, with a capital letter.
         field: String,
     },
-    /// A field number that does not exist.
+    /// The field number is invalid.
     #[error("proto: {message}: illegal tag {number} (wire type {tag})")]
     Tag {
         /// The message.
         message: String,
-        /// The number, as far as 32 bits can say it.
+        /// The number, truncated to 32 bits.
         number: i32,
         /// The whole tag.
         tag: u64,
     },
-    /// The end of a group that did not begin.
+    /// The end of a group that has not begun.
     #[error("proto: {message}: wiretype end group for non-group")]
     EndGroup {
         /// The message.
         message: String,
     },
-    /// Messages within messages without end.
+    /// Messages are nested too deeply.
     #[error("exceeded max depth")]
     TooDeep,
-    /// Few bytes that stand for very many values.
+    /// A few bytes that stand for very many values.
     #[error("message has more than {limit} values")]
     TooMany {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Neither a number nor text.
     #[error("impossible IntOrString.Type")]
     IntOrString,
-    /// A number that JSON cannot say.
+    /// A number that JSON cannot express.
     #[error("json: unsupported value: {number}")]
     NotFinite {
         /// `NaN`, `+Inf` or `-Inf`.
         number: &'static str,
     },
-    /// A quantity, time or duration that cannot be read.
+    /// A quantity, time or duration is invalid.
     #[error(transparent)]
     Scalar(#[from] ScalarError),
-    /// A value that should be JSON and is not.
+    /// An embedded value is not JSON.
     #[error("embedded value is not JSON")]
     Json(#[from] json::Error),
-    /// A tree that is not of its kind: it did not go through the check by schema.
+    /// The tree is not of its kind: it was not checked by schema.
     #[error("{found} where {expected} is expected")]
     Mismatch {
-        /// What the tree has: `array`.
+        /// The type in the tree: `array`.
         found: &'static str,
-        /// What the schema says: `int32`.
+        /// The type in the schema: `int32`.
         expected: String,
     },
 }
 
-/// What goes through the recursion of readers and writers: the error itself would make every frame on the stack much
+/// Boxed, because the error itself would make every stack frame of the recursive readers and writers much
 /// larger.
 pub(super) type Fallible<T> = Result<T, Box<Error>>;
 

@@ -1,4 +1,4 @@
-//! Watch streams: a frame is four bytes of length, the large ones first, and an event.
+//! Watch frames: four bytes of length in big endian, and an event.
 //!
 //! The event is a bare `WatchEvent`, without an envelope; the object in it has one:
 //!
@@ -13,7 +13,7 @@ use bytes::BufMut;
 use super::envelope::{Head, put_varint};
 use super::wire::varint_size;
 
-/// How many bytes before each frame say how long it is.
+/// The number of length bytes before each frame.
 pub const FRAME_HEAD: usize = 4;
 
 /// Writes the frame of an event (`ADDED`, `BOOKMARK`, …) about the object that `message` is.
@@ -32,13 +32,13 @@ pub fn write_frame(event: &str, head: &Head, message: &[u8], out: &mut impl BufM
     head.write(message, out);
 }
 
-/// The first frame of a stream and what follows it; `None` if it is not complete yet.
+/// The first frame of a stream and the rest; `None` if it is not complete yet.
 pub fn split_frame(stream: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = stream.split_first_chunk()?;
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
-/// The size of a field with a number below 16 that holds so many bytes.
+/// The size of a field with a number below 16 and `content` bytes.
 fn field_size(content: usize) -> usize {
     1 + varint_size(content) + content
 }

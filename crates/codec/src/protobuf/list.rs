@@ -1,7 +1,7 @@
 //! Lists of messages that are already encoded: items are copied, not decoded or encoded again.
 //!
-//! The length of the list stands before it, so that the sizes of all items must be known when it begins; the items
-//! themselves are asked for one by one.
+//! The length of the list comes first, so the sizes of all items must be known when it begins; the items
+//! themselves are requested one by one.
 
 use bytes::{BufMut, Bytes};
 use keelson_object::Value;
@@ -51,12 +51,12 @@ impl List {
         Ok(List { begin: begin.into(), tag, end: end.into(), size: head.size(content) })
     }
 
-    /// How large the whole is.
+    /// The size of the whole list.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What stands before the items.
+    /// The bytes before the items.
     pub fn begin(&self) -> &Bytes {
         &self.begin
     }
@@ -68,13 +68,13 @@ impl List {
         out.put_slice(message);
     }
 
-    /// What stands after the items.
+    /// The bytes after the items.
     pub fn end(&self) -> &Bytes {
         &self.end
     }
 }
 
-/// The number of a field, and the struct that it is or that its items are.
+/// The number of a field, and the struct of the field or of its items.
 fn member<'s>(of: &'s Struct, name: &str) -> Option<(u32, &'s Struct)> {
     let field = of.field(name)?;
     let target = match &field.ty.shape {

@@ -1,8 +1,8 @@
-//! The reader: messages to trees in the form in which JSON would give them, checked and ordered.
+//! Protobuf reader: messages to trees in the form in which JSON would give them, checked and ordered.
 //!
-//! A message may come in any order and in parts: of a scalar the last one counts, of a struct all parts together are
-//! the message, items of lists follow each other. Fields are laid onto a stack as they come, with their positions
-//! beside them, and are brought into order when the struct is complete:
+//! A message may come in any order and in parts: of a scalar the last one counts, all parts of a struct
+//! together are the message, items of lists follow each other. Fields are pushed onto a stack as they come,
+//! with their positions beside them, and are sorted when the struct is complete:
 //!
 //! ```text
 //! 08 01  12 02 …  08 02      replicas=1, template, replicas=2
@@ -10,8 +10,8 @@
 //! ranks   0             2
 //! ```
 //!
-//! Clients do not send structs in parts, but it is allowed: when the second part of one comes, reading begins
-//! again, and from then on structs wait until all of their parts are there.
+//! Clients do not send structs in parts, but it is allowed: when a second part comes, reading begins again,
+//! and from then on structs wait until all of their parts are read.
 
 mod scalar;
 
@@ -26,15 +26,15 @@ use super::error::{Error, Fallible};
 use super::wire::{Fields, Payload, fixed64, varint};
 use crate::json;
 
-/// How deep structs may be nested: as deep as the check by schema takes a JSON schema, the one struct that contains
-/// itself.
+/// The maximum nesting of structs: that of the check by schema for a JSON schema, the only struct that
+/// contains itself.
 pub(super) const MAX_DEPTH: usize = 250;
 
-/// How deep envelopes may be nested: an event has an object, and that may be a list of objects.
+/// The maximum nesting of envelopes: an event has an object, which may be a list of objects.
 pub(super) const MAX_ENVELOPES: usize = 4;
 
-/// How many values a message may have. An item of two bytes can stand for a struct with all that is written even if
-/// nothing was set; no body of the size that the server takes says more than this in JSON.
+/// The limit of values in a message. An item of two bytes can stand for a struct with all fields that are
+/// written even if nothing was set; no request body within the limit has more values than this in JSON.
 const MAX_VALUES: usize = 4_500_000;
 
 /// The tree of a message. Fields that the struct does not have are skipped.
@@ -42,7 +42,7 @@ pub fn read(data: &[u8], of: &Struct) -> Result<Value, Error> {
     read_limited(data, of, MAX_VALUES)
 }
 
-/// [`read`] with at most so many values.
+/// [`read`] with a limit of values.
 pub(super) fn read_limited(data: &[u8], of: &Struct, limit: usize) -> Result<Value, Error> {
     let mut reader = Reader { limit, ..Reader::default() };
     let mut value = reader.structure(of, &[data]);
@@ -55,17 +55,17 @@ pub(super) fn read_limited(data: &[u8], of: &Struct, limit: usize) -> Result<Val
 
 #[derive(Default)]
 struct Reader<'d> {
-    /// The fields that have come of the structs that are being read; each struct uses the end of it.
+    /// The fields that were read of the open structs; each struct uses the end of it.
     pairs: Vec<(SmolStr, Value)>,
     /// Their positions in their structs.
     ranks: Vec<u16>,
-    /// The parts of messages that wait, and which pairs they will be the values of.
+    /// The parts of messages that wait, and the pairs whose values they will be.
     waiting: Vec<(usize, Vec<&'d [u8]>)>,
     /// Whether messages wait for further parts.
     joins_parts: bool,
-    /// Whether a message came in parts although nobody waited for them.
+    /// Whether a message came in parts although parts are not joined.
     met_parts: bool,
-    /// Whether a map of the innermost struct is not in order, or has a key twice.
+    /// Whether a map of the innermost struct is unsorted, or has a duplicate key.
     has_unsorted: bool,
     depth: usize,
     envelopes: usize,
@@ -73,7 +73,7 @@ struct Reader<'d> {
     limit: usize,
 }
 
-/// Where fields belong: to the struct whose pairs begin at `base`, and there from position `first` on.
+/// The target of fields: the struct whose pairs begin at `base`, from position `first` on.
 #[derive(Clone, Copy)]
 struct Within {
     base: usize,
@@ -82,7 +82,7 @@ struct Within {
     is_new: bool,
 }
 
-/// Where the value of a field goes.
+/// The target of a value.
 #[derive(Clone, Copy)]
 struct Target<'f> {
     field: &'f Field,
@@ -117,7 +117,7 @@ impl<'d> Reader<'d> {
         Ok(Value::Map(map))
     }
 
-    /// Lays the fields of one part onto the stack.
+    /// Pushes the fields of one part onto the stack.
     fn collect(&mut self, of: &Struct, part: &'d [u8], within: Within) -> Fallible<()> {
         let numbered = of.numbered();
         let (mut last, mut highest) = (0, 0);
@@ -136,7 +136,7 @@ impl<'d> Reader<'d> {
                 self.collect(target, payload.bytes(&target.name)?, within)?;
                 continue;
             }
-            // Upstream writes what is not set; JSON does not.
+            // Upstream writes fields that are not set; JSON leaves them out.
             if is_new && member.left_out.is_some_and(|zero| payload.is(zero)) {
                 continue;
             }
@@ -148,7 +148,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    /// One more time that a field comes.
+    /// Reads one occurrence of a field.
     fn occurrence(&mut self, target: Target<'_>, payload: Payload<'d>) -> Fallible<()> {
         let field = target.field;
         match &field.ty.shape {
@@ -173,7 +173,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    /// Sets the value of a field, or takes the field away if JSON leaves such a value out.
+    /// Sets the value of a field, or removes the field if JSON leaves such a value out.
     fn put(&mut self, target: Target<'_>, value: Value) {
         let is_left_out = is_left_out(target.field, &value);
         match target.pair {
@@ -213,7 +213,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    /// Reads the messages of a struct that have waited.
+    /// Reads the messages of a struct that have waited for their parts.
     fn join(&mut self, of: &Struct, base: usize) -> Fallible<()> {
         let first = self.waiting.partition_point(|(pair, _)| *pair < base);
         for (at, parts) in self.waiting.split_off(first) {
@@ -236,7 +236,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// An item of a list, or many numbers in one.
+    /// An item of a list, or a packed list of numbers.
     fn items(&mut self, item: &Type, target: Target<'_>, payload: Payload<'d>) -> Fallible<()> {
         let name = &target.field.name;
         let mut items = Vec::new();
@@ -307,7 +307,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A list in a message of its own: it is there even if it is empty.
+    /// A list in a message of its own: it is present even if it is empty.
     fn wrapped(&mut self, item: &Type, parts: &[&'d [u8]]) -> Fallible<Value> {
         let mut items = Vec::new();
         for part in parts {
@@ -321,7 +321,7 @@ impl<'d> Reader<'d> {
         Ok(Value::List(items))
     }
 
-    /// JSON, or a message in an envelope: objects of watch events are that.
+    /// JSON, or a message in an envelope, as the objects of watch events.
     fn raw_extension(&mut self, parts: &[&'d [u8]]) -> Fallible<Value> {
         let raw = scalar::raw(parts)?;
         if !raw.starts_with(&PREFIX) {
@@ -338,7 +338,7 @@ impl<'d> Reader<'d> {
         Ok(envelope.name(value, schema.root()))
     }
 
-    /// A JSON schema or something simpler. Where both are there, JSON has the list.
+    /// A JSON schema or a simpler alternative. If both are present, JSON has the list.
     fn union(&mut self, union: Union, schema: &Struct, parts: &[&'d [u8]]) -> Fallible<Value> {
         let (schema_number, other_number) = if union == Union::Bool { (2, 1) } else { (1, 2) };
         let (mut schemas, mut items, mut allows) = (Vec::new(), Vec::new(), false);
@@ -368,7 +368,7 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// Where `number` is; it may be where the last one was, or next to it.
+/// The position of `number`; it may be that of the last one, or next to it.
 #[inline]
 fn find(numbered: &[Numbered], number: u32, last: usize) -> Option<usize> {
     let is_at = |at: usize| numbered.get(at).is_some_and(|it| it.number == number);
@@ -396,7 +396,7 @@ fn is_message(ty: &Type) -> bool {
     )
 }
 
-/// Sorted by key; of equal keys the last counts.
+/// Sorts by key; of equal keys the last one counts.
 fn map_of(mut pairs: Vec<(SmolStr, Value)>) -> Map {
     if !pairs.is_sorted_by(|(a, _), (b, _)| a < b) {
         pairs.reverse();
@@ -406,7 +406,7 @@ fn map_of(mut pairs: Vec<(SmolStr, Value)>) -> Map {
     Map::from_distinct(pairs)
 }
 
-/// JSON that a message has as bytes; none is null.
+/// JSON that is embedded as bytes; empty bytes are null.
 fn embedded(raw: &[u8]) -> Fallible<Value> {
     if raw.is_empty() { Ok(Value::Null) } else { Ok(json::read(raw)?.value) }
 }

@@ -1,4 +1,4 @@
-//! Messages put together by hand, and what must hold for any bytes.
+//! Tests with handmade messages, and properties of any bytes.
 
 use keelson_object::{Object, Value};
 use keelson_schema::Schema;
@@ -40,12 +40,12 @@ fn large_field(number: usize, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Metadata of which nothing is set but a name.
+/// Metadata with only a name.
 fn named(name: &str) -> Vec<u8> {
     field(1, &[&field(1, &[name.as_bytes()]), b"\x12\0\x1a\0\x22\0\x2a\0\x32\0\x38\0\x42\0"])
 }
 
-/// Reads a message and says what it is in JSON, or what is wrong with it.
+/// Reads a message and returns it as JSON, or the error.
 #[track_caller]
 fn check_read(kind: &str, message: &[u8], expected: &str) {
     let found = match read(message, schema(kind).root()) {
@@ -61,7 +61,7 @@ fn check_write(kind: &str, text: &str, expected: &[u8]) {
     assert_eq!(written.escape_ascii().to_string(), expected.escape_ascii().to_string());
 }
 
-/// Both ways; `text` is in the one form of its kind.
+/// Checks reading and writing; `text` is in canonical form.
 #[track_caller]
 fn check(kind: &str, text: &str, message: &[u8]) {
     check_write(kind, text, message);
@@ -261,7 +261,7 @@ fn unknown_fields_are_skipped_and_broken_ones_are_not() {
     );
 }
 
-/// `inner` within itself so many times: `wrap` puts one message around another.
+/// `inner`, nested `depth` times: `wrap` puts one message around another.
 fn nest(depth: usize, inner: &[u8], wrap: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     (0..depth).fold(inner.to_vec(), |message, _| wrap(&message))
 }
@@ -412,7 +412,7 @@ fn a_tree_of_another_kind_is_refused() {
     );
 }
 
-/// Bytes that look like fields more often than chance would have it.
+/// Bytes that look like fields more often than random ones.
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
     let leaf = prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..24),
@@ -441,7 +441,7 @@ proptest! {
             "authorization.k8s.io/v1 SubjectAccessReview", "v1 APIResourceList",
         ] {
             let kind = schema(kind);
-            // What is read is in its one form: it can be written, and comes back as it is.
+            // The result of reading is in canonical form: it can be written, and is read back unchanged.
             if let Ok(value) = read(&data, kind.root()) {
                 let once = write(&value, kind.root()).unwrap();
                 let again = read(&once, kind.root()).unwrap();

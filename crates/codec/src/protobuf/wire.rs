@@ -1,17 +1,17 @@
-//! Below messages: tags, numbers, lengths.
+//! Wire format: tags, numbers, lengths.
 //!
 //! ```text
 //! 0a 03 'w' 'e' 'b'    tag 0x0a is field 1, wire type 2: a length and so many bytes
 //! 38 96 01             tag 0x38 is field 7, wire type 0: a number, seven bits a byte, the low ones first
 //! ```
 //!
-//! No length is believed before it is compared with what is there, and nothing here allocates.
+//! No length is trusted before it is compared with the available bytes, and nothing here allocates.
 
 use keelson_schema::Zero;
 
 use super::error::{Error, Fallible};
 
-/// What a field holds, by its wire type.
+/// The content of a field, by its wire type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Payload<'d> {
     Varint(u64),
@@ -59,17 +59,17 @@ pub(super) struct Fields<'d, 'n> {
 }
 
 impl<'d, 'n> Fields<'d, 'n> {
-    /// `message` is its name, for errors.
+    /// `message` is the name of the message, for errors.
     pub(super) fn of(message: &'n str, data: &'d [u8]) -> Fields<'d, 'n> {
         Fields { message, rest: data }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub(super) fn rest(&self) -> &'d [u8] {
         self.rest
     }
 
-    /// The next field: its number and what it holds.
+    /// The next field: its number and its content.
     #[inline(always)]
     pub(super) fn next_field(&mut self) -> Fallible<Option<(u32, Payload<'d>)>> {
         if self.rest.is_empty() {
@@ -100,7 +100,7 @@ impl<'d, 'n> Fields<'d, 'n> {
     }
 }
 
-/// Reads what follows `tag`.
+/// Reads the content after `tag`.
 #[inline]
 fn payload<'d>(tag: u64, data: &mut &'d [u8]) -> Fallible<Payload<'d>> {
     match tag & 7 {
@@ -168,7 +168,7 @@ fn take<'d>(data: &mut &'d [u8], length: usize) -> Fallible<&'d [u8]> {
     Ok(bytes)
 }
 
-/// How many bytes a number takes.
+/// The number of bytes of a varint.
 pub(super) const fn varint_size(number: usize) -> usize {
     let bits = usize::BITS - (number | 1).leading_zeros();
     bits.div_ceil(7) as usize

@@ -1,6 +1,6 @@
-//! The writer: trees to messages, byte for byte as upstream's generated code writes them.
+//! Protobuf writer: trees to messages, byte for byte as upstream's generated code writes them.
 //!
-//! Fields are in the order of their numbers. What a field is written as when nothing is set depends on its type:
+//! Fields are in the order of their numbers. How an unset field is written depends on its type:
 //!
 //! | type                           | nothing set                         |
 //! |--------------------------------|-------------------------------------|
@@ -24,7 +24,7 @@ use super::error::{Error, Fallible};
 use super::read::MAX_DEPTH;
 use crate::json;
 
-/// The message of a tree that has gone through the check by schema; what the struct does not know is left out.
+/// The message of a tree that was checked by schema; fields that the struct does not have are left out.
 pub fn write(value: &Value, of: &Struct) -> Result<Bytes, Error> {
     let mut out = Back::default();
     Writer::new(&mut out).root(value, of).map_err(|error| *error)?;
@@ -39,7 +39,7 @@ pub fn write_object(object: &Object, of: &Struct) -> Result<Bytes, Error> {
     Ok(out.finish())
 }
 
-/// The message of an object as it lies in a store: its resource version is that of the entry.
+/// The message of an object for a store: without its resource version, which is that of the entry.
 pub fn write_stored(object: &Object, of: &Struct) -> Result<Bytes, Error> {
     let mut metadata = object.meta.to_map();
     metadata.remove("resourceVersion");
@@ -49,7 +49,7 @@ pub fn write_stored(object: &Object, of: &Struct) -> Result<Bytes, Error> {
     Ok(out.finish())
 }
 
-/// The message of a frozen object: what its first reader in protobuf pays for all others.
+/// The message of a frozen object: made by its first protobuf reader for all others.
 pub fn write_frozen(frozen: &Frozen, of: &Struct) -> Result<Bytes, Error> {
     write(&json::read_members(frozen.json())?.value, of)
 }
@@ -60,7 +60,7 @@ pub(super) struct Writer<'o, 'v> {
     /// The fields of the structs that are being written, by position; each struct uses the end of it.
     slots: Vec<Option<&'v Value>>,
     depth: usize,
-    /// Embedded JSON is put together here.
+    /// The buffer for embedded JSON.
     scratch: Vec<u8>,
 }
 
@@ -200,7 +200,7 @@ impl<'o, 'v> Writer<'o, 'v> {
         Ok(())
     }
 
-    /// The content of a struct, of a wrapped list, of a schema or something simpler.
+    /// The content of a struct, of a wrapped list, of a schema or a simpler alternative.
     fn message(&mut self, ty: &Type, value: Option<&'v Value>) -> Fallible<()> {
         match (&ty.shape, value) {
             (Shape::Struct(target), None) => self.structure(target.get(), std::iter::empty()),
@@ -254,7 +254,7 @@ impl<'o, 'v> Writer<'o, 'v> {
         Ok(())
     }
 
-    /// The content of what is a scalar in JSON and a message here.
+    /// The content of a message that is a scalar in JSON.
     fn scalar_message(&mut self, ty: &Type, value: Option<&'v Value>) -> Fallible<()> {
         let text = match value {
             None => None,
@@ -289,7 +289,7 @@ impl<'o, 'v> Writer<'o, 'v> {
                 let time = MicroTime::parse(text)?;
                 self.time(time.into(), time.unix_micros().rem_euclid(1_000_000) * 1000);
             }
-            // No time is an empty message.
+            // An absent time is an empty message.
             _ => {}
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Objects to their canonical stored form.
+//! Encoding of objects in their stored form.
 
 use bytes::Bytes;
 use keelson_object::meta::StringMap;
@@ -27,7 +27,8 @@ pub fn encode(object: &Object) -> Bytes {
     out.into()
 }
 
-/// What [`ObjectMeta::to_map`] says, in its order, without copying `managedFields` into a tree first.
+/// Writes the same as [`ObjectMeta::to_map`], in its order, without copying `managedFields` into a tree
+/// first.
 fn write_meta(meta: &ObjectMeta, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();

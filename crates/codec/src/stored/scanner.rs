@@ -1,6 +1,7 @@
-//! A walk over JSON that makes no tree: it steps from member to member and skips what nobody asks for.
+//! Scanner of stored JSON that builds no tree: it goes from member to member and skips values that are not
+//! needed.
 //!
-//! It trusts the store that brackets match by kind, and checks everything that keeps it from running astray.
+//! It trusts the store that brackets match by kind, and checks everything else that it depends on.
 
 use std::borrow::Cow;
 
@@ -16,9 +17,9 @@ pub(super) struct Scanner<'d> {
     at: usize,
 }
 
-/// A member of a map; the scanner stands at its value.
+/// A member of a map; the scanner is at its value.
 pub(super) struct Member<'d> {
-    /// Where the quote of the key stands.
+    /// The position of the key's opening quote.
     pub(super) begin: usize,
     pub(super) key: Cow<'d, [u8]>,
 }
@@ -28,7 +29,7 @@ impl<'d> Scanner<'d> {
         Scanner { data, at: 0 }
     }
 
-    /// How far the walk has come.
+    /// The current position.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -59,12 +60,12 @@ impl<'d> Scanner<'d> {
         Ok(())
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows.
     pub(super) fn end(&mut self) -> Result<(), StoredError> {
         if self.peek().is_none() { Ok(()) } else { Err(self.malformed()) }
     }
 
-    /// Goes to the next member of the map whose brace or last value has just been passed; `None` behind its end.
+    /// Goes to the next member of the map whose brace or last value was just read; `None` after its end.
     pub(super) fn next_member(&mut self) -> Result<Option<Member<'d>>, StoredError> {
         if self.peek() == Some(b',') {
             self.at += 1;
@@ -100,7 +101,7 @@ impl<'d> Scanner<'d> {
         Ok(Cow::Owned(text.as_bytes().to_vec()))
     }
 
-    /// Reads text, which comes next.
+    /// Reads a text at the current position.
     pub(super) fn text(&mut self) -> Result<SmolStr, StoredError> {
         if self.peek() != Some(b'"') {
             return Err(self.malformed());
@@ -110,7 +111,7 @@ impl<'d> Scanner<'d> {
         Ok(text)
     }
 
-    /// Reads the text that begins at `start`, which has been passed; `null` is empty.
+    /// Reads the text at `start`, which was already skipped; `null` is empty.
     pub(super) fn text_at(&self, start: usize) -> Result<SmolStr, StoredError> {
         match self.data.get(start) {
             Some(b'"') => Ok(read_string(self.data, start + 1)?.0),
@@ -119,7 +120,7 @@ impl<'d> Scanner<'d> {
         }
     }
 
-    /// Reads a map of text to text, which comes next.
+    /// Reads a map of text to text at the current position.
     pub(super) fn string_map(&mut self) -> Result<StringMap, StoredError> {
         if self.peek() == Some(b'n') {
             self.skip_value()?;
@@ -137,7 +138,7 @@ impl<'d> Scanner<'d> {
         Ok(pairs.into_iter().collect())
     }
 
-    /// Passes over a value, which comes next.
+    /// Skips a value at the current position.
     pub(super) fn skip_value(&mut self) -> Result<(), StoredError> {
         match self.peek() {
             Some(b'"') => {
@@ -160,7 +161,7 @@ impl<'d> Scanner<'d> {
         }
     }
 
-    /// Passes over text whose opening quote has been passed.
+    /// Skips a text whose opening quote was already read.
     #[inline]
     fn skip_text(&mut self) -> Result<(), StoredError> {
         loop {

@@ -1,7 +1,7 @@
-//! Picking the values of selectable fields while the scanner passes over an object.
+//! Selectable fields: collects their values while the scanner walks an object.
 //!
-//! At every point of the walk some paths are still in question; of each only the part that lies ahead is kept.
-//! Within `spec`, of `spec.nodeName`, `status.phase` and `spec.host.ip` there remain `nodeName` and `host.ip`.
+//! At every point of the walk some paths can still match; of each only the remaining part is kept. Within
+//! `spec`, of `spec.nodeName`, `status.phase` and `spec.host.ip` there remain `nodeName` and `host.ip`.
 
 use keelson_object::{SelectableField, SmolStr};
 
@@ -11,13 +11,13 @@ use crate::json::read_string;
 
 pub(super) struct Selected {
     values: Box<[SmolStr]>,
-    /// Which of its paths gave a field its value; empty where no field has two paths.
+    /// The position of the path that gave each field its value; empty if no field has two paths.
     ranks: Vec<usize>,
 }
 
-/// A path that is still in question.
+/// A path that can still match.
 pub(super) struct Candidate<'f> {
-    /// What lies ahead.
+    /// The remaining part.
     rest: &'f str,
     /// The position of its field.
     field: usize,
@@ -38,7 +38,7 @@ pub(super) fn candidates(fields: &[SelectableField]) -> Vec<Candidate<'_>> {
     all
 }
 
-/// Those that lead through `key`.
+/// The candidates that go through `key`.
 pub(super) fn below<'f>(candidates: &[Candidate<'f>], key: &[u8]) -> Vec<Candidate<'f>> {
     let step = |it: &Candidate<'f>| {
         let rest = behind(it.rest, key)?.strip_prefix('.')?;
@@ -55,12 +55,12 @@ impl Selected {
         Selected { values, ranks }
     }
 
-    /// What was found, in the order of the fields.
+    /// The values, in the order of the fields.
     pub(super) fn into_values(self) -> Box<[SmolStr]> {
         self.values
     }
 
-    /// Passes over the value of `key`, and takes from it what the candidates ask for.
+    /// Reads the value of `key`, and takes the values that the candidates need.
     pub(super) fn value(
         &mut self,
         scanner: &mut Scanner<'_>,
@@ -96,7 +96,7 @@ impl Selected {
         Ok(())
     }
 
-    /// Gives a scalar to every field that asks for it and has nothing better yet.
+    /// Gives a scalar to every field that needs it and has nothing better yet.
     fn take(&mut self, raw: &[u8], candidates: &[Candidate<'_>], key: &[u8]) -> Result<(), StoredError> {
         let text = match raw {
             [b'"', ..] => read_string(raw, 1)?.0,
@@ -119,10 +119,11 @@ impl Selected {
     }
 }
 
-/// What remains of `path` behind `key`: nothing, or the rest with its dot. `None` where it leads elsewhere.
+/// The rest of `path` after `key`: nothing, or the rest with its dot. `None` if the path does not go through
+/// `key`.
 #[inline]
 fn behind<'p>(path: &'p str, key: &[u8]) -> Option<&'p str> {
-    // Most keys lead nowhere, and their first letter shows it.
+    // Most keys match no path, and their first letter shows it.
     if path.as_bytes().first() != key.first() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Stored bytes to frozen objects and back.
+//! Tests of stored bytes to frozen objects and back.
 
 use bytes::Bytes;
 use keelson_object::meta::StringMap;
@@ -15,7 +15,7 @@ fn frozen(stored: &str, fields: &[SelectableField]) -> Frozen {
         .unwrap_or_else(|error| panic!("{stored}: {error}"))
 }
 
-/// What `stored` becomes at revision 7, and which part of that is its metadata.
+/// Freezes `stored` at revision 7, and checks the result and its metadata.
 fn check(stored: &str, expected: &str, metadata: &str) {
     let frozen = frozen(stored, &[]);
     assert_eq!(frozen.json(), expected, "{stored}");
@@ -254,7 +254,7 @@ fn any_object() -> impl Strategy<Value = Object> {
     (any_meta(), any_text(), any_text(), any_map(any_value())).prop_map(
         |(meta, kind, api_version, mut fields)| {
             fields.retain(|key, _| !matches!(key, "kind" | "apiVersion" | "metadata"));
-            // Floats without fraction come back as ints: one trip makes the rest exact.
+            // Floats without fraction come back as ints: after one round trip the result is exact.
             let mut text = Vec::new();
             json::write_map(&fields, &mut text);
             let Value::Map(fields) = json::read(&text).unwrap().value else {

@@ -1,14 +1,15 @@
-//! Anchors and what aliases to them cost.
+//! YAML anchors, and the cost of aliases to them.
 //!
-//! Nine lines of `&b [*a,*a,*a,*a,*a,*a,*a,*a,*a]` ask for 9⁹ nodes. Upstream counts every node that it makes, and
-//! how many of those it makes for aliases. Small documents may consist of aliases almost wholly, large ones hardly:
+//! Nine lines of `&b [*a,*a,*a,*a,*a,*a,*a,*a,*a]` ask for 9⁹ nodes. Upstream counts every node that it
+//! makes, and how many of those it makes for aliases. Small documents may consist almost wholly of aliases,
+//! large ones hardly:
 //!
 //! ```text
 //! nodes made              ≤ 400,000 ………………… ≥ 4,000,000
 //! of these for aliases      ≤ 99 %    (linear)     ≤ 10 %
 //! ```
 //!
-//! We know what an alias will cost before we copy, so a bomb does not even begin to go off.
+//! The cost of an alias is known before it is copied, so a bomb does not even begin to go off.
 
 use std::collections::HashMap;
 
@@ -17,10 +18,10 @@ use keelson_object::Value;
 use super::error::Error;
 use crate::limits::{ALIAS_RATIO_HIGH, ALIAS_RATIO_LOW, MAX_YAML_NODES};
 
-/// How deep a value may be that aliases stand for: copies of it are made by recursion.
+/// The maximum depth of a value with an anchor: copies of it are made by recursion.
 const MAX_ANCHORED_HEIGHT: usize = 200;
 
-/// How many nodes are kept for aliases: anchors within anchors are kept with each of those around them.
+/// The limit of nodes that are kept for aliases: nested anchors are kept with each of the outer ones.
 const MAX_KEPT_NODES: usize = 500_000;
 
 #[derive(Default)]
@@ -31,17 +32,17 @@ pub(super) struct Anchors {
     made_for_aliases: usize,
 }
 
-/// A value that has a name.
+/// A value with an anchor.
 pub(super) struct Anchored {
     pub(super) value: Value,
-    /// How many nodes were made for it.
+    /// The number of nodes that were made for it.
     cost: usize,
-    /// How many containers lie upon each other in it.
+    /// The depth of nested containers in it.
     pub(super) height: usize,
 }
 
 impl Anchors {
-    /// How many nodes have been made.
+    /// The number of nodes that were made.
     pub(super) fn made(&self) -> usize {
         self.made
     }
@@ -52,7 +53,7 @@ impl Anchors {
         self.check()
     }
 
-    /// Remembers a value that was begun when `made` nodes had been made.
+    /// Keeps a value that began when there were `made` nodes.
     pub(super) fn keep(&mut self, id: usize, value: &Value, height: usize, made: usize) -> Result<(), Error> {
         let cost = self.made - made;
         self.kept += cost;
@@ -63,7 +64,7 @@ impl Anchors {
         Ok(())
     }
 
-    /// What an alias stands for; `None` while that is still being read.
+    /// The value of an alias; `None` while that is still being read.
     pub(super) fn expand(&mut self, id: usize) -> Result<Option<&Anchored>, Error> {
         self.count()?;
         let Some(cost) = self.values.get(&id).map(|it| it.cost) else { return Ok(None) };

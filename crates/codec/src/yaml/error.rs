@@ -1,4 +1,4 @@
-//! What is wrong with a YAML document, in the words of go-yaml as far as there are any.
+//! YAML errors, in the words of go-yaml if it has some.
 
 use keelson_object::Value;
 use keelson_object::scalar::quote;
@@ -12,33 +12,33 @@ pub enum Error {
     /// Not YAML.
     #[error("yaml: {}{problem}", line_prefix(*line))]
     Syntax {
-        /// Where, counted as upstream counts: mistakes on the first line have none.
+        /// The line, counted as upstream does: errors on the first line have none.
         line: Option<usize>,
-        /// What.
+        /// The problem.
         problem: String,
     },
     /// Not text.
     #[error("yaml: {problem}")]
     Encoding {
-        /// What.
+        /// The problem.
         problem: &'static str,
     },
-    /// An alias to an anchor that is not there.
+    /// The anchor of an alias does not exist.
     #[error("yaml: unknown anchor '{name}' referenced")]
     UnknownAnchor {
         /// The name of the anchor.
         name: String,
     },
-    /// An alias within what it stands for.
+    /// An alias within its own value.
     #[error("yaml: anchor '{name}' value contains itself")]
     SelfReference {
         /// The name of the anchor.
         name: String,
     },
-    /// Aliases that would blow the document up.
+    /// Aliases that would expand the document too much.
     #[error("yaml: document contains excessive aliasing")]
     ExcessiveAliasing,
-    /// A merge key with something that cannot be merged.
+    /// The value of a merge key cannot be merged.
     #[error("yaml: map merge requires map or sequence of maps as the value")]
     Merge,
     /// A list or map as a key.
@@ -57,20 +57,20 @@ pub enum Error {
         /// Its value as Go prints it.
         value: String,
     },
-    /// A scalar that is not what its tag says.
+    /// A scalar does not match its tag.
     #[error("yaml: cannot decode {found} `{text}` as a {wanted}")]
     Tag {
-        /// What it is.
+        /// The type of the scalar.
         found: &'static str,
         /// The scalar.
         text: String,
-        /// What the tag says.
+        /// The type in the tag.
         wanted: String,
     },
     /// Binary data that is not base64.
     #[error("yaml: !!binary value contains invalid base64 data")]
     Base64,
-    /// A number that JSON cannot say.
+    /// A number that JSON cannot express.
     #[error("json: unsupported value: {shown}")]
     NotFinite {
         /// The number as Go prints it.
@@ -83,9 +83,9 @@ fn line_prefix(line: Option<usize>) -> String {
 }
 
 impl Error {
-    /// What the parser found. Its messages are libyaml's, with the context in front: `while parsing a block mapping,
-    /// did not find expected key`. go-yaml prints the second half. It counts lines from 0, adds one for mistakes
-    /// found by its scanner, and leaves out line 0.
+    /// The error of the parser. Its messages are libyaml's, with the context in front: `while parsing a block
+    /// mapping, did not find expected key`. go-yaml prints the second half. It counts lines from 0, adds one
+    /// for errors of its scanner, and leaves out line 0.
     pub(super) fn from_scan(error: &ScanError, source: &str) -> Error {
         let info = error.info();
         if info.ends_with("found unknown anchor") {
@@ -135,7 +135,7 @@ pub(super) fn alias_name(source: &str, index: usize) -> String {
     name.take_while(|it| !it.is_whitespace() && !",[]{}".contains(*it)).take(200).collect()
 }
 
-/// A value as Go's `%#v` prints what go-yaml makes of it.
+/// A value as Go's `%#v` prints the result of go-yaml.
 pub(super) fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),

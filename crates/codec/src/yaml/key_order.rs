@@ -1,11 +1,11 @@
-//! The order in which go-yaml writes keys: letters by their number, runs of digits by their value.
+//! Order of keys in go-yaml: letters by their code point, runs of digits by their value.
 //!
-//! `a2` stands before `a10`, and `a-b` before `ab`.
+//! `a2` comes before `a10`, and `a-b` before `ab`.
 
 use std::cmp::Ordering;
 
-/// Sorts by key. Upstream's rule is not a total order for odd keys, which the sorts of the standard library may
-/// answer with a panic; a merge sort does not mind.
+/// Sorts by key. Upstream's rule is not a total order for odd keys, for which the sorts of the standard
+/// library may panic; a merge sort does not.
 pub(super) fn sort<T>(pairs: &mut Vec<T>, key: &impl Fn(&T) -> &str) {
     if pairs.len() < 2 {
         return;
@@ -47,7 +47,7 @@ fn compare(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// 1 if a number that is not zero leads up to the end of `before`, so that zeros behind it count.
+/// 1 if `before` ends with a number that is not zero, so that zeros after it count.
 fn leading_number(before: &str) -> i64 {
     let digits = before.bytes().rev().take_while(u8::is_ascii_digit);
     i64::from(digits.into_iter().any(|it| it != b'0'))

@@ -1,4 +1,4 @@
-//! The reader: events to a tree, without recursion. It works as the JSON reader does, with two shared stacks.
+//! YAML reader: events to a tree, without recursion. It works like the JSON reader, with two shared stacks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,19 +16,19 @@ use super::repair::Repair;
 use super::resolve::{Scalar, resolve, resolve_tagged};
 use crate::limits::{MAX_DEPTH, MAX_DUPLICATES};
 
-/// What was read: the first document of the stream.
+/// The result of reading: the first document of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The tree; of duplicate keys the last value is in it.
+    /// The tree; of duplicate keys it has the last value.
     pub value: Value,
-    /// Which keys stood there more than once: at most [`MAX_DUPLICATES`] of them.
+    /// The duplicate keys: at most [`MAX_DUPLICATES`] of them.
     pub duplicates: Vec<Duplicate>,
 }
 
-/// A key that stood in its map before.
+/// A duplicate key in a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
-    /// Where its value begins, counted from 1.
+    /// The line where its value begins, counted from 1.
     pub line: usize,
     /// The key as Go prints it: text in quotes, numbers without.
     pub key: String,
@@ -41,7 +41,7 @@ impl fmt::Display for Duplicate {
 }
 
 impl Document {
-    /// What a strict reader says about the duplicates; `None` if there are none.
+    /// The error of a strict reader about duplicates; `None` if there are none.
     pub fn strict_problem(&self) -> Option<String> {
         if self.duplicates.is_empty() {
             return None;
@@ -69,8 +69,8 @@ pub fn read(data: &[u8]) -> Result<Document, Error> {
     Err(Error::from_scan(&latest, repair.text()))
 }
 
-/// Reads the first document; the outer error is one of syntax. Upstream parses to the end before it looks at what it
-/// has, so that one comes first.
+/// Reads the first document; the outer error is a syntax error. Upstream parses to the end before it
+/// evaluates the result, so a syntax error comes first.
 fn read_text(source: &str) -> Result<Result<Document, Error>, ScanError> {
     let mut parser = Parser::new_from_str(source);
     let mut reader = Reader::new(source);
@@ -103,7 +103,7 @@ fn text(data: &[u8]) -> Result<&str, Error> {
         };
         Error::Encoding { problem }
     })?;
-    // The parser would take the tab for indentation, and whatever follows for the next document.
+    // The parser would take the tab for indentation, and the rest for the next document.
     let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     if first.is_some_and(|line| line.starts_with('\t')) {
         return Err(Error::Encoding { problem: "found character that cannot start any token" });
@@ -116,7 +116,7 @@ fn text(data: &[u8]) -> Result<&str, Error> {
     }
 }
 
-/// A scalar as the parser saw it.
+/// A scalar as the parser returns it.
 struct Node<'n> {
     text: &'n str,
     tag: String,
@@ -136,7 +136,7 @@ impl Node<'_> {
         self.text == "<<" && (self.tag == "!!merge" || (self.tag.is_empty() && self.is_plain))
     }
 
-    /// The text, decoded if it is marked as binary.
+    /// The text, decoded if it is tagged as binary.
     fn content(&self) -> Result<SmolStr, Error> {
         if self.tag != "!!binary" {
             return Ok(SmolStr::new(self.text));
@@ -164,7 +164,7 @@ struct Reader<'s> {
     anchors: Anchors,
     duplicates: Vec<Duplicate>,
     root: Value,
-    /// The first thing that JSON cannot say. Upstream finds it after everything else.
+    /// The first value that JSON cannot express. Upstream finds it after all other errors.
     later: Option<Error>,
 }
 
@@ -177,15 +177,15 @@ enum Sort {
 /// A list or map that is not closed yet.
 struct Frame {
     sort: Sort,
-    /// Where its members begin on their stack.
+    /// The position of its members on their stack.
     start: usize,
     /// The key whose value comes next; maps only.
     key: Option<Key>,
-    /// Where the pairs of a large map are. Small maps are searched.
+    /// The positions of the pairs of a large map. Small maps are searched.
     index: Option<HashMap<SmolStr, usize>>,
     anchor: usize,
     line: usize,
-    /// How many nodes had been made before it.
+    /// The number of nodes that were made before it.
     made: usize,
     height: usize,
 }
@@ -203,7 +203,7 @@ enum Key {
     },
 }
 
-/// Of keys with the same text only those of the same type are duplicates.
+/// Keys with the same text are duplicates only if they have the same type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyType {
     Text,
@@ -212,7 +212,7 @@ enum KeyType {
     Bool,
 }
 
-/// A complete value on its way into the container around it.
+/// A complete value that is to be added to its container.
 struct Complete {
     value: Value,
     line: usize,
@@ -220,7 +220,7 @@ struct Complete {
     is_alias: bool,
 }
 
-/// Up to how many keys a map is searched for duplicates without an index.
+/// The number of keys up to which a map is searched for duplicates without an index.
 const SEARCHED: usize = 16;
 
 impl<'s> Reader<'s> {
@@ -258,7 +258,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Whether a block ends with the source, in a line that has no end: its text has none either.
+    /// Whether a block ends with the source, in a line without a line end: then its text has none either.
     fn is_at_end(&self, span: Span) -> bool {
         let last = self.source.rsplit(['\n', '\r']).next().unwrap_or_default();
         !last.trim().is_empty() && span.end.index() >= self.source.chars().count()
@@ -361,7 +361,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Hands a value to the container around it.
+    /// Adds a value to its container.
     fn place(&mut self, complete: Complete) -> Result<(), Error> {
         let Some(frame) = self.frames.last_mut() else {
             self.root = complete.value;
@@ -388,7 +388,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Sets a key of the innermost map. A duplicate replaces, and is noted.
+    /// Sets a key of the innermost map. A duplicate replaces the value, and is recorded.
     fn set(&mut self, text: SmolStr, sort: KeyType, value: Value, line: usize) {
         let Some(position) = self.find(&text) else {
             self.pairs.push((text, sort, value));
@@ -403,7 +403,8 @@ impl<'s> Reader<'s> {
         there.2 = value;
     }
 
-    /// Where `text` is among the pairs of the innermost map. The index of a large map also learns a new key.
+    /// The position of `text` among the pairs of the innermost map. A new key is added to the index of a
+    /// large map.
     fn find(&mut self, text: &SmolStr) -> Option<usize> {
         let next = self.pairs.len();
         let frame = self.frames.last_mut()?;
@@ -424,7 +425,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Puts the pairs of the value of `<<` into the innermost map. Of several maps the first has the last word.
+    /// Merges the value of `<<` into the innermost map. Of several maps the first one takes precedence.
     fn merge(&mut self, complete: Complete) -> Result<(), Error> {
         let maps = match complete.value {
             map @ Value::Map(_) => vec![map],
@@ -449,7 +450,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Upstream turns YAML into JSON before it reads it: a float without fraction comes out as an integer.
+/// Upstream converts YAML to JSON before it reads it: a float without fraction becomes an integer.
 fn through_json(number: f64) -> Value {
     if number.fract() == 0.0
         && number.abs() < 1e21
@@ -460,7 +461,7 @@ fn through_json(number: f64) -> Value {
     Value::Float(number)
 }
 
-/// The key that a scalar makes.
+/// A scalar as a key.
 fn key(scalar: Scalar, node: &Node<'_>) -> Result<Key, Error> {
     let (text, sort) = match scalar {
         Scalar::Text | Scalar::Timestamp => (node.content()?, KeyType::Text),
@@ -475,7 +476,7 @@ fn key(scalar: Scalar, node: &Node<'_>) -> Result<Key, Error> {
     Ok(Key::Field { text, sort })
 }
 
-/// The key that an alias to `value` makes.
+/// An alias to `value` as a key.
 fn key_of(value: &Value) -> Result<Key, Error> {
     let (text, sort) = match value {
         Value::String(text) => (text.clone(), KeyType::Text),

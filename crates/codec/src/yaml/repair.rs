@@ -1,6 +1,6 @@
-//! Documents that YAML 1.1 allows and the parser does not.
+//! Repair of documents that YAML 1.1 allows and the parser does not.
 //!
-//! Brackets and quotes may go on too far to the left, and a tab may stand behind a colon:
+//! Brackets and quotes may continue too far to the left, and a tab may follow a colon:
 //!
 //! ```text
 //! spec:
@@ -10,25 +10,25 @@
 //!   name:→web
 //! ```
 //!
-//! Blanks at the start of a line mean nothing within brackets and quotes. So where the parser complains about such
-//! a line, the line is indented, and the document is read once more.
+//! Spaces at the start of a line have no meaning within brackets and quotes. So if the parser refuses such a
+//! line, the line is indented, and the document is read once more.
 
 use saphyr_parser::ScanError;
 
-/// How many bytes may be read again in all.
+/// The limit of bytes that are read again in all.
 const BUDGET: usize = 32 * 1024 * 1024;
 
 pub(super) struct Repair {
     text: String,
-    /// Further to the right than any line of the document.
+    /// Spaces, more than any line of the document begins with.
     blanks: String,
-    /// Which lines have been moved.
+    /// The lines that have been moved.
     moved: Vec<bool>,
     attempts: usize,
 }
 
 impl Repair {
-    /// `None` where the document is too large to try.
+    /// `None` if the document is too large to try.
     pub(super) fn new(source: &str) -> Option<Repair> {
         let attempts = (BUDGET / source.len().max(1)).min(200);
         let width = source.lines().map(indentation).max()? + 2;
@@ -39,7 +39,7 @@ impl Repair {
         Some(Repair { text: source.to_owned(), blanks: " ".repeat(width), moved, attempts })
     }
 
-    /// Changes what `error` is about; whether there was something to change.
+    /// Changes the line of `error`; returns whether there was something to change.
     pub(super) fn apply(&mut self, error: &ScanError) -> bool {
         self.attempts -= 1;
         if self.attempts == 0 {
@@ -48,19 +48,19 @@ impl Repair {
         let line = error.marker().line().saturating_sub(1);
         match error.info() {
             "invalid indentation" | "invalid indentation in flow construct" => self.indent(line),
-            // The parser says where the text begins, not where it goes on.
+            // The parser reports where the text begins, not where it continues.
             "invalid indentation in quoted scalar" => self.indent(line + 1),
             "':' must be followed by a valid YAML whitespace" => self.remove_tab(line, error.marker().col()),
             _ => false,
         }
     }
 
-    /// The document as it is now.
+    /// The current document.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Moves the first line from `from` on that has something on it and has not been moved.
+    /// Indents the first line from `from` on that is not empty and has not been moved.
     fn indent(&mut self, from: usize) -> bool {
         let mut start = 0;
         for (position, line) in self.text.split_inclusive('\n').enumerate() {
@@ -74,7 +74,7 @@ impl Repair {
         false
     }
 
-    /// Puts a blank in the place of the tab before `column`.
+    /// Replaces the tab before `column` by a space.
     fn remove_tab(&mut self, line: usize, column: usize) -> bool {
         let mut lines = self.text.split_inclusive('\n');
         let start: usize = lines.by_ref().take(line).map(str::len).sum();

@@ -1,7 +1,7 @@
-//! What a scalar means: the rules of YAML 1.1 as go-yaml v2 has them.
+//! Resolution of scalars: the rules of YAML 1.1 as go-yaml v2 implements them.
 //!
-//! `yes`, `on` and `y` are truth values, `0777` is octal, `1_000` a thousand, `1:30` text, and everything that looks
-//! like a timestamp is text, too.
+//! `yes`, `on` and `y` are booleans, `0777` is octal, `1_000` a thousand, `1:30` text, and everything that
+//! looks like a timestamp is text, too.
 
 use super::error::Error;
 use super::timestamp::is_timestamp;
@@ -12,7 +12,7 @@ pub(super) enum Scalar {
     Null,
     Bool(bool),
     Int(i64),
-    /// A whole number above the range of [`Scalar::Int`].
+    /// An integer above the range of [`Scalar::Int`].
     Uint(u64),
     Float(f64),
     /// Text that looks like a timestamp.
@@ -34,7 +34,7 @@ impl Scalar {
     }
 }
 
-/// What plain text without a tag means.
+/// The meaning of plain text without a tag.
 ///
 /// Upstream: go.yaml.in/yaml/v2, resolve.
 pub(super) fn resolve(text: &str) -> Scalar {
@@ -54,7 +54,7 @@ pub(super) fn resolve(text: &str) -> Scalar {
     }
 }
 
-/// What text with a tag means: the tag as upstream shortens it, `!!int`.
+/// The meaning of text with a tag, which is in upstream's short form: `!!int`.
 pub(super) fn resolve_tagged(tag: &str, text: &str) -> Result<Scalar, Error> {
     if !matches!(tag, "!!bool" | "!!int" | "!!float" | "!!null" | "!!timestamp") {
         return Ok(Scalar::Text);
@@ -98,7 +98,7 @@ fn number(text: &str) -> Scalar {
     whole(plain).unwrap_or_else(|| float(plain))
 }
 
-/// A whole number: decimal, `0x`, `0o`, `0b`, or octal behind a mere `0`.
+/// An integer: decimal, `0x`, `0o`, `0b`, or octal after a mere `0`.
 fn whole(plain: &str) -> Option<Scalar> {
     let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
     let (digits, radix) = match unsigned.as_bytes() {
@@ -108,7 +108,7 @@ fn whole(plain: &str) -> Option<Scalar> {
         [b'0', _, ..] => (&unsigned[1..], 8),
         _ => (unsigned, 10),
     };
-    // Rust would take a second sign.
+    // Rust would accept a second sign.
     if !digits.bytes().all(|it| it.is_ascii_alphanumeric()) {
         return None;
     }
@@ -118,7 +118,7 @@ fn whole(plain: &str) -> Option<Scalar> {
     }
     match i64::try_from(size) {
         Ok(number) => Some(Scalar::Int(number)),
-        // A sign in front is for numbers with a sign only.
+        // A leading `+` is allowed for signed numbers only.
         Err(_) if plain.starts_with('+') => None,
         Err(_) => Some(Scalar::Uint(size)),
     }

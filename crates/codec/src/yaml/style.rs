@@ -1,10 +1,10 @@
-//! How a piece of text is written: plain, quoted or as a block.
+//! Styles of text: plain, quoted or as a block.
 //!
 //! Upstream: go.yaml.in/yaml/v2, stringv, yaml_emitter_analyze_scalar and yaml_emitter_select_scalar_style.
 
 use super::resolve::{Scalar, resolve};
 
-/// The ways to write text.
+/// The style of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -13,7 +13,7 @@ pub(super) enum Style {
     Literal,
 }
 
-/// Where text stands.
+/// The position of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A key on one line with its value.
@@ -21,7 +21,7 @@ pub(super) enum Place {
     Elsewhere,
 }
 
-/// How `text` is written at `place`.
+/// The style of `text` at `place`.
 pub(super) fn style_of(text: &str, place: Place) -> Style {
     let traits = Traits::of(text);
     let wanted = if text.contains('\n') {
@@ -42,7 +42,7 @@ pub(super) fn style_of(text: &str, place: Place) -> Style {
     }
 }
 
-/// Whether `text` may stand in front of its colon without a `?`.
+/// Whether `text` can be a key without a `?`.
 pub(super) fn is_simple_key(text: &str) -> bool {
     text.len() <= 128 && !text.chars().any(is_break)
 }
@@ -52,12 +52,12 @@ pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// What go-yaml does not escape: nothing beyond the basic plane, and no tabs.
+/// The characters that go-yaml does not escape: none beyond the basic plane, and no tabs.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
 }
 
-/// What there is in a piece of text that rules styles out.
+/// The properties of a text that rule styles out.
 struct Traits {
     is_multiline: bool,
     allows_plain: bool,
@@ -84,7 +84,7 @@ impl Traits {
     }
 }
 
-/// Whether there are characters that mean something to a reader of plain text.
+/// Whether there are characters with a special meaning in plain text.
 fn has_indicator(text: &str) -> bool {
     let is_blank = |c: Option<char>| c.is_none_or(|it| it == ' ' || it == '\t');
     let mut characters = text.chars().peekable();
@@ -116,7 +116,7 @@ fn has_indicator(text: &str) -> bool {
     false
 }
 
-/// Numbers to the base of 60, which others may read: `1:30`.
+/// Numbers to the base of 60, which other readers may accept: `1:30`.
 fn is_sexagesimal(text: &str) -> bool {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut parts = rest.split(':');

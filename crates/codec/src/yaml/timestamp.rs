@@ -1,4 +1,4 @@
-//! What go-yaml takes for a timestamp. It reads them as text; the writer quotes text that looks like one.
+//! Timestamps of go-yaml. It reads them as text; the writer quotes text that looks like one.
 
 /// Whether `text` is a date, or a date and a time of day.
 ///
@@ -40,7 +40,7 @@ fn days(year: u32, month: u32) -> u32 {
     }
 }
 
-/// What has not been read yet.
+/// The text that has not been read yet.
 struct Rest<'t>(&'t str);
 
 impl Rest<'_> {

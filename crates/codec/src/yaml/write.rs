@@ -1,9 +1,9 @@
-//! The writer: trees to the YAML that sigs.k8s.io/yaml writes. Keys are sorted, lists are not indented below their
-//! key, and long lines are folded behind column 80.
+//! YAML writer: trees to the YAML that sigs.k8s.io/yaml writes. Keys are sorted, lists are not indented below
+//! their key, and long lines are folded after column 80.
 //!
-//! A document is written in parts of a size that the caller chooses, because indentation multiplies: a short text deep
-//! within lists may become gigabytes. What is not written yet stands on a stack, so that the writer can stop at every
-//! character.
+//! A document is written in parts of a size that the caller chooses, because indentation multiplies: a short
+//! text deep within lists may become gigabytes. The part that is not written yet is on a stack, so that the
+//! writer can stop at every character.
 //!
 //! Upstream: go.yaml.in/yaml/v2, emitterc.go. What it keeps in flags is kept here, too: whether the last thing
 //! written was white space, and whether the line has only indentation (and dashes) so far.
@@ -26,17 +26,17 @@ pub fn to_text(value: Value) -> String {
     part.unwrap_or_default() + &writer.rest()
 }
 
-/// Behind which column lines are folded.
+/// The column after which lines are folded.
 const WIDTH: usize = 80;
 
-/// Writes one document: either a whole value, or a map whose members (and the items of one of them) are handed over one
-/// after the other, in the order in which they shall stand.
+/// Writes one document: either a whole value, or a map whose members (and the items of one of them) are
+/// handed over one after the other, in their final order.
 ///
 /// After each of them [`Writer::part`] must be called until nothing is left.
 #[derive(Debug)]
 pub struct Writer {
     out: String,
-    /// At which length of `out` to stop.
+    /// The length of `out` at which to stop.
     room: usize,
     column: usize,
     is_blank: bool,
@@ -56,7 +56,7 @@ enum Open {
         pairs: std::vec::IntoIter<(SmolStr, Value)>,
     },
     Scalar(Scalar),
-    /// The value of a key that stands behind a `?`.
+    /// The value of a key with a `?`.
     Answer {
         indent: usize,
         value: Value,
@@ -84,25 +84,25 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// The document is this value.
+    /// Sets the value of the document.
     pub fn document(&mut self, value: Value) {
         self.room = 0;
         self.begin(value, Context::Root, None);
     }
 
-    /// The next member of the document, which is a map.
+    /// Adds the next member of the document, which is a map.
     pub fn member(&mut self, key: &str, value: Value) {
         self.room = 0;
         self.write_simple_key(key, 0);
         self.begin(value, Context::Value, Some(0));
     }
 
-    /// The next member of the document is a list that is not empty. Its items follow.
+    /// Begins a list as the next member of the document. The list must not be empty; its items follow.
     pub fn begin_list(&mut self, key: &str) {
         self.write_simple_key(key, 0);
     }
 
-    /// The next item of the list that was begun.
+    /// Adds the next item of the list.
     pub fn item(&mut self, value: Value) {
         self.room = 0;
         self.write_indent(0);
@@ -110,13 +110,13 @@ impl Writer {
         self.begin(value, Context::Item, Some(0));
     }
 
-    /// The end of the document.
+    /// Ends the document.
     pub fn end(&mut self) {
         self.write_indent(0);
     }
 
-    /// Writes until there are `room` bytes, and returns those; `None` when all that was handed over is written. What
-    /// remains then is fewer than `room` bytes, and stands before what comes next.
+    /// Writes until there are `room` bytes, and returns those; `None` when everything that was handed over is
+    /// written. The rest is then less than `room` bytes, and comes before the next part.
     pub fn part(&mut self, room: usize) -> Option<String> {
         self.room = room;
         while self.out.len() < room {
@@ -145,12 +145,12 @@ impl Writer {
         Some(std::mem::take(&mut self.out))
     }
 
-    /// What is written and was not returned yet.
+    /// The bytes that are written and were not returned yet.
     pub fn rest(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 
-    /// Writes a scalar or an empty container, or opens a container. `indent` is that of the container around.
+    /// Writes a scalar or an empty container, or opens a container. `indent` is that of the outer container.
     fn begin(&mut self, value: Value, context: Context, indent: Option<usize>) {
         let deeper = indent.map_or(0, |it| it + 2);
         match value {
@@ -191,7 +191,7 @@ impl Writer {
         self.write_scalar(Scalar::new(key, Place::Elsewhere, Some(indent)));
     }
 
-    /// A key that is too short to stop within it.
+    /// Writes a key that is too short to stop within it.
     fn write_simple_key(&mut self, key: &str, indent: usize) {
         self.write_indent(indent);
         let room = std::mem::replace(&mut self.room, usize::MAX);
@@ -210,7 +210,7 @@ impl Writer {
         self.write_scalar(Scalar::plain(text, indent));
     }
 
-    /// Goes to a fresh line, unless this one has nothing on it, and to `indent` there.
+    /// Begins a new line, unless this one is empty, and indents it.
     fn write_indent(&mut self, indent: usize) {
         if !self.is_indented || self.column > indent || (self.column == indent && !self.is_blank) {
             self.put_break('\n');
@@ -250,14 +250,14 @@ enum Blank {
     Not,
 }
 
-/// What a line is that has had nothing but indentation and this indicator.
+/// The state of a line after its indentation and this indicator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Line {
     Indentation,
     Text,
 }
 
-/// Upstream writes JSON and reads that as YAML: whole numbers of up to 64 bits stay whole.
+/// Upstream writes JSON and reads that as YAML: integers of up to 64 bits stay integers.
 fn float_text(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e21 {
         let whole = format!("{number}");

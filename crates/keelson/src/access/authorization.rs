@@ -1,4 +1,4 @@
-//! Who may do what: from the config to a chain of authorizers, which a file may change while the server runs.
+//! Authorization: from the config to a chain of authorizers, which a file may change while the server runs.
 
 mod counted;
 
@@ -24,33 +24,33 @@ use crate::error::Error;
 use crate::kubeconfig_file;
 use counted::{Counted, Numbers};
 
-/// How often the file is looked at. Upstream is told of changes, and looks every minute besides.
+/// How often the file is checked. Upstream is notified of changes, and also checks every minute.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How the server decides who may do what.
+/// Authorization of the server.
 pub struct Authz {
-    /// Everything in the order of the config, behind those who may do everything.
+    /// All authorizers in the order of the config, after the one for privileged groups.
     pub authorizer: Arc<dyn Authorizer>,
     chain: Arc<Chain>,
     parts: Arc<Parts>,
     file: Option<Followed>,
 }
 
-/// What the chains are made of; it stays the same when the file changes.
+/// What the chains are made from; it stays the same when the file changes.
 struct Parts {
     rbac: Arc<Rbac>,
     graph: Option<Arc<Graph>>,
     node: Option<Arc<NodeAuthorizer>>,
     abac: Option<Arc<Abac>>,
-    /// Modes that were there at the start, and must stay.
+    /// Modes that were configured at the start, and must stay.
     required: Vec<AuthorizationMode>,
     numbers: Arc<Numbers>,
-    /// Through whom webhooks are reached.
+    /// The proxy to webhooks.
     proxy: Option<Arc<Proxy>>,
     clock: Clock,
 }
 
-/// The file, and what was in it last.
+/// The file, and its last content.
 struct Followed {
     path: PathBuf,
     data: Vec<u8>,
@@ -90,17 +90,17 @@ impl Authz {
         Ok(Authz { authorizer: chain.clone(), chain, parts: Arc::new(parts), file })
     }
 
-    /// What tells the mode Node of objects, with the group and plural of these.
+    /// The indexes of the mode Node, with the group and plural of the objects that they follow.
     pub fn feeds(&self) -> Vec<(&'static str, &'static str, Arc<Feed>)> {
         self.parts.graph.iter().flat_map(Feed::all).collect()
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn metrics(&self) -> Vec<Arc<dyn Collect>> {
         self.parts.numbers.families()
     }
 
-    /// Follows the file; one that is wrong changes nothing.
+    /// Follows the file; an invalid file changes nothing.
     pub fn reload(&mut self) -> impl Future<Output = ()> + Send + use<> {
         let (chain, parts, file) = (self.chain.clone(), self.parts.clone(), self.file.take());
         async move {
@@ -144,7 +144,7 @@ impl Followed {
         Ok(Followed { path, data, authorizers })
     }
 
-    /// The chain that the file describes now; none if it describes what it did before.
+    /// The chain that the file describes now; `None` if it is unchanged.
     ///
     /// Upstream: pkg/kubeapiserver/authorizer/reload.go, checkFile (v1.36.4).
     fn again(&mut self, parts: &Parts) -> Result<Option<Union>, String> {
@@ -174,7 +174,7 @@ impl Parts {
             let mode = wanted.mode.name();
             format!("authorizer type {mode} is not allowed if it was not enabled at initial server startup")
         };
-        // Before the start there is nothing that could be required.
+        // At the start nothing is required yet.
         let was_there = self.required.contains(&wanted.mode);
         Ok(match (wanted.mode, &wanted.webhook) {
             (AuthorizationMode::AlwaysAllow, _) => Arc::new(AlwaysAllow),
@@ -216,12 +216,12 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
     Error::Invalid(vec![format!("invalid authorization config: {problem}")])
 }
 
-/// What the system says, in the words of Go.
+/// The error of the system, in the words of Go.
 fn in_words(error: &std::io::Error) -> String {
     error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
-/// The chain of right now.
+/// The current chain.
 struct Chain(ArcSwap<Union>);
 
 impl Authorizer for Chain {

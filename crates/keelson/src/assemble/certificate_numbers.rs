@@ -1,4 +1,4 @@
-//! What is counted about requests for certificates.
+//! Metrics of certificate signing requests.
 //!
 //! Upstream: pkg/registry/certificates/certificates/storage/metrics.go (v1.36.4).
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use keelson_housekeeping::certificate_durations::{CertificateDurations, Counts};
 use keelson_server::metrics::{Computed, Kind, Registry, Sample};
 
-/// Has them printed.
+/// Adds the metrics to `registry`.
 pub(super) fn add(registry: &Registry, durations: &Arc<CertificateDurations>) {
     let add = |name: &'static str, help: &'static str, of: fn(&Counts) -> u64| {
         let durations = durations.clone();

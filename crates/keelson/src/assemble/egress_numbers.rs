@@ -1,4 +1,4 @@
-//! What is counted about dials through proxies.
+//! Metrics of dials through egress proxies.
 //!
 //! Upstream: apiserver/pkg/server/egressselector/metrics/metrics.go (v1.36.4).
 
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use keelson_server::metrics::{Computed, Gathered, Histogram, Kind, Registry, Sample};
 use keelson_webhook_client::Dials;
 
-/// The only protocol that is spoken with proxies.
+/// The only protocol that is used with proxies.
 const PROTOCOL: &str = "http_connect";
 
-/// Has them printed.
+/// Adds the metrics to `registry`.
 pub(super) fn add(registry: &Registry) {
     let labels = |dials: &Dials| vec![PROTOCOL.to_owned(), dials.transport.to_owned()];
     let started = move || -> Vec<Sample> {

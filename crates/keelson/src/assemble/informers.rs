@@ -1,4 +1,4 @@
-//! The health check `informer-sync`: whether every index has been told all objects of its resource.
+//! The health check `informer-sync`: whether every index has received all objects of its resource.
 //!
 //! Upstream: apiserver/pkg/server/healthz/healthz.go, NewInformerSyncHealthz (v1.36.4).
 
@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 pub(super) struct Informers(Arc<Mutex<Vec<Arc<Informer>>>>);
 
 impl Informers {
-    /// The same index, of which it is known from now on whether it has been told everything.
+    /// Adds an index to the check: whether it has received all objects.
     pub(super) fn add(&self, plural: &'static str, index: Arc<dyn Follower>) -> Arc<dyn Follower> {
         let informer = Arc::new(Informer { plural, index, is_synced: AtomicBool::new(false) });
         self.0.lock().push(informer.clone());
         informer
     }
 
-    /// Fails until all of them have.
+    /// Fails until all indexes have received their objects.
     pub(super) fn check(&self) -> NamedCheck {
         let informers = self.clone();
         NamedCheck::new("informer-sync", move || informers.synced())

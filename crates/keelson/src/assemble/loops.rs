@@ -1,4 +1,4 @@
-//! Loops: what the server does besides answering, and what of it must be done once before it is ready.
+//! Background loops of the server, and the steps that must be done once before it is ready.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ use super::settings;
 use crate::config::Config;
 use crate::conversion_metrics::ConversionMetrics;
 
-/// How long a definition waits to say that it is served, if other servers must serve it too.
+/// How long a definition waits to become Established, if other servers must serve it too.
 ///
 /// Upstream: pkg/controlplane/apiserver/apiextensions.go, establishingController (v1.36.4).
 const ESTABLISH_DELAY: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ pub(super) struct Loops<'a> {
 }
 
 impl Loops<'_> {
-    /// What every cluster has.
+    /// Starts the loops for objects that every cluster has.
     pub(super) fn start_housekeeping(&self) {
         let (catalog, clock, done) =
             (self.catalog.clone(), self.clock.clone(), self.done(|it| &it.namespaces));
@@ -68,7 +68,7 @@ impl Loops<'_> {
             .spawn("legacy tokens", legacy_tokens::track(self.catalog.clone(), self.clock.clone(), done));
     }
 
-    /// Custom resources. Those that are defined are served when this is done.
+    /// Starts custom resources. Those that are defined are served when this returns.
     pub(super) async fn start_custom_resources(&self, ground: &Ground) -> Arc<ConversionMetrics> {
         let metrics = Arc::new(ConversionMetrics::new());
         let converters = Converters {
@@ -97,7 +97,7 @@ impl Loops<'_> {
         metrics
     }
 
-    /// Counts what quotas limit, as the plugin does that charges them.
+    /// Counts the usage of ResourceQuotas, like the plugin that charges them.
     pub(super) fn start_quotas(&self, plugins: &Settings) {
         if self.config.count_quota_usage {
             let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
@@ -105,7 +105,7 @@ impl Loops<'_> {
         }
     }
 
-    /// Roles and bindings: who follows them, and what exists in every cluster.
+    /// Starts the followers of roles and bindings, and creates the default ones.
     pub(super) fn start_roles(&self, rbac: &Arc<Rbac>) {
         const GROUP: &str = "rbac.authorization.k8s.io";
         self.feed(GROUP, "clusterroles", rbac.cluster_roles());
@@ -125,22 +125,22 @@ impl Loops<'_> {
         }
     }
 
-    /// Tells an index of what becomes of objects.
+    /// Feeds the objects of a resource to an index.
     pub(super) fn feed(&self, group: &'static str, plural: &'static str, index: Arc<dyn Follower>) {
         let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
         let index = self.informers.add(plural, index);
         self.tasks.spawn(plural, follow::run(catalog, group, plural, index, clock));
     }
 
-    /// Counts certificates that are issued for requests with a lifetime.
+    /// Counts certificates that are issued for requests with a duration.
     pub(super) fn count_certificates(&self) -> Arc<CertificateDurations> {
         let durations = Arc::new(CertificateDurations::default());
         self.feed(certificate_durations::GROUP, certificate_durations::PLURAL, durations.clone());
         durations
     }
 
-    /// Addresses, ports, and the service `kubernetes`, behind which this server stands at `port`. What is given back is
-    /// to be done before it stops.
+    /// Starts the loops for cluster IPs, node ports, and the service `kubernetes`, behind which this server
+    /// listens at `port`. Returns a pre-shutdown hook.
     pub(super) fn start_services(&self, ground: &Ground, port: u16, counts: &Arc<ServiceCounts>) -> Hook {
         let config = self.config;
         let advertised = config.advertise_address;
@@ -180,14 +180,14 @@ impl Loops<'_> {
         Hook { name: "stop-kubernetes-service-controller", work: Box::pin(leave) }
     }
 
-    /// Says that something has been done.
+    /// A function that records that a step is done.
     pub(super) fn done(&self, what: fn(&Done) -> &AtomicBool) -> impl Fn() + Send + Sync + 'static + use<> {
         let booted = self.booted.clone();
         move || what(&booted.0).store(true, Ordering::Release)
     }
 }
 
-/// What has been done for the first time since the start.
+/// The steps that have been done since the start.
 #[derive(Clone, Default)]
 pub(super) struct Booted(Arc<Done>);
 
@@ -205,7 +205,7 @@ pub(super) struct Done {
     legacy_tokens: AtomicBool,
 }
 
-/// When a hook that runs after the start is done.
+/// When a post-start hook is done.
 #[derive(Clone, Copy)]
 enum HookDone {
     /// Before the first request is answered.
@@ -218,7 +218,7 @@ pub(super) const STORAGE_READINESS: &str = "storage-readiness";
 pub(super) const IDENTITY_LEASE: &str = "start-kube-apiserver-identity-lease-controller";
 pub(super) const IDENTITY_LEASE_COLLECTOR: &str = "start-kube-apiserver-identity-lease-garbage-collector";
 
-/// The hooks of upstream whose components are here, in the order in which upstream registers them.
+/// The post-start hooks of upstream whose components exist here, in upstream's order.
 ///
 /// Upstream: apiserver/pkg/server/config.go, New; pkg/controlplane/apiserver/server.go and pkg/controlplane/instance.go
 /// (v1.36.4).
@@ -244,7 +244,7 @@ const HOOKS: [(&str, HookDone); 17] = [
 ];
 
 impl Booted {
-    /// The server is not ready before all of it is done, but for what this server does not have.
+    /// Adds a readiness check for each hook, except for those that this server does not have.
     pub(super) fn checks(&self, builder: Builder, absent: &[&str]) -> Builder {
         let hooks = HOOKS.into_iter().filter(|(name, _)| !absent.contains(name));
         hooks.fold(builder, |builder, (name, done)| builder.boot_check(self.check(name, done)))

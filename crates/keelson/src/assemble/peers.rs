@@ -1,4 +1,4 @@
-//! Peers: how this server makes itself known to the other API servers that share its store.
+//! Peers: registers this server with the other API servers that share its store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::config::Config;
 use crate::identity::identity;
 use crate::storage::Storage;
 
-/// How long a server that ends tries to remove its peer lease.
+/// How long a server that shuts down tries to remove its peer lease.
 const LEAVES_WITHIN: Duration = Duration::from_secs(20);
 
-/// What other servers can know of this one.
+/// The registration of this server with other servers.
 pub(super) struct Peers {
     identity: Option<(Identity, CatalogHandle)>,
     lease: Option<PeerLease>,
@@ -52,7 +52,7 @@ impl Peers {
         Peers { identity: Some((who, loops.catalog.clone())), lease, barrier, clock }
     }
 
-    /// Adds what the server must wait for, and what it does before it ends. The names are upstream's.
+    /// Adds readiness checks and pre-shutdown hooks. The names are upstream's.
     pub(super) fn add_to(&self, mut builder: Builder) -> Builder {
         if let Some(barrier) = self.barrier.clone() {
             let name = "poststarthook/built-in-resources-storage-version-updater";
@@ -101,7 +101,7 @@ fn peer_address(config: &Config, port: u16) -> PeerAddress {
         .unwrap_or_else(|| PeerAddress { ip: config.advertise_address.to_string(), port })
 }
 
-/// Records in which versions `server` stores objects. Writes wait until this is done for their resource.
+/// Records the versions in which `server` stores objects. Writes wait until this is done for their resource.
 fn start_storage_versions(loops: &Loops<'_>, server: String) -> Arc<StorageVersionBarrier> {
     let barrier = Arc::new(StorageVersionBarrier::new(storage_versions::resources(&loops.catalog.load())));
     let recorded = barrier.clone();

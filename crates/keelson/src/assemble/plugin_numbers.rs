@@ -1,4 +1,4 @@
-//! What admission plugins count, for `/metrics`.
+//! Metrics of admission plugins.
 //!
 //! Upstream: staging/src/k8s.io/pod-security-admission/metrics/metrics.go (v1.36.4).
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use keelson_kube_admission::{PodSecurityCounts, PodSecuritySample, Settings};
 use keelson_server::metrics::{Computed, Kind, Registry, Sample};
 
-/// Adds the numbers of plugins that were made with these settings.
+/// Adds the metrics of plugins that were created with these settings.
 pub(super) fn add(registry: &Registry, plugins: &Settings) {
     let add = |name, help, read: fn(&PodSecurityCounts) -> Vec<PodSecuritySample>, labels| {
         let counts = Arc::clone(&plugins.pod_security);

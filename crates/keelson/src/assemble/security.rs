@@ -1,4 +1,4 @@
-//! Security: who is who, who may do what, and what of it lives on while the server runs.
+//! Security: authentication and authorization, and their background loops.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::service_accounts::ServiceAccounts;
 use crate::start::Prepared;
 use crate::token_metrics::TokenMetrics;
 
-/// Everything that says who may come in and do what.
+/// Authentication and authorization of the server.
 pub(super) struct Security {
     pub(super) authn: Authn,
     pub(super) authz: Authz,
@@ -29,7 +29,8 @@ pub(super) struct Security {
     token_metrics: Arc<TokenMetrics>,
 }
 
-/// Who decides, made before anything is touched: what is wrong with it is said first.
+/// Authentication and authorization, created before anything is changed, so that their errors are reported
+/// first.
 pub(super) struct Deciders {
     rbac: Arc<Rbac>,
     authz: Authz,
@@ -43,7 +44,7 @@ impl Deciders {
 }
 
 impl Security {
-    /// Reads keys and files. `external` is where the server is reached.
+    /// Reads keys and files. `external` is the address at which the server is reached.
     pub(super) async fn new(
         config: &Config,
         prepared: &Prepared,
@@ -66,7 +67,7 @@ impl Security {
         Ok(Security { authn, authz, accounts, others, rbac, token_metrics })
     }
 
-    /// What reviews answer from.
+    /// What access reviews are answered from.
     pub(super) fn access(&self, config: &Config) -> keelson_apis::Access {
         keelson_apis::Access {
             authenticator: self.authn.authenticator.clone(),
@@ -77,7 +78,7 @@ impl Security {
         }
     }
 
-    /// Follows objects and files; gives who wants to know when authorities change.
+    /// Follows objects and files; returns what is notified when CAs change.
     pub(super) fn start(
         &mut self,
         loops: &Loops<'_>,
@@ -102,7 +103,7 @@ impl Security {
         Ok(trust_changed)
     }
 
-    /// Reads authorities of clients again when their files change.
+    /// Reads client CAs again when their files change.
     pub(super) fn follow_authorities(
         &self,
         server: &Arc<Server>,
@@ -118,7 +119,7 @@ impl Security {
         loops.tasks.spawn("client authorities", reload);
     }
 
-    /// What is counted.
+    /// Adds the metrics to `registry`.
     pub(super) fn add_metrics(&self, registry: &Registry) {
         self.authz.metrics().into_iter().for_each(|it| registry.add(it));
         self.token_metrics.add_to(registry);

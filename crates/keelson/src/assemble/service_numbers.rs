@@ -1,4 +1,4 @@
-//! What is counted about the addresses and ports of services, for `/metrics`.
+//! Metrics of cluster IPs and node ports.
 //!
 //! Upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go and portallocator/controller/metrics.go
 //! (v1.36.4).
@@ -9,7 +9,7 @@ use keelson_apis::services::{Asked, Outcomes, PortCounts, RangeUse, ServiceCount
 use keelson_registry::CatalogHandle;
 use keelson_server::metrics::{Computed, Gathered, Histogram, Kind, Registry, Sample};
 
-/// Adds the numbers of services that are counted in `counts` and kept in `catalog`.
+/// Adds the metrics of services that are counted in `counts` and kept in `catalog`.
 pub(super) fn add(registry: &Registry, catalog: &CatalogHandle, counts: &Arc<ServiceCounts>) {
     add_addresses(registry, counts);
     add_range_use(registry, catalog);
@@ -139,7 +139,7 @@ fn by_asked(tally: &Tally, read: fn(&Outcomes) -> u64) -> Vec<Sample> {
     samples(tally, read).map(|(asked, value)| Sample { labels: vec![asked.to_owned()], value }).collect()
 }
 
-/// What has happened at all, as upstream prints it.
+/// The outcomes that have happened at least once, as upstream prints them.
 fn samples(tally: &Tally, read: fn(&Outcomes) -> u64) -> impl Iterator<Item = (&'static str, f64)> {
     let read = move |(asked, outcomes): (&Asked, &Outcomes)| (asked.as_str(), read(outcomes) as f64);
     tally.iter().map(read).filter(|(_, count)| *count > 0.0)

@@ -1,4 +1,4 @@
-//! What the parts of the server are made with, as the config says.
+//! Settings of the parts of the server, derived from the config.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -27,7 +27,7 @@ use crate::flags::Face;
 use crate::pki::CertificateFiles;
 use crate::webhook_metrics::WebhookMetrics;
 
-/// Which features are on, for `/metrics`.
+/// The feature gates, for `/metrics`.
 ///
 /// Upstream: component-base/metrics/prometheus/feature/metrics.go (v1.36.4).
 pub(super) fn features(config: &Config) -> Computed {
@@ -41,7 +41,7 @@ pub(super) fn features(config: &Config) -> Computed {
         .labels(&["name", "stage"])
 }
 
-/// Features that are asked for here.
+/// The feature gates that this crate reads.
 const SERVER_FEATURES: [&str; 23] = [
     "APIResponseCompression",
     "APIServerIdentity",
@@ -74,7 +74,7 @@ fn features_on(config: &Config) -> BTreeSet<String> {
 
 /// How admission webhooks and conversion webhooks are reached.
 pub(super) fn webhook_services(config: &Config, catalog: &CatalogHandle) -> Services {
-    // A server by itself has nobody who would lead from the address of a service to what stands behind it.
+    // A standalone server has no kube-proxy that forwards from the cluster IP to the endpoints.
     let route = match config.face {
         Face::KubeApiserver if !config.aggregator_routing => Route::ClusterIp,
         Face::KubeApiserver | Face::Standalone => Route::Endpoints,
@@ -99,7 +99,7 @@ pub(super) fn admission_settings(
     }
 }
 
-/// The built-in groups, as far as the operator wants them.
+/// The built-in groups that the operator enables.
 pub(super) fn groups(
     config: &Config,
     access: keelson_apis::Access,
@@ -181,7 +181,7 @@ pub(super) fn openapi_settings(config: &Config, security: &Security) -> openapi:
     settings
 }
 
-/// What `/version` says.
+/// The content of `/version`.
 pub(super) fn version(config: &Config) -> Version {
     let own = Version::KUBERNETES;
     Version {
@@ -192,7 +192,7 @@ pub(super) fn version(config: &Config) -> Version {
     }
 }
 
-/// `/statusz` and `/flagz`, as far as their gates are open.
+/// `/statusz` and `/flagz`, if their feature gates are on.
 pub(super) fn zpages(config: &Config, clock: &Clock) -> Vec<Mounted> {
     let cbor = offered(config, "CBORServingAndStorage");
     let is_on = |gate| config.feature_gates.is_on(gate);
@@ -216,7 +216,7 @@ pub(super) fn zpages(config: &Config, clock: &Clock) -> Vec<Mounted> {
     pages
 }
 
-/// Whether a gate is open.
+/// Whether a feature gate is on.
 fn offered(config: &Config, gate: &str) -> Offered {
     if config.feature_gates.is_on(gate) { Offered::Yes } else { Offered::No }
 }
@@ -258,7 +258,7 @@ pub(super) fn server_settings(config: &Config, address: SocketAddr) -> Result<Se
     })
 }
 
-/// The headers in which a front proxy says who asks.
+/// The headers in which a front proxy sends the user.
 fn front_proxy(config: &Config) -> FrontProxyHeaders {
     let Some(proxy) = &config.authentication.others.request_header else {
         return FrontProxyHeaders::default();
@@ -268,7 +268,7 @@ fn front_proxy(config: &Config) -> FrontProxyHeaders {
     FrontProxyHeaders::new(names, &it.extra_header_prefixes)
 }
 
-/// `host:port`, with brackets around what has colons of its own.
+/// `host:port`, with brackets around hosts that contain colons.
 pub(super) fn external_address(config: &Config, port: u16) -> String {
     match config.external_host.parse::<IpAddr>() {
         Ok(address) => SocketAddr::new(address, port).to_string(),

@@ -1,4 +1,4 @@
-//! What is counted about issuers of tokens and their configuration, in upstream's names.
+//! Metrics of token issuers and of the authentication configuration, with upstream's names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Numbers {
     key_sets: Arc<Mutex<BTreeMap<String, String>>>,
     reloads: Arc<Family<Counter>>,
     reloaded_at: Arc<Family<Gauge>>,
-    /// The hash of the configuration in force.
+    /// The hash of the configuration in use.
     config: Arc<Mutex<Option<String>>>,
     server: String,
     clock: Clock,
@@ -29,7 +29,7 @@ pub struct Numbers {
 const BUCKETS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 impl Numbers {
-    /// All zero.
+    /// All metrics at zero.
     #[must_use]
     pub fn new(clock: Clock) -> Numbers {
         let reload: &[&str] = &["status", "apiserver_id_hash"];
@@ -62,7 +62,7 @@ impl Numbers {
         }
     }
 
-    /// Prints them from now on.
+    /// Adds the metrics to `registry`.
     pub fn add_to(&self, registry: &Registry) {
         registry.add(self.latency.clone());
         registry.add(self.fetched_at.clone());
@@ -91,14 +91,14 @@ impl Numbers {
         registry.add(Arc::new(Computed::new(name, help, Kind::Gauge, last_keys).labels(labels)));
     }
 
-    /// The configuration was read again; `status` is `success` or `failure`.
+    /// Counts a reload of the configuration; `status` is `success` or `failure`.
     pub(super) fn reloaded(&self, status: &'static str) {
         let labels = [status, self.server.as_str()];
         self.reloads.with(&labels).inc();
         self.reloaded_at.with(&labels).set(self.now());
     }
 
-    /// This configuration is in force.
+    /// Records the configuration in use.
     pub(super) fn in_force(&self, data: &[u8]) {
         *self.config.lock() = Some(hash(data));
     }

@@ -1,4 +1,5 @@
-//! The authentication configuration, followed while the server runs. What cannot be used leaves the old in force.
+//! Reload of the authentication configuration while the server runs. An invalid one leaves the old one in
+//! use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +14,15 @@ use tracing::{error, info};
 use super::{ConfigFile, Numbers, issuers};
 use crate::authentication_config::AuthenticationConfiguration;
 
-/// How often files are looked at.
+/// How often files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long new issuers may take to answer before they are given up for now.
+/// How long new issuers may take to become ready before the reload fails.
 ///
 /// Upstream: pkg/kubeapiserver/options/authentication.go, UpdateAuthenticationConfigTimeout (v1.36.4).
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often they are asked whether they have answered.
+/// How often they are checked for readiness.
 const POLL: Duration = Duration::from_millis(100);
-/// How long to wait after failures that may pass.
+/// How long to wait after failures that may be temporary.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 async fn contents(path: &std::path::Path) -> Option<Vec<u8>> {
@@ -29,7 +30,7 @@ async fn contents(path: &std::path::Path) -> Option<Vec<u8>> {
     tokio::task::spawn_blocking(move || std::fs::read(path).ok()).await.ok().flatten()
 }
 
-/// The configuration file, and who is made of it.
+/// The configuration file, and the authenticators that it configures.
 pub(super) struct Config {
     pub(super) file: ConfigFile,
     pub(super) issuers: Arc<Issuers>,
@@ -38,9 +39,9 @@ pub(super) struct Config {
 }
 
 enum Problem {
-    /// This content will never do.
+    /// This content will never be usable.
     Lasting(String),
-    /// It may do later.
+    /// This content may become usable later.
     Passing(String),
 }
 
@@ -100,7 +101,7 @@ impl Config {
         Ok(())
     }
 
-    /// Until all of them have answered.
+    /// Waits until all issuers are ready.
     async fn wait_for(&self, issuers: &[Arc<Oidc>]) -> Result<(), String> {
         let deadline = self.clock.monotonic() + PATIENCE;
         loop {

@@ -1,4 +1,4 @@
-//! Flags and files that make no sense. The texts were recorded with kube-apiserver v1.36.4.
+//! Invalid flags and files. The texts were recorded with kube-apiserver v1.36.4.
 
 use std::fs;
 use std::sync::Arc;

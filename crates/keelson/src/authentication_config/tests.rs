@@ -1,8 +1,8 @@
-//! Files that make no sense, and what upstream says about them.
+//! Invalid files, and upstream's errors.
 
 use super::{AnonymousSettings, AuthenticationConfiguration, overlap};
 
-/// `=== name`, the file, `---`, and the complaint: recorded with kube-apiserver v1.36.4.
+/// `=== name`, the file, `---`, and the error: recorded with kube-apiserver v1.36.4.
 const CASES: &str = include_str!("../../testdata/authentication-config.txt");
 
 fn complaint(file: &[u8], disallowed: &[String]) -> String {

@@ -1,4 +1,4 @@
-//! What an authentication configuration may say.
+//! Validation of an AuthenticationConfiguration.
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go (v1.36.4).
 
@@ -17,7 +17,7 @@ use super::AuthenticationConfiguration;
 
 const MAX_ISSUERS: usize = 64;
 
-/// Said of every CEL expression; docs/parity.md.
+/// The error for every CEL expression; see docs/parity.md.
 const NO_CEL: &str = "CEL expressions are not supported yet: use claim instead";
 const NO_CEL_AT_ALL: &str = "CEL expressions are not supported yet";
 
@@ -56,7 +56,8 @@ pub(super) fn configuration(it: &AuthenticationConfiguration, disallowed: &[Stri
     errors
 }
 
-/// Upstream looks at this only when it makes the authenticator, where it no longer knows which one it is.
+/// Upstream checks this only when it creates the authenticator, where it no longer knows the position of the
+/// issuer.
 pub(super) fn overlap(jwt: &JwtSettings, disallowed: &[String]) -> Option<String> {
     let mut errors = FieldErrors::default();
     overlapping(&jwt.issuer.url, disallowed, &Path::root("issuer").key("url"), &mut errors);
@@ -162,7 +163,7 @@ fn check_authority(pem: &str) -> Result<(), String> {
     }
 }
 
-/// Ways out of the network are not to be chosen here.
+/// The egress selector of an issuer cannot be chosen here.
 fn egress(kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     match kind {
         "" => {}

@@ -1,4 +1,4 @@
-//! Which admission plugins there are, and what the file of all plugins says to them.
+//! Admission flags: the enabled plugins, and the file with their configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -19,23 +19,24 @@ use crate::{go_file, kubeconfig_file};
 
 const NODE_RESTRICTION: &str = "NodeRestriction";
 
-/// The flags that switch plugins.
+/// The flags that enable and disable plugins.
 pub(super) fn selection(flags: &Flags) -> Selection {
     let list = |name| flags.list(name).to_vec();
     let mut selection = Selection {
-        // An empty list is one, too: there are programs that want no admission at all.
+        // An empty list counts, too: some programs want no admission at all.
         only: flags.was_set("admission-control").then(|| list("admission-control")),
         enabled: list("enable-admission-plugins"),
         disabled: list("disable-admission-plugins"),
     };
-    // Upstream leaves it to operators, and every installer enables it: without it a node may change other nodes.
+    // Upstream leaves this to operators, and every installer enables it: without it a node may change other
+    // nodes.
     if flags.face() == Face::Standalone && !selection.disabled.iter().any(|it| it == NODE_RESTRICTION) {
         selection.enabled.push(NODE_RESTRICTION.to_owned());
     }
     selection
 }
 
-/// What plugins are made with, or everything that is wrong with it.
+/// The settings of plugins, or everything that is wrong with them.
 pub(super) fn plugins(flags: &Flags, gates: &FeatureGates) -> Result<Settings, Vec<String>> {
     let file = path(flags, "admission-control-config-file");
     Ok(Settings {
@@ -47,7 +48,7 @@ pub(super) fn plugins(flags: &Flags, gates: &FeatureGates) -> Result<Settings, V
     })
 }
 
-/// What the file tells to nobody. Upstream passes it over in silence.
+/// The entries of the file that no enabled plugin reads. Upstream ignores them silently.
 pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     let Some(Ok(entries)) = path(flags, "admission-control-config-file").map(|it| entries(&it)) else {
         return Vec::new();
@@ -63,7 +64,7 @@ pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     told.map(text).collect()
 }
 
-/// How webhooks are asked, where that is not upstream's way.
+/// How webhooks are called, if it differs from upstream's default.
 fn webhooks(flags: &Flags) -> Result<Webhooks, Vec<String>> {
     let (name, pause) = ("webhook-circuit-breaker-failures", flags.duration("webhook-circuit-breaker-pause"));
     let failures = u32::try_from(flags.int(name))
@@ -75,7 +76,7 @@ fn webhooks(flags: &Flags) -> Result<Webhooks, Vec<String>> {
     })
 }
 
-/// Only who is on is told anything.
+/// The configurations of the enabled plugins.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugins.go, NewFromPlugins (v1.36.4).
 fn configurations(
@@ -112,7 +113,7 @@ fn configurations(
     Err(errors.into_iter().map(text).collect())
 }
 
-/// Reads the kubeconfigs that are named, and looks whether the folders are there.
+/// Reads the kubeconfigs in the configuration, and checks that the folders exist.
 fn open_files(configurations: &mut Configurations, gates: &FeatureGates) -> Vec<(&'static str, String)> {
     let mut errors = Vec::new();
     for (plugin, configuration) in configurations.webhooks() {
@@ -148,7 +149,7 @@ fn manifests_folder(folder: &Path, gates: &FeatureGates) -> Result<(), String> {
     }
 }
 
-/// What the file says to one plugin.
+/// The configuration of one plugin in the file.
 struct Entry {
     name: String,
     inline: Option<Map>,
@@ -156,7 +157,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Here, or in a file of its own.
+    /// The inline configuration, or that in a separate file.
     fn configuration(&self) -> Result<Option<Map>, String> {
         match (&self.inline, &self.path) {
             (Some(map), _) => Ok(Some(map.clone())),
@@ -179,7 +180,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     )
 });
 
-/// Files that these plugins had before there was one for all.
+/// The configuration files of these plugins before there was a common one.
 const OLD: [(&str, &str); 2] =
     [("imagePolicy", "ImagePolicyWebhook"), ("podNodeSelectorPluginConfig", "PodNodeSelector")];
 

@@ -1,4 +1,4 @@
-//! What is recorded, and where: the audit flags.
+//! Audit flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,38 +9,38 @@ use keelson_audit::{BackendSettings, BatchSettings, Mode, Throttle, Truncate};
 use super::path;
 use crate::flags::Flags;
 
-/// What is recorded, and where. Without a policy nothing is.
+/// The audit configuration. Without a policy nothing is audited.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditChoice {
-    /// The file that says what is recorded.
+    /// The file of the audit policy.
     pub policy_file: Option<PathBuf>,
-    /// A log.
+    /// The log backend.
     pub log: Option<LogChoice>,
-    /// Somebody who is told.
+    /// The webhook backend.
     pub webhook: Option<WebhookChoice>,
 }
 
-/// A log of what happened.
+/// The log backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogChoice {
     /// The file; `-` is the standard output.
     pub path: PathBuf,
-    /// Whether it has lines for people instead of JSON.
+    /// Whether it has lines of text instead of JSON.
     pub legacy: bool,
-    /// When a new file is begun, and what becomes of old ones.
+    /// The rotation of files.
     pub rotation: Rotation,
-    /// How it is written.
+    /// The batching and truncation of events.
     pub settings: BackendSettings,
 }
 
-/// Somebody who is told what happened.
+/// The webhook backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhookChoice {
-    /// A kubeconfig that says who.
+    /// The kubeconfig of the webhook.
     pub config_file: PathBuf,
-    /// How long to wait after the first failure.
+    /// The delay after the first failure.
     pub first_delay: Duration,
-    /// How they are told.
+    /// The batching and truncation of events.
     pub settings: BackendSettings,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn read(flags: &Flags) -> AuditChoice {
     }
 }
 
-/// The flag has an old name, too.
+/// The flag also has an old name.
 fn first_delay(flags: &Flags) -> Duration {
     let (name, old) = ("audit-webhook-initial-backoff", "audit-webhook-batch-initial-backoff");
     let name = if flags.was_set(old) && !flags.was_set(name) { old } else { name };

@@ -1,4 +1,4 @@
-//! What the command line says about those who know users that we do not.
+//! Flags of external authenticators.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,53 +14,53 @@ use keelson_webhook_client::Proxy;
 use super::{FeatureGates, path};
 use crate::flags::Flags;
 
-/// Ways to say who one is besides certificates and tokens of our own.
+/// Authenticators besides client certificates and our own tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authenticators {
-    /// A front proxy that is believed.
+    /// The front proxy.
     pub request_header: Option<FrontProxy>,
-    /// Whether the tokens with which nodes join are accepted.
+    /// Whether bootstrap tokens are accepted.
     pub bootstrap_tokens: bool,
-    /// A webhook that knows tokens.
+    /// The token review webhook.
     pub webhook: Option<TokenWebhook>,
-    /// An issuer, from the flags.
+    /// The OIDC issuer in the flags.
     pub oidc: Option<Oidc>,
-    /// The file with issuers and what else there is to say.
+    /// The file of the AuthenticationConfiguration.
     pub config_file: Option<PathBuf>,
-    /// Whether the flag says something about requests without credentials.
+    /// Whether the flag of anonymous requests is set.
     pub anonymous_was_set: bool,
 }
 
-/// A front proxy that is believed.
+/// A trusted front proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontProxy {
-    /// Who vouches for it.
+    /// The CAs of its client certificate.
     pub ca_file: PathBuf,
     /// Its names and headers.
     pub settings: RequestHeaderSettings,
 }
 
-/// A webhook that knows tokens.
+/// A token review webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenWebhook {
-    /// Where it is.
+    /// The kubeconfig.
     pub kubeconfig: PathBuf,
     /// The version of the reviews: `v1` or `v1beta1`.
     pub version: String,
-    /// How long its answers are remembered.
+    /// How long its results are cached.
     pub cache_ttl: Duration,
-    /// Through whom it is reached.
+    /// The proxy to the webhook.
     pub proxy: Option<Arc<Proxy>>,
 }
 
-/// An issuer, from the flags.
+/// An OIDC issuer in the flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oidc {
-    /// Without its authority.
+    /// The settings, without the CA.
     pub settings: JwtSettings,
-    /// Who vouches for it.
+    /// The CA of the issuer.
     pub ca_file: Option<PathBuf>,
-    /// By what its tokens may be signed.
+    /// The allowed signing algorithms of its tokens.
     pub algorithms: Vec<String>,
 }
 
@@ -145,7 +145,8 @@ fn oidc(flags: &Flags) -> Option<Oidc> {
     Some(Oidc { settings, ca_file: path(flags, "oidc-ca-file"), algorithms })
 }
 
-/// What is wrong with two bundles of authorities: who may say that they are anybody must be told from who may not.
+/// The error of two CA bundles that overlap: clients that may assert any user name must be distinguishable
+/// from others.
 ///
 /// Upstream: pkg/kubeapiserver/options/authentication.go, Validate (v1.36.4).
 pub(super) fn overlap(flags: &Flags) -> Option<String> {
@@ -170,7 +171,7 @@ fn certificates(path: &Path) -> Option<Vec<Vec<u8>>> {
     Some(found.ok()?.iter().map(|it| it.to_vec()).collect())
 }
 
-/// What works, but perhaps not as meant.
+/// Warnings about settings that work, but perhaps not as intended.
 pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     let standard = [
         ("requestheader-username-headers", "X-Remote-User header"),

@@ -1,4 +1,4 @@
-//! Who decides who may do what, and in which order: by flags, or by a file.
+//! Authorization config: the authorizers in their order, from flags or a file.
 
 mod file;
 
@@ -11,64 +11,64 @@ pub use file::read;
 
 use crate::flags::{Face, Flags};
 
-/// What the command line says about authorization.
+/// The settings of authorization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Authorization {
-    /// In order. Without a file never empty.
+    /// The authorizers, in order. Never empty without a file.
     pub authorizers: Vec<Authorizer>,
-    /// Where they are read from, instead of flags.
+    /// The file of authorizers, instead of flags.
     pub config_file: Option<PathBuf>,
-    /// The rules of the mode ABAC.
+    /// The policy file of the mode ABAC.
     pub policy_file: Option<PathBuf>,
 }
 
-/// One of those who decide.
+/// One authorizer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Authorizer {
-    /// How it decides.
+    /// The mode.
     pub mode: AuthorizationMode,
     /// Its name in metrics.
     pub name: String,
-    /// Whom it asks, in the mode `Webhook`.
+    /// The webhook, in the mode `Webhook`.
     pub webhook: Option<Webhook>,
 }
 
-/// Whom to ask, and how.
+/// The settings of an authorization webhook.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Webhook {
-    /// How long a permission is remembered; zero is not at all.
+    /// How long an allowed decision is cached; zero is not at all.
     pub authorized_ttl: Duration,
-    /// How long anything else is remembered.
+    /// How long any other decision is cached.
     pub unauthorized_ttl: Duration,
-    /// How long an answer may take.
+    /// The timeout of a call.
     pub timeout: Duration,
-    /// In which version reviews are sent.
+    /// The version of the reviews.
     pub version: ReviewVersion,
-    /// What is decided when there is no answer.
+    /// The decision if the call fails.
     pub on_failure: OnFailure,
-    /// The way there.
+    /// The kubeconfig.
     pub kubeconfig: PathBuf,
 }
 
-/// A way to decide who may do what.
+/// An authorization mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthorizationMode {
-    /// Everybody may do everything.
+    /// Every request is allowed.
     AlwaysAllow,
-    /// Nobody may do anything.
+    /// Every request is denied.
     AlwaysDeny,
-    /// By rules in a file.
+    /// Rules in a file.
     Abac,
-    /// By asking somebody.
+    /// SubjectAccessReviews by a webhook.
     Webhook,
-    /// By roles.
+    /// Roles and role bindings.
     Rbac,
-    /// By what a node has to do.
+    /// The permissions that a node needs for its own work.
     Node,
 }
 
 impl AuthorizationMode {
-    /// All of them, sorted by name.
+    /// All modes, sorted by name.
     pub const ALL: [AuthorizationMode; 6] = [
         AuthorizationMode::Abac,
         AuthorizationMode::AlwaysAllow,
@@ -78,7 +78,7 @@ impl AuthorizationMode {
         AuthorizationMode::Webhook,
     ];
 
-    /// By upstream's name.
+    /// The mode with upstream's name `name`.
     #[must_use]
     pub fn parse(name: &str) -> Option<AuthorizationMode> {
         AuthorizationMode::ALL.into_iter().find(|it| it.name() == name)
@@ -99,7 +99,7 @@ impl AuthorizationMode {
 }
 
 impl Authorization {
-    /// What the flags say, once they are known to be good.
+    /// The settings in the flags, after these were validated.
     ///
     /// Upstream: pkg/kubeapiserver/options/authorization.go, buildAuthorizationConfiguration (v1.36.4).
     pub(super) fn new(flags: &Flags) -> Authorization {
@@ -118,7 +118,7 @@ impl Authorization {
         }
     }
 
-    /// The modes that flags name, in order.
+    /// The modes in the flags, in order.
     #[must_use]
     pub fn modes(&self) -> Vec<AuthorizationMode> {
         self.authorizers.iter().map(|it| it.mode).collect()

@@ -1,4 +1,4 @@
-//! Compatibility: which minor version the server behaves like, and with which it gets along.
+//! Compatibility: the emulated minor version, and the oldest compatible one.
 //!
 //! Upstream: staging/src/k8s.io/component-base/compatibility/{registry,version}.go (v1.36.4).
 
@@ -24,9 +24,9 @@ pub struct Minor {
     minor: u64,
 }
 
-/// What this server is.
+/// The version of this server.
 pub(super) const BINARY: Minor = Minor::of(36);
-/// Nothing older is emulated.
+/// The oldest version that can be emulated.
 const FLOOR: Minor = Minor::of(33);
 
 impl Minor {
@@ -36,7 +36,7 @@ impl Minor {
         Minor { major: 1, minor }
     }
 
-    /// The number behind `1.`.
+    /// The number after `1.`.
     #[must_use]
     pub fn number(self) -> u64 {
         self.minor
@@ -60,7 +60,7 @@ impl Default for Compatibility {
 }
 
 impl Compatibility {
-    /// What the flags say, or what cannot be read. [`Compatibility::errors`] finds what cannot be used.
+    /// Parses the flags. [`Compatibility::errors`] validates them.
     pub(super) fn read(flags: &Flags) -> Result<Compatibility, String> {
         let emulated = component(flags.list("emulated-version"))?;
         let emulated = emulated.unwrap_or(BINARY);
@@ -73,13 +73,13 @@ impl Compatibility {
         })
     }
 
-    /// Whether the server behaves like an older one.
+    /// Whether the server emulates an older version.
     #[must_use]
     pub fn is_emulation(&self) -> bool {
         self.emulated != BINARY
     }
 
-    /// What cannot be used.
+    /// The validation errors.
     pub(super) fn errors(&self) -> Vec<String> {
         let mut errors = Vec::new();
         let (emulated, oldest) = (self.emulated, self.oldest);
@@ -136,7 +136,7 @@ mod tests {
     use super::Compatibility;
     use crate::flags::{Face, parse};
 
-    /// What the flags mean, or everything that is wrong with them.
+    /// The meaning of the flags, or everything that is wrong with them.
     fn said(line: &str) -> String {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let flags = parse(Face::KubeApiserver, &arguments).expect("flags");

@@ -1,4 +1,4 @@
-//! EgressSelectorConfiguration: through which proxies the server reaches others.
+//! EgressSelectorConfiguration: the proxies through which the server connects to others.
 //!
 //! ```yaml
 //! apiVersion: apiserver.k8s.io/v1beta1
@@ -8,7 +8,7 @@
 //!   connection:
 //!     proxyProtocol: HTTPConnect
 //!     transport: {tcp: {url: "https://proxy:8131", tlsConfig: {caBundle: …, clientKey: …, clientCert: …}}}
-//! - name: controlplane             # everybody else whom the server asks
+//! - name: controlplane             # everything else that the server calls
 //!   connection: {proxyProtocol: Direct}
 //! ```
 
@@ -26,12 +26,12 @@ use super::path;
 use crate::flags::Flags;
 use crate::go_file;
 
-/// Through whom to go; nobody is straight on.
+/// The proxies; `None` connects directly.
 #[derive(Clone, Debug, Default)]
 pub struct Egress {
-    /// To webhooks that stand behind a service.
+    /// The proxy to webhooks behind services.
     pub cluster: Option<Arc<Proxy>>,
-    /// To all others.
+    /// The proxy to everything else.
     pub controlplane: Option<Arc<Proxy>>,
 }
 
@@ -48,7 +48,7 @@ const STRUCTS: &[(&str, &str)] = &[
 
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
-/// What the flag leads to, or what is wrong with it.
+/// Reads the file of the flag, or returns what is wrong with it.
 pub(super) fn read(flags: &Flags) -> Result<Egress, String> {
     path(flags, "egress-selector-config-file").map_or_else(|| Ok(Egress::default()), |file| of_file(&file))
 }
@@ -191,7 +191,7 @@ fn check_tls(tls: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Who opens tunnels for a selection that nothing is wrong with.
+/// The proxy of a valid selection.
 fn proxy(selection: &Map) -> Result<Option<Arc<Proxy>>, String> {
     let connection = selection.map("connection");
     match connection.and_then(|it| it.str("proxyProtocol")).unwrap_or_default() {

@@ -1,19 +1,19 @@
-//! Whether values are encrypted at rest.
+//! Encryption flags.
 
 use std::path::PathBuf;
 
 use crate::flags::Flags;
 
-/// The file that says what is encrypted.
+/// The configuration of encryption at rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encryption {
     /// An EncryptionConfiguration.
     pub file: PathBuf,
-    /// Whether it is read again when it changes.
+    /// Whether it is reloaded when it changes.
     pub reload: bool,
 }
 
-/// What the flags say, if anything.
+/// The settings in the flags, if any.
 pub(super) fn encryption(flags: &Flags) -> Option<Encryption> {
     let file = flags.text("encryption-provider-config");
     let reload = flags.is_on("encryption-provider-config-automatic-reload");

@@ -1,4 +1,4 @@
-//! What the command line says about etcd.
+//! Etcd flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,43 +10,43 @@ use keelson_store::Form;
 use super::path;
 use crate::flags::Flags;
 
-/// How etcd is reached and used.
+/// The settings of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Etcd {
     /// The addresses of the members.
     pub servers: Vec<String>,
-    /// Resources that lie in other clusters.
+    /// Resources that are stored in other clusters.
     pub overrides: Vec<Override>,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub prefix: String,
-    /// Authorities that vouch for the members.
+    /// The CAs of the members.
     pub ca_file: Option<PathBuf>,
-    /// The certificate that is shown to them.
+    /// The client certificate.
     pub cert_file: Option<PathBuf>,
     /// Its key.
     pub key_file: Option<PathBuf>,
-    /// In which form objects of built-in kinds are written.
+    /// The form in which objects of built-in kinds are stored.
     pub form: Form,
-    /// How long `/healthz` and `/livez` wait for an answer.
+    /// The timeout of the check in `/healthz` and `/livez`.
     pub health_timeout: Duration,
-    /// How long `/readyz` waits for an answer.
+    /// The timeout of the check in `/readyz`.
     pub ready_timeout: Duration,
-    /// How often the size of the database is asked for; `None` is never.
+    /// The interval at which the size of the database is read; `None` is never.
     pub size_interval: Option<Duration>,
     /// Whether objects are counted.
     pub counts_objects: bool,
-    /// For how long new objects share a lease at most.
+    /// How long new objects share a lease at most.
     pub lease_reuse: Duration,
-    /// From where clients read.
+    /// Whether clients read from the cache or from the store.
     pub reads: ReadRules,
 }
 
-/// A resource that lies in another cluster.
+/// A resource that is stored in another cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Its group; empty for that of pods.
+    /// The group; empty for the core group.
     pub group: String,
-    /// Its plural.
+    /// The plural.
     pub resource: String,
     /// The addresses of the members.
     pub servers: Vec<String>,
@@ -97,7 +97,7 @@ fn read_rules(flags: &Flags) -> ReadRules {
     ReadRules { usual: Reads::Cache, from_store }
 }
 
-/// `resource.group#size`, or why it is not.
+/// Parses `resource.group#size`.
 ///
 /// Upstream: apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes (v1.36.4).
 pub(super) fn cache_size(text: &str) -> Result<(GroupResource, u64), String> {
@@ -117,7 +117,7 @@ fn resource(text: &str) -> GroupResource {
     GroupResource { group: group.into(), resource: resource.into() }
 }
 
-/// `group/resource#server;server`, which was checked before.
+/// `group/resource#server;server`, which was validated before.
 fn one_override(text: &str) -> Option<Override> {
     let (name, servers) = text.split_once('#')?;
     let (group, resource) = name.split_once('/')?;

@@ -1,21 +1,21 @@
-//! Feature gates: what `--feature-gates` switches.
+//! Feature gates: `--feature-gates`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::compatibility::Compatibility;
 use super::known_gates::{KNOWN, NEEDS};
 
-/// Which features are on.
+/// The feature gates that are on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     states: BTreeMap<&'static str, bool>,
-    /// Those that somebody named.
+    /// Those that were set explicitly.
     named: BTreeSet<&'static str>,
-    /// What the emulated version calls each feature; one that it does not have is missing.
+    /// The stage of each feature in the emulated version; features that it does not have are missing.
     stages: BTreeMap<&'static str, Stage>,
 }
 
-/// A feature that can be switched.
+/// A feature gate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Gate {
     pub(super) specs: &'static [Spec],
 }
 
-/// What a feature is from one minor version on.
+/// The properties of a feature from one minor version on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     since: u8,
@@ -33,7 +33,7 @@ pub(super) struct Spec {
     is_locked: bool,
 }
 
-/// How far a feature is.
+/// The stage of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Alpha,
@@ -70,7 +70,7 @@ impl Spec {
 }
 
 impl Gate {
-    /// What the feature is in the emulated version; `None` where that does not have it yet.
+    /// The properties of the feature in the emulated version; `None` if it does not have the feature yet.
     ///
     /// Upstream: component-base/featuregate/feature_gate.go, featureSpecAtEmulationAndMinCompatVersion (v1.36.4).
     fn at(&self, compatibility: &Compatibility) -> Option<&'static Spec> {
@@ -117,7 +117,7 @@ impl FeatureGates {
         if missing.is_empty() { Ok(gates) } else { Err(missing) }
     }
 
-    /// Features that are on without what they need.
+    /// Features that are on although a feature that they need is off.
     ///
     /// Upstream: component-base/featuregate/feature_gate.go, unsafeSetFromMap (v1.36.4), which says it in any order.
     fn missing(&self) -> Vec<String> {
@@ -141,7 +141,7 @@ impl FeatureGates {
         self.named.iter().copied()
     }
 
-    /// The features of the emulated version by name, each with its stage as metrics call it, and whether it is on.
+    /// The features of the emulated version by name, each with its stage as in metrics, and whether it is on.
     pub fn stages(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         self.stages.iter().map(|(name, stage)| (*name, stage.label(), self.is_on(name)))
     }
@@ -179,7 +179,7 @@ impl FeatureGates {
 }
 
 impl Gate {
-    /// Why the feature cannot be switched like this, if it cannot.
+    /// Why the feature cannot be set to this value, if it cannot.
     fn refusal(&self, on: bool, compatibility: &Compatibility) -> Option<String> {
         let name = self.name;
         match self.at(compatibility) {

@@ -22,7 +22,7 @@ const fn deprecated(since: u8) -> Spec {
     Spec::new(since, Stage::Deprecated)
 }
 
-/// By name. What was before 1.33 is left out: no older version can be emulated.
+/// By name. Stages before 1.33 are left out: no older version can be emulated.
 pub(super) const KNOWN: &[Gate] = &[
     gate("APIResponseCompression", &[beta(16).on()]),
     gate("APIServerIdentity", &[beta(26).on()]),
@@ -268,7 +268,7 @@ pub(super) const KNOWN: &[Gate] = &[
     gate("WorkloadWithJob", &[alpha(36)]),
 ];
 
-/// What a feature needs: it cannot be on without these.
+/// The dependencies of features: a feature cannot be on without these.
 ///
 /// Upstream: pkg/features/kube_features.go, defaultKubernetesFeatureGateDependencies (v1.36.4).
 pub(super) const NEEDS: &[(&str, &[&str])] = &[

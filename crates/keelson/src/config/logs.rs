@@ -1,9 +1,9 @@
-//! Logging: what the flags say about the form and amount of the log.
+//! Logging flags: the format and verbosity of the log.
 
 use super::{FeatureGates, LogFormat, Logging};
 use crate::flags::{Flags, Value};
 
-/// The log, or everything that is wrong with its flags.
+/// The log settings, or everything that is wrong with the flags.
 ///
 /// Upstream: staging/src/k8s.io/component-base/logs/api/v1/options.go, Validate (v1.36.4).
 pub(super) fn read(flags: &Flags, gates: &FeatureGates) -> Result<Logging, Vec<String>> {
@@ -38,7 +38,7 @@ pub(super) fn read(flags: &Flags, gates: &FeatureGates) -> Result<Logging, Vec<S
     }
 }
 
-/// What an alpha feature allows.
+/// Options that need an alpha feature.
 fn options(flags: &Flags, gates: &FeatureGates, form: &str) -> Vec<String> {
     const GATE: &str = "LoggingAlphaOptions";
     let buffer = match flags.value(&format!("log-{form}-info-buffer-size")) {

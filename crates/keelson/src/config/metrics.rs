@@ -1,4 +1,4 @@
-//! Metrics flags: which metrics are left out, and which values their labels may have.
+//! Metrics flags: metrics that are disabled, and allowed values of labels.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::compatibility::BINARY;
 use crate::flags::Flags;
 use crate::go_file;
 
-/// What is left out, and which values labels may have. What cannot be read was refused before.
+/// The restrictions of metrics. Invalid values were refused before.
 pub(super) fn read(flags: &Flags) -> Restrictions {
     let mut restrictions = Restrictions::default();
     restrictions.disabled.extend(flags.list("disabled-metrics").iter().cloned());
@@ -88,7 +88,7 @@ fn bad_key(pairs: &[(String, String)], at: &str) -> Option<String> {
     ))
 }
 
-/// In the order of the keys, as Go writes maps.
+/// Sorted by key, as Go writes maps.
 fn map(pairs: &[(String, String)]) -> Map {
     let mut pairs = pairs.to_vec();
     pairs.sort();

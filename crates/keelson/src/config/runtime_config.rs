@@ -1,10 +1,10 @@
-//! API enablement: what is wrong with `--runtime-config`.
+//! API enablement: validation of `--runtime-config`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::flags::{Flags, parse_bool};
 
-/// What upstream has registered, whether it is served or not: a group, and its versions.
+/// The groups and versions that upstream has registered, whether it serves them or not.
 ///
 /// Upstream: pkg/controlplane/import_known_versions.go and the schemes of apiextensions and kube-aggregator (v1.36.4).
 const REGISTERED: &[(&str, &[&str])] = &[
@@ -36,7 +36,7 @@ const REGISTERED: &[(&str, &[&str])] = &[
     ("storagemigration.k8s.io", &["v1beta1"]),
 ];
 
-/// Keys that speak of many versions at once.
+/// Keys that stand for many versions.
 const STAGES: [&str; 4] = ["api/all", "api/ga", "api/beta", "api/alpha"];
 
 /// The settings in their final form: the last value of each key, the old names of the core group replaced.
@@ -73,7 +73,7 @@ pub(super) fn errors(settings: &BTreeMap<String, String>) -> Option<String> {
     (!unknown.is_empty()).then(|| format!("unknown api groups {}", unknown.join(",")))
 }
 
-/// What is only found when the settings are applied: the first mistake.
+/// The first error that is only found when the settings are applied.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/resourceconfig/helpers.go, MergeAPIResourceConfigs (v1.36.4).
 pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! What the command line says about service account tokens.
+//! Service account flags.
 
 use std::path::PathBuf;
 
@@ -7,28 +7,28 @@ use keelson_object::scalar::quote;
 
 use crate::flags::{Face, Flags};
 
-/// How tokens of service accounts are made and judged.
+/// The settings of service account tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceAccounts {
-    /// Whose tokens are accepted; the first one signs.
+    /// The accepted issuers; the first one signs.
     pub issuers: Vec<String>,
-    /// Files with keys that verify; on the standalone face those of the data folder when empty.
+    /// Files with verification keys; if empty, the standalone face uses those of the data folder.
     pub key_files: Vec<PathBuf>,
-    /// The file with the key that signs; on the standalone face that of the data folder when there is none.
+    /// The file with the signing key; without it, the standalone face uses that of the data folder.
     pub signing_key_file: Option<PathBuf>,
-    /// The socket of who signs and verifies instead of keys here: a path, or `@name`.
+    /// The socket of an external signer, which replaces local keys: a path, or `@name`.
     pub signing_endpoint: Option<String>,
-    /// The longest life that can be asked for, in seconds.
+    /// The maximum lifetime that can be requested, in seconds.
     pub max_seconds: Option<i64>,
-    /// Whether tokens of pods live longer than kubelets ask.
+    /// Whether tokens of pods live longer than kubelets request.
     pub extended: bool,
-    /// Where others find the keys; empty for our own address.
+    /// The URL of the keys; empty for our own address.
     pub jwks_uri: String,
     /// Whether the objects of legacy tokens are looked up.
     pub lookup: bool,
 }
 
-/// The issuer of a standalone server that is not told otherwise.
+/// The default issuer of a standalone server.
 const STANDALONE_ISSUER: &str = "https://kubernetes.default.svc";
 
 const HOUR: i128 = 3600;
@@ -54,7 +54,7 @@ impl ServiceAccounts {
         }
     }
 
-    /// For whom tokens are good that are not made for anybody in particular.
+    /// The audiences of tokens that name none.
     pub(super) fn audiences(&self, flags: &Flags) -> Vec<String> {
         match flags.list("api-audiences") {
             [] => self.issuers.clone(),
@@ -63,7 +63,7 @@ impl ServiceAccounts {
     }
 }
 
-/// The first mistake.
+/// The first error.
 ///
 /// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
 pub(super) fn check(flags: &Flags) -> Result<(), String> {
@@ -112,14 +112,14 @@ fn is_abstract_socket(name: &str) -> bool {
     name.split('.').all(|part| !part.is_empty() && part.chars().all(is_letter))
 }
 
-/// What an operator should know although the server starts.
+/// Warnings for the operator.
 ///
 /// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
 pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     let max = flags.duration("service-account-max-token-expiration");
     let seconds = i128::from(max.nanos()) / NANOS;
     let mut warnings = Vec::new();
-    // An external signer has limits of its own, which are known when it has been asked.
+    // An external signer has its own limits, which are known only after it was called.
     if !flags.text("service-account-signing-endpoint").is_empty() {
         return warnings;
     }

@@ -1,4 +1,4 @@
-//! Where service addresses come from.
+//! Service CIDRs: the ranges of cluster IPs.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,7 +15,7 @@ pub struct ServiceRanges {
     pub(super) count: usize,
 }
 
-/// What upstream takes without `--service-cluster-ip-range`.
+/// Upstream's default of `--service-cluster-ip-range`.
 const DEFAULT: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 24);
 
 impl ServiceRanges {

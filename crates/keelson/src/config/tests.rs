@@ -1,4 +1,4 @@
-//! What command lines mean.
+//! Tests of command lines and their config.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn upstream(arguments: &str) -> Config {
     read(Face::KubeApiserver, &format!("{REQUIRED} {arguments}")).expect("a config")
 }
 
-/// `expected` is the whole list that a user reads.
+/// `expected` is the whole list of errors that a user reads.
 #[track_caller]
 fn check_refused(arguments: &str, expected: &str) {
     let refusal = read(Face::KubeApiserver, &format!("{REQUIRED} {arguments}")).expect_err("must be refused");

@@ -1,11 +1,11 @@
-//! What the TLS flags mean.
+//! TLS flags.
 
 use keelson_server::MinVersion;
 use keelson_server::suites::{self, Wish};
 
 use crate::flags::{Flags, Value};
 
-/// Which TLS is spoken.
+/// The TLS settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// The oldest version.
@@ -17,7 +17,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// What can be had of what is wanted.
+    /// The settings, without suites and groups that are not supported.
     pub(super) fn read(flags: &Flags) -> Tls {
         let suites = flags.list("tls-cipher-suites").iter();
         let groups = groups(flags).iter().filter_map(|it| u16::try_from(*it).ok());
@@ -32,7 +32,7 @@ impl Tls {
     }
 }
 
-/// The first mistake.
+/// The first error.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go, ApplyTo (v1.36.4).
 pub(super) fn check(flags: &Flags) -> Result<(), String> {
@@ -75,7 +75,7 @@ fn check_groups(groups: &[i64]) -> Result<(), String> {
     Ok(())
 }
 
-/// What upstream would do and this server does not.
+/// Warnings about settings that upstream supports and this server does not.
 pub(super) fn warnings(flags: &Flags) -> Vec<String> {
     let mut warnings = Vec::new();
     let version = flags.text("tls-min-version");

@@ -1,4 +1,4 @@
-//! Values that can be read but not used. All of them are found before any is reported, in upstream's order and words.
+//! Validation of flags. All errors are found before any is reported, in upstream's order and words.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use super::{AuthorizationMode, Compatibility, FeatureGates, ServiceRanges, authe
 use crate::flags::{Face, Flags, Value};
 use crate::go_file;
 
-/// What is known when values are checked.
+/// What is known when flags are validated.
 pub(super) struct Context<'c> {
     pub(super) flags: &'c Flags,
     pub(super) gates: &'c FeatureGates,
@@ -22,7 +22,7 @@ pub(super) struct Context<'c> {
     pub(super) advertise_address: IpAddr,
 }
 
-/// What upstream finds before it looks for everything else: the first mistake.
+/// The first error that upstream finds before all others.
 ///
 /// Upstream: pkg/controlplane/apiserver/options/options.go and cmd/kube-apiserver/app/options/completion.go, Complete
 /// (v1.36.4).
@@ -46,7 +46,7 @@ fn watch_cache_size(text: &str) -> Result<(), String> {
     }
 }
 
-/// What upstream finds while it puts the server together: the first mistake.
+/// The first error that upstream finds while it builds the server.
 ///
 /// Upstream: pkg/controlplane/apiserver/config.go, BuildGenericConfig (v1.36.4).
 pub(super) fn after(flags: &Flags) -> Result<(), String> {
@@ -77,7 +77,7 @@ pub(super) fn after(flags: &Flags) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything that is wrong with values that could be read.
+/// All errors of values that could be parsed.
 pub(super) fn errors(context: &Context<'_>) -> Vec<String> {
     let flags = context.flags;
     let mut errors = Vec::new();
@@ -159,7 +159,7 @@ fn hsts(directive: &str) -> Option<String> {
     })
 }
 
-/// An expression that is not anchored at both ends of the host would let in other hosts.
+/// An expression that is not anchored at both ends of the host would allow other hosts.
 fn cors(expression: &str) -> Option<String> {
     if expression.is_empty() {
         return Some("empty value in --cors-allowed-origins".to_owned());
@@ -571,7 +571,7 @@ fn service_node_port(flags: &Flags, errors: &mut Vec<String>) {
 /// Upstream: cmd/kube-apiserver/app/options/validation.go, validatePublicIPServiceClusterIPRangeIPFamilies (v1.36.4).
 fn address_family(context: &Context<'_>) -> Option<String> {
     let (flags, range, address) = (context.flags, context.ranges.primary, context.advertise_address);
-    // A server by itself takes whatever address the machine has.
+    // A standalone server takes any address of the machine.
     let is_chosen = is_upstream(flags)
         || ["advertise-address", "service-cluster-ip-range"].iter().any(|it| flags.was_set(it));
     let is_same = matches!(range, IpNet::V4(_)) == address.is_ipv4();
@@ -590,7 +590,7 @@ fn peers(context: &Context<'_>) -> Vec<String> {
     set.map(|name| format!("--{name} requires {GATE} feature to be turned on")).collect()
 }
 
-/// What only we have.
+/// Errors of our own flags.
 fn own(flags: &Flags, errors: &mut Vec<String>) {
     let store = flags.text("store");
     if !matches!(store, "" | "embedded" | "memory" | "etcd") {

@@ -1,4 +1,4 @@
-//! Encryption in numbers, under the names that dashboards know.
+//! Encryption metrics, with the names that dashboards know.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,7 +32,7 @@ static ARRIVAL: [f64; 10] = doubled(60.0);
 /// Upstream: storage/value/metrics.go, envelope/metrics/metrics.go, encryptionconfig/metrics/metrics.go (v1.36.4).
 pub(super) struct Numbers {
     clock: Clock,
-    /// The hash of the name of this server among all.
+    /// The hash of the identity of this server.
     server: String,
     /// The hash of the file in use.
     config: Arc<Mutex<String>>,
@@ -44,7 +44,7 @@ pub(super) struct Numbers {
     /// The bits of an `f64`.
     filled: Arc<AtomicU64>,
     arrivals: Arc<Family<Histogram>>,
-    /// When something was to be done last: out of the store, into it.
+    /// The time of the last operation: reading from the store, writing to it.
     last_arrivals: Mutex<[Option<Duration>; 2]>,
     cached: Arc<Family<Gauge>>,
     calls: Arc<Family<Histogram>>,
@@ -59,7 +59,7 @@ pub(super) struct Numbers {
 const KEY_LABELS: &[&str] = &["transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash"];
 
 impl Numbers {
-    /// All of them, none counted yet.
+    /// All metrics at zero.
     pub(super) fn new(clock: Clock) -> Numbers {
         Numbers {
             clock,
@@ -144,7 +144,7 @@ impl Numbers {
         }
     }
 
-    /// Has them printed.
+    /// Adds the metrics to `registry`.
     pub(super) fn add_to(&self, registry: &Registry) {
         let (server, config) = (self.server.clone(), self.config.clone());
         let info = move || {
@@ -168,7 +168,7 @@ impl Numbers {
             Kind::Gauge,
             move || Some(f64::from_bits(filled.load(Relaxed))),
         )));
-        // What has no labels is there from the beginning.
+        // Metrics without labels exist from the beginning.
         self.misses.with(&[]);
         self.key_generation.with(&[]);
         self.key_failures.with(&[]);
@@ -191,18 +191,18 @@ impl Numbers {
         families.into_iter().for_each(|family| registry.add(family));
     }
 
-    /// The file with this hash is in use.
+    /// Records that the file with this hash is in use.
     pub(super) fn in_use(&self, hash: &str) {
         hash.clone_into(&mut self.config.lock());
     }
 
-    /// The file was read again.
+    /// Counts a successful reload.
     pub(super) fn reloaded(&self, hash: &str) {
         self.count_reload("success");
         self.in_use(hash);
     }
 
-    /// The file could not be used.
+    /// Counts a failed reload.
     pub(super) fn not_reloaded(&self) {
         self.count_reload("failure");
     }
@@ -289,7 +289,7 @@ fn histogram(
     Arc::new(Family::with_buckets(name, help, labels, buckets))
 }
 
-/// The name of a server among all that share a cluster.
+/// The identity of a server among all that share a cluster.
 ///
 /// Upstream: apiserver/pkg/server/config.go, NewConfig: sixteen bytes of the hash of the host name in base 32 (v1.36.4).
 fn server_id(host: &str) -> String {

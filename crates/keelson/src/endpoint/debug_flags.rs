@@ -1,4 +1,4 @@
-//! `/debug/flags/v`: changes how much is logged while the server runs.
+//! `/debug/flags/v`: changes the log verbosity while the server runs.
 //!
 //! Upstream: apiserver/pkg/server/routes/flags.go; component-base/logs/logs.go, GlogSetter (v1.36.4).
 
@@ -66,7 +66,7 @@ impl Endpoint for DebugFlags {
     }
 }
 
-/// A level is a signed number in one place and an unsigned one in another.
+/// Upstream parses a level as a signed number in one place and as an unsigned one in another.
 fn read_level(text: &str) -> Result<u32, String> {
     let level = parse_decimal(text, 32)?;
     u32::try_from(level).ok().filter(|it| *it <= i32::MAX.unsigned_abs()).ok_or_else(|| {

@@ -16,13 +16,13 @@ use keelson_server::{Body, Endpoint, Error, Response, refuse};
 use tokio::fs::{self, File};
 use tokio::io::AsyncReadExt as _;
 
-/// How much of a file is in memory at once.
+/// The size of the pieces in which a file is read.
 const CHUNK: usize = 64 << 10;
 
-/// Names of one folder that are listed at most; more would be one huge answer.
+/// The limit of names in a listing; more would be one huge response.
 const MAX_NAMES: usize = 100_000;
 
-/// How much of a file says of which type it is.
+/// The number of bytes by which the type of a file is detected.
 const SNIFFED: usize = 512;
 
 /// The files of a folder and of those below it.
@@ -76,7 +76,7 @@ impl LogFiles {
     }
 }
 
-/// What is in a file, in pieces.
+/// The content of a file, in pieces.
 async fn content(path: &Path, parts: &Parts) -> io::Result<Response> {
     // Pipes and devices would never end, or not even open.
     if !fs::metadata(path).await?.is_file() {
@@ -129,10 +129,10 @@ async fn listing(folder: &Path) -> io::Result<String> {
     ))
 }
 
-/// A name as a relative reference.
+/// A name as a relative URL.
 fn link(name: &str) -> String {
     let mut link = String::with_capacity(name.len());
-    // Otherwise what is before the colon would be a scheme.
+    // Otherwise the text before the colon would be a scheme.
     if name.split('/').next().is_some_and(|it| it.contains(':')) {
         link.push_str("./");
     }
@@ -148,7 +148,7 @@ fn link(name: &str) -> String {
     link
 }
 
-/// A name as text of a page.
+/// A name, escaped for HTML.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for char in name.chars() {
@@ -164,7 +164,7 @@ fn escaped(name: &str) -> String {
     text
 }
 
-/// The type of a file by its name, or by how it begins.
+/// The media type of a file, by its name or by its first bytes.
 fn media_type(path: &Path, start: &[u8]) -> &'static str {
     match path.extension().and_then(|it| it.to_str()).unwrap_or_default() {
         "html" | "htm" => "text/html; charset=utf-8",

@@ -15,15 +15,15 @@ use keelson_server::response::{NOSNIFF, text_error, with_type};
 use keelson_server::{Body, Endpoint, Response};
 use keelson_stdx::clock::Clock;
 
-/// How long samples are taken where the client does not say.
+/// The default duration of a profile.
 const USUAL: Duration = Duration::from_secs(30);
 
-/// Samples take memory, so a profile has a longest duration.
+/// The limit of the duration of a profile, because samples take memory.
 const LONGEST: Duration = Duration::from_secs(600);
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// Says that a failure is one of profiling.
+/// Marks an error as one of profiling.
 const GO_PPROF: HeaderName = HeaderName::from_static("x-go-pprof");
 
 const INDEX: &str = "<html>\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n/debug/pprof/\n<br>\n\
@@ -80,7 +80,7 @@ impl Pprof {
     }
 }
 
-/// `seconds`; what is no positive number is the usual time.
+/// `seconds`; a value that is not a positive number means the default.
 fn duration(query: &Query<'_>) -> Duration {
     let seconds = query.get("seconds").and_then(|it| it.parse::<i64>().ok());
     match seconds.and_then(|it| u64::try_from(it).ok()) {

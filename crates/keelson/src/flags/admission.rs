@@ -1,4 +1,4 @@
-//! What happens to an object before it is stored.
+//! Admission flags.
 
 use super::{Flag, Kind, Section};
 

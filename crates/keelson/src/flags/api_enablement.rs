@@ -1,4 +1,4 @@
-//! Which APIs are offered.
+//! API enablement flags.
 
 use super::{Flag, Kind, Section};
 

@@ -1,4 +1,4 @@
-//! Which requests are recorded, and where.
+//! Audit flags.
 
 use super::{Flag, Kind, Section};
 

@@ -1,4 +1,4 @@
-//! How the server finds out who asks.
+//! Authentication flags.
 
 use super::{Flag, Kind, Section};
 

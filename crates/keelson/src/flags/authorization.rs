@@ -1,4 +1,4 @@
-//! How the server decides who may do what.
+//! Authorization flags.
 
 use super::{Flag, Kind, Section};
 

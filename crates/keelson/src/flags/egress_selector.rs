@@ -1,4 +1,4 @@
-//! Ways from the server to others.
+//! Egress selector flags.
 
 use super::{Flag, Kind, Section};
 

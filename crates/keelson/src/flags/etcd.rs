@@ -1,4 +1,4 @@
-//! Where objects are kept.
+//! Etcd and storage flags.
 
 use super::{Flag, Kind, Section};
 

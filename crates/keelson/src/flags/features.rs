@@ -1,4 +1,4 @@
-//! Parts of the server that can be switched off.
+//! Flags of optional parts of the server.
 
 use super::{Flag, Kind, Section};
 

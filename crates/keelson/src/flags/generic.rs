@@ -1,4 +1,4 @@
-//! How the server behaves as a whole.
+//! Generic flags of the server.
 
 use super::{Flag, Kind, Section};
 

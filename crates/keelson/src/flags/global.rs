@@ -1,4 +1,4 @@
-//! What is not about serving.
+//! Global flags, which are not about serving.
 
 use super::{Flag, Kind, Section};
 

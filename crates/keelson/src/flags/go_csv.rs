@@ -1,4 +1,4 @@
-//! One line of comma-separated values, as Go reads it.
+//! CSV: one line of comma-separated values, as Go parses it.
 
 /// Splits at commas; a field in double quotes may hold commas, and `""` is a quote in it.
 pub(super) fn read_record(text: &str) -> Result<Vec<String>, String> {
@@ -17,7 +17,7 @@ pub(super) fn read_record(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// A field without quotes that begins at `start`, and where it ends.
+/// A field without quotes that begins at `start`, and its end.
 fn plain(text: &str, start: usize) -> Result<(String, usize), String> {
     let end = text[start..].find(',').map_or(text.len(), |length| start + length);
     match text[start..end].find('"') {
@@ -26,7 +26,7 @@ fn plain(text: &str, start: usize) -> Result<(String, usize), String> {
     }
 }
 
-/// A field whose opening quote stands before `start`, and where it ends.
+/// A field whose opening quote is before `start`, and its end.
 fn quoted(text: &str, start: usize) -> Result<(String, usize), String> {
     const BAD: &str = "extraneous or missing \" in quoted-field";
     let mut field = String::new();

@@ -1,4 +1,4 @@
-//! Numbers as Go's `strconv` reads them, with its errors.
+//! Numbers as Go's `strconv` parses them, with its errors.
 
 use keelson_object::scalar::quote;
 
@@ -11,7 +11,7 @@ pub(crate) fn parse_bool(text: &str) -> Result<bool, String> {
     }
 }
 
-/// A signed number of so many bits; `0x`, `0o`, `0b` and underscores between digits are allowed.
+/// A signed number of `bits` bits; `0x`, `0o`, `0b` and underscores between digits are allowed.
 pub(super) fn parse_int(text: &str, bits: u32) -> Result<i64, String> {
     let fail = |what| failure("ParseInt", text, what);
     let (negative, digits) = match text.as_bytes().first() {
@@ -28,7 +28,7 @@ pub(super) fn parse_int(text: &str, bits: u32) -> Result<i64, String> {
     }
 }
 
-/// An unsigned number of so many bits, written as for [`parse_int`].
+/// An unsigned number of `bits` bits, written as for [`parse_int`].
 pub(super) fn parse_uint(text: &str, bits: u32) -> Result<u64, String> {
     let fail = |what| failure("ParseUint", text, what);
     let magnitude = magnitude(text).map_err(fail)?;
@@ -38,7 +38,7 @@ pub(super) fn parse_uint(text: &str, bits: u32) -> Result<u64, String> {
     Ok(magnitude)
 }
 
-/// An unsigned decimal number of so many bits.
+/// An unsigned decimal number of `bits` bits.
 pub(crate) fn parse_decimal(text: &str, bits: u32) -> Result<i64, String> {
     let fail = |what| failure("ParseUint", text, what);
     let number = accumulate(text, 10).map_err(fail)?;

@@ -1,18 +1,18 @@
-//! Version numbers as Kubernetes reads them, with its errors.
+//! Version numbers as Kubernetes parses them, with its errors.
 //!
 //! Upstream: staging/src/k8s.io/apimachinery/pkg/util/version/version.go (v1.36.4).
 
 use keelson_object::scalar::quote;
 
-/// A version as it was written: its numbers and what follows them.
+/// A version as it was written: its numbers and its suffix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GoVersion {
     numbers: Vec<u64>,
-    /// `-alpha.1`, `+build`, with the sign; only kept where three numbers stand before it.
+    /// `-alpha.1`, `+build`, with the sign; only kept after three numbers.
     suffix: String,
 }
 
-/// How strictly a version is read.
+/// How strictly a version is parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Exactly three numbers, then a pre-release and build metadata.
@@ -88,14 +88,14 @@ fn parse(text: &str, form: Form) -> Result<GoVersion, String> {
     Ok(GoVersion { numbers, suffix })
 }
 
-/// How much of the text is numbers with single dots between them.
+/// The length of the numbers with single dots between them.
 fn numbers_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
     loop {
         let digits = bytes[end..].iter().take_while(|it| it.is_ascii_digit()).count();
         if digits == 0 {
-            // A dot that no digit follows belongs to the rest.
+            // A dot without a digit after it belongs to the rest.
             return end.saturating_sub(1);
         }
         end += digits;

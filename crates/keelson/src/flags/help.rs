@@ -1,10 +1,10 @@
-//! The help: every section with its flags, in upstream's form.
+//! `--help`: every section with its flags, in upstream's form.
 
 use std::fmt::Write as _;
 
 use super::{Face, Flag, Kind, Status};
 
-/// What `--help` prints. `columns` is the width of the terminal; without one nothing is wrapped.
+/// The output of `--help`. `columns` is the width of the terminal; without one nothing is wrapped.
 #[must_use]
 pub fn help(face: Face, columns: Option<usize>) -> String {
     let mut out = String::new();
@@ -37,7 +37,7 @@ fn write_flags(out: &mut String, flags: &[&Flag], columns: Option<usize>) {
         let _ = write!(out, "{name:<indent$}");
         let text = format!("{}{}{}", flag.help, default_note(flag), deprecation_note(flag));
         match columns {
-            // A narrow terminal is left to wrap by itself.
+            // A narrow terminal wraps the text itself.
             Some(columns) if columns > indent + 24 => wrap(out, &text, indent, columns),
             _ => {
                 let _ = writeln!(out, "{text}");
@@ -79,7 +79,7 @@ fn type_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Zero values are not told, except for the kinds whose zero upstream prints.
+/// Zero values are not printed, except for the kinds whose zero upstream prints.
 fn default_note(flag: &Flag) -> String {
     match (flag.kind, flag.default) {
         (Kind::CertKeys | Kind::LabelMap | Kind::Int32List, "") => " (default [])".to_owned(),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_insecure_port_is_not_listed() {
-        // Test environments look for it to find out how old a server is.
+        // Test environments look for it to detect old servers.
         let is_insecure_port = |line: &str| line.trim_start().starts_with("--insecure-port");
         assert!(!help(Face::KubeApiserver, None).lines().any(is_insecure_port));
     }

@@ -1,4 +1,4 @@
-//! What the server tells about itself.
+//! Logging flags.
 
 use super::{Flag, Kind, Section};
 

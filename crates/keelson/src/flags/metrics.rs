@@ -1,4 +1,4 @@
-//! What is measured.
+//! Metrics flags.
 
 use super::{Flag, Kind, Section};
 

@@ -1,4 +1,4 @@
-//! Everything else.
+//! Other flags.
 
 use super::{Flag, Kind, Section};
 

@@ -1,11 +1,11 @@
-//! Reading a command line as upstream's parser (pflag) does.
+//! Parser of command lines, which does the same as upstream's (pflag).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Face, Flag, Flags, Kind, Status, Value};
 use crate::error::Error;
 
-/// Reads the arguments behind the name of the program.
+/// Parses the arguments after the name of the program.
 ///
 /// `--name=value`, `--name value` and, for booleans, `--name`; `-v3`, `-v=3` and `-v 3`; underscores count as dashes;
 /// `--` ends the flags.
@@ -114,7 +114,7 @@ impl Reading {
     }
 }
 
-/// The value of a flag that stands alone.
+/// The value of a flag without an argument.
 fn alone(flag: &Flag) -> Option<&'static str> {
     matches!(flag.kind, Kind::Bool | Kind::Version).then_some("true")
 }

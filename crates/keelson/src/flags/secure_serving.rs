@@ -1,4 +1,4 @@
-//! Where and with which certificates the server listens.
+//! Secure serving flags: the listener and its certificates.
 
 use super::{Flag, Kind, Section};
 

@@ -1,4 +1,4 @@
-//! Values of flags as upstream shows them: in `/flagz`, and in the log at the start.
+//! Values of flags as upstream prints them: in `/flagz`, and in the log at the start.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn shown_pairs(kind: Kind, pairs: &[(String, String)]) -> String {
     let separator = if kind == Kind::Gates { ":" } else { "=" };
     let join = |(key, value): (&str, &str)| format!("{key}{separator}{value}");
     match kind {
-        // These keep everything that was said.
+        // These keep all occurrences.
         Kind::Gates | Kind::Modules => {
             let mut all: Vec<(&str, &str)> =
                 pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -72,7 +72,7 @@ fn cert_key(pair: &NamedCertKey) -> String {
     format!("{},{}{names}", pair.cert_file, pair.key_file)
 }
 
-/// One field of a line of CSV, in quotes where it needs them.
+/// One CSV field, in quotes if needed.
 fn csv(field: &str) -> String {
     let needs_quotes = field.contains([',', '"', '\n', '\r']) || field.starts_with([' ', '\t']);
     if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }

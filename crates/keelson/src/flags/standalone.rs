@@ -1,8 +1,8 @@
-//! The few flags that a standalone server has of its own, or with other defaults.
+//! Flags of a standalone server: its own ones, and upstream's with other defaults.
 
 use super::{Flag, Kind, Section};
 
-/// The section `Keelson flags` of the help. What is listed here is not listed again in upstream's sections.
+/// The section `Keelson flags` of the help. Its flags are not listed again in upstream's sections.
 pub(super) const SECTION: Section = Section {
     title: "Keelson",
     flags: &[
@@ -78,7 +78,7 @@ const SERVER_TIMING: Flag = Flag::acts(
     "tell clients in the header Server-Timing how long each admission webhook took",
 );
 
-/// What the kube-apiserver face accepts beyond upstream's flags, without listing it.
+/// Flags that the kube-apiserver face accepts beyond upstream's, without listing them.
 pub(super) const HIDDEN: Section = Section {
     title: "",
     flags: &[

@@ -1,4 +1,4 @@
-//! Command lines that others write, and what is refused.
+//! Command lines of installers, and command lines that are refused.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

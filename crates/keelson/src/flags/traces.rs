@@ -1,4 +1,4 @@
-//! Where requests are traced.
+//! Tracing flags.
 
 use super::{Flag, Kind, Section};
 

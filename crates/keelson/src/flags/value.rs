@@ -1,4 +1,4 @@
-//! Values of flags: from what was typed to a typed value, with upstream's words for what cannot be read.
+//! Values of flags: from text to a typed value, with upstream's error messages.
 
 use std::net::IpAddr;
 
@@ -12,60 +12,60 @@ use super::go_version::GoVersion;
 /// The value of a flag.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of a [`Kind::Bool`].
+    /// The value of a [`Kind::Bool`].
     Bool(bool),
-    /// Of a [`Kind::Int`] or a [`Kind::Level`].
+    /// The value of a [`Kind::Int`] or a [`Kind::Level`].
     Int(i64),
-    /// Of a [`Kind::Uint`].
+    /// The value of a [`Kind::Uint`].
     Uint(u64),
-    /// Of a [`Kind::Float`] or a [`Kind::Float32`].
+    /// The value of a [`Kind::Float`] or a [`Kind::Float32`].
     Float(f64),
-    /// Of a [`Kind::Duration`].
+    /// The value of a [`Kind::Duration`].
     Duration(Duration),
-    /// Of a [`Kind::Ip`].
+    /// The value of a [`Kind::Ip`].
     Ip(Option<IpAddr>),
-    /// Of a [`Kind::Text`] or a [`Kind::Quantity`].
+    /// The value of a [`Kind::Text`] or a [`Kind::Quantity`].
     Text(String),
-    /// Of a [`Kind::List`] or a [`Kind::Array`].
+    /// The value of a [`Kind::List`] or a [`Kind::Array`].
     List(Vec<String>),
-    /// Of all kinds with keys; a key or a value that was left out is empty.
+    /// The value of all kinds with keys; an absent key or value is empty.
     Pairs(Vec<(String, String)>),
-    /// Of a [`Kind::CertKeys`].
+    /// The value of a [`Kind::CertKeys`].
     CertKeys(Vec<NamedCertKey>),
-    /// Of a [`Kind::PortRange`]: the first and the last port; `None` when it was emptied.
+    /// The value of a [`Kind::PortRange`]: the first and the last port; `None` if it is empty.
     PortRange(Option<(u16, u16)>),
-    /// Of a [`Kind::Int32List`].
+    /// The value of a [`Kind::Int32List`].
     Numbers(Vec<i64>),
-    /// Of a [`Kind::Version`].
+    /// The value of a [`Kind::Version`].
     Version(VersionWish),
 }
 
-/// A certificate, its key, and the names for which it is shown.
+/// A certificate, its key, and the names for which it is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedCertKey {
     /// The file of the certificate.
     pub cert_file: String,
     /// The file of the key.
     pub key_file: String,
-    /// Exact names or `*.suffix`; those of the certificate when empty.
+    /// Exact names or `*.suffix`; if empty, those of the certificate.
     pub names: Vec<String>,
 }
 
-/// What `--version` asks for.
+/// The meaning of `--version`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionWish {
-    /// Nothing.
+    /// Print nothing.
     No,
-    /// The version.
+    /// Print the version.
     Short,
-    /// Everything about the version.
+    /// Print everything about the version.
     Raw,
-    /// To report this version, which differs from ours behind its numbers only.
+    /// Report this version, which differs from ours only after its numbers.
     Report(String),
 }
 
 impl Value {
-    /// What a flag without a default is.
+    /// The value of a flag without a default.
     pub(super) fn zero(kind: Kind) -> Value {
         match kind {
             Kind::Bool => Value::Bool(false),
@@ -87,7 +87,7 @@ impl Value {
         }
     }
 
-    /// Reads one occurrence of a flag. Lists are joined with earlier occurrences by [`Value::add`].
+    /// Parses one occurrence of a flag. [`Value::add`] joins lists with earlier occurrences.
     pub(super) fn read(kind: Kind, text: &str) -> Result<Value, String> {
         Ok(match kind {
             Kind::Bool => Value::Bool(parse_bool(text)?),

@@ -1,4 +1,4 @@
-//! The health check `log`: whether the log still takes lines.
+//! The health check `log`: whether log lines can still be written.
 //!
 //! Upstream: apiserver/pkg/server/healthz/healthz.go, LogHealthz (v1.36.4).
 
@@ -14,7 +14,7 @@ use keelson_stdx::task::Tasks;
 /// How often the log is flushed.
 const FLUSHED_EVERY: Duration = Duration::from_secs(60);
 
-/// A log that could not be flushed for so long is blocked.
+/// A log that could not be flushed for this long is blocked.
 const BLOCKED_AFTER: Duration = Duration::from_secs(120);
 
 /// The check, and the task that flushes the log for it.
@@ -32,7 +32,7 @@ pub fn check(clock: &Clock, tasks: &Tasks) -> NamedCheck {
     NamedCheck::new("log", move || flushed.check())
 }
 
-/// When the log was flushed last.
+/// The time of the last flush.
 #[derive(Clone)]
 struct Flushed {
     /// Milliseconds on the monotonic clock.

@@ -1,4 +1,4 @@
-//! Files of keys and certificates: read whole, written whole or not at all.
+//! Files of keys and certificates: read completely, written completely or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Who may read a file.
+/// The permissions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// The owner.
+    /// Readable by the owner.
     Private,
-    /// Everybody.
+    /// Readable by everyone.
     Public,
 }
 
@@ -24,14 +24,15 @@ pub(super) enum Access {
 pub(super) struct Batch(Vec<(PathBuf, String, Access)>);
 
 impl Batch {
-    /// To be written by [`Batch::commit`].
+    /// Adds a file, to be written by [`Batch::commit`].
     pub(super) fn add(&mut self, path: &Path, content: String, access: Access) {
         self.0.push((path.to_owned(), content, access));
     }
 
-    /// Writes everything. The files must lie in the same folder.
+    /// Writes all files. They must be in the same folder.
     pub(super) fn commit(self) -> Result<(), Error> {
-        // Waiting for the disk is most of a first start; it takes several files at once.
+        // Most of the time of a first start is spent waiting for the disk, which can write several files at
+        // once.
         std::thread::scope(|scope| {
             let write = |(path, content, access): &(PathBuf, String, Access)| {
                 write_synced(&temporary(path), content, *access).map_err(|source| failed(path, source))
@@ -42,7 +43,7 @@ impl Batch {
         for (path, ..) in &self.0 {
             fs::rename(temporary(path), path).map_err(|source| failed(path, source))?;
         }
-        // Without this the names may be gone after a crash.
+        // Without this, the names may be lost after a crash.
         match self.0.first().and_then(|(path, ..)| path.parent()) {
             Some(folder) => {
                 File::open(folder).and_then(|it| it.sync_all()).map_err(|source| failed(folder, source))
@@ -52,7 +53,7 @@ impl Batch {
     }
 }
 
-/// The content of a file, or `None` without one.
+/// The content of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     match fs::read(path) {
         Ok(bytes) => String::from_utf8(bytes)
@@ -68,7 +69,7 @@ fn write_synced(path: &Path, content: &str, access: Access) -> io::Result<()> {
         Access::Private => 0o600,
         Access::Public => 0o644,
     };
-    // What an earlier crash left may have another mode.
+    // A file that an earlier crash left may have another mode.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => (),

@@ -1,4 +1,4 @@
-//! Looking at keys and certificates that exist.
+//! Validation of existing keys and certificates.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn certificate(path: &Path, pem: &str) -> Result<CertificateDer<'stat
     Ok(der)
 }
 
-/// Whether `der` can sign for us now, with `key`.
+/// Checks that `der` is a valid CA now, with `key`.
 pub(super) fn check_authority(
     path: &Path,
     der: &CertificateDer<'_>,
@@ -51,7 +51,7 @@ pub(super) fn check_authority(
     Ok(())
 }
 
-/// Whether a certificate is good for its holder for a while: signed by `authority`, made for `key`, not about to expire,
+/// Whether a certificate is usable for a while: signed by `authority`, made for `key`, not about to expire,
 /// and with all names.
 pub(super) fn is_good(
     der: &CertificateDer<'_>,
@@ -88,7 +88,7 @@ pub(super) fn is_good(
 fn covers(certificate: &EndEntityCert<'_>, names: &ServerNames) -> bool {
     let is_covered = |name: &ServerName<'_>| certificate.verify_is_valid_for_subject_name(name).is_ok();
     let address = |address: &IpAddr| is_covered(&ServerName::IpAddress((*address).into()));
-    // What is no DNS name cannot be asked for.
+    // Clients cannot ask for a name that is not a DNS name.
     let host = |name: &String| ServerName::try_from(name.as_str()).map_or(true, |name| is_covered(&name));
     names.addresses.iter().all(address) && names.dns.iter().all(host)
 }

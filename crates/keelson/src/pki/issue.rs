@@ -1,4 +1,4 @@
-//! Making keys and certificates.
+//! Creation of keys and certificates.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -12,14 +12,14 @@ use rcgen::{
 use crate::error::Error;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// For how long an authority is valid.
+/// The validity of a CA.
 const AUTHORITY_LIFE: Duration = DAY.saturating_mul(3650);
-/// For how long everything else is valid.
+/// The validity of all other certificates.
 const LIFE: Duration = DAY.saturating_mul(365);
 /// Clients whose clocks are a little behind must not refuse a new certificate.
 const BACKDATED: Duration = Duration::from_secs(300);
 
-/// Names and addresses under which a server is called.
+/// The names and addresses of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerNames {
     /// Host names.
@@ -28,10 +28,10 @@ pub struct ServerNames {
     pub addresses: Vec<IpAddr>,
 }
 
-/// Whom a certificate is for.
+/// The holder of a certificate.
 #[derive(Clone, Debug)]
 pub(super) enum Holder<'a> {
-    /// A server that is called by these names.
+    /// A server with these names.
     Server(&'a ServerNames),
     /// A client: a user and its group.
     Client { name: &'a str, group: &'a str },
@@ -42,14 +42,14 @@ pub(super) fn new_key() -> Result<KeyPair, Error> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|source| failed("a key", source))
 }
 
-/// The certificate of a new authority, in PEM.
+/// The certificate of a new CA, in PEM.
 pub(super) fn authority(name: &str, key: &KeyPair, now: SystemTime) -> Result<String, Error> {
     let params = authority_params(name, now)?;
     let certificate = params.self_signed(key).map_err(|source| failed("a certificate authority", source))?;
     Ok(certificate.pem())
 }
 
-/// A certificate that `issuer` vouches for, in PEM.
+/// A certificate signed by `issuer`, in PEM.
 pub(super) fn certificate(
     holder: &Holder<'_>,
     key: &KeyPair,
@@ -61,7 +61,7 @@ pub(super) fn certificate(
     Ok(certificate.pem())
 }
 
-/// A certificate with an authority of its own that nobody keeps the key of: both in PEM, the certificate first.
+/// A certificate with a CA of its own whose key is thrown away: both in PEM, the certificate first.
 pub(super) fn self_signed(
     name: &str,
     names: &ServerNames,
@@ -113,7 +113,7 @@ fn dated(now: SystemTime, life: Duration) -> Result<CertificateParams, Error> {
     params.distinguished_name = DistinguishedName::new();
     params.not_before = (now - BACKDATED).into();
     params.not_after = (now + life).into();
-    // The default is made from the key, which outlives its certificates.
+    // The default serial number is derived from the key, which outlives its certificates.
     let mut serial = [0; 16];
     fill(&mut serial).map_err(|_| failed("a serial number", rcgen::Error::RingUnspecified))?;
     serial[0] &= 0x7f;

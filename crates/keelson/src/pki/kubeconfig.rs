@@ -1,16 +1,16 @@
-//! The kubeconfig of the administrator.
+//! Kubeconfig of the administrator.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What a kubeconfig is made of; certificates and key in PEM.
+/// The parts of a kubeconfig; certificates and key in PEM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access<'a> {
-    /// Where the server listens.
+    /// The address of the server.
     pub(super) address: SocketAddr,
-    /// Who vouches for the server.
+    /// The CA of the server.
     pub(super) authority: &'a str,
     /// The certificate of the administrator.
     pub(super) certificate: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// A file with everything in it.
+    /// A kubeconfig with embedded certificates and key.
     pub(super) fn kubeconfig(&self) -> String {
         let [server, authority, certificate, key] = self.facts();
         format!(
@@ -44,7 +44,8 @@ impl Access<'_> {
         )
     }
 
-    /// Whether a kubeconfig still leads here. Users may have changed the rest of it, for instance the namespace.
+    /// Whether a kubeconfig is still valid for this server. Users may have changed the rest of it, for
+    /// example the namespace.
     pub(super) fn is_in(&self, kubeconfig: &str) -> bool {
         self.facts()
             .iter()
@@ -57,7 +58,7 @@ impl Access<'_> {
     }
 }
 
-/// How a client on this machine calls a server that listens at `address`.
+/// The URL by which a client on this machine reaches a server that listens at `address`.
 #[must_use]
 pub(crate) fn url(address: SocketAddr) -> String {
     let ip = match address.ip() {

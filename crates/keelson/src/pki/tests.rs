@@ -1,4 +1,4 @@
-//! First starts, second starts, and starts after something happened to the files.
+//! Tests of first starts, second starts, and starts after changes of the files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -177,7 +177,7 @@ fn a_moved_server_gets_a_new_kubeconfig() {
     assert!(fs::read_to_string(path).expect("text").contains("server: https://127.0.0.1:7443\n"));
 }
 
-/// Replaces a file by `content` and expects to read why this is refused, and the file to stay.
+/// Replaces a file by `content`, and expects this error and an unchanged file.
 #[track_caller]
 fn check_refused(name: &str, content: &str, expected: &str) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! External signer of service account tokens: connects to it, keeps to its limits, counts its calls.
+//! External signer of service account tokens: connects to it, applies its limits, counts its calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use tracing::warn;
 use crate::config::ServiceAccounts as Config;
 use crate::error::Error;
 
-/// A signer that answers, and how long tokens may live.
+/// A signer that responds, and the maximum lifetime of tokens.
 pub(super) struct Connected {
     pub(super) signer: Arc<ExternalSigner>,
     pub(super) max_seconds: i64,
     pub(super) extended_seconds: i64,
 }
 
-/// The least life of tokens that a signer must allow.
+/// The smallest maximum lifetime that a signer may have.
 ///
 /// Upstream: pkg/apis/authentication/validation/validation.go, MinTokenAgeSec (v1.36.4).
 const LEAST_MAX_SECONDS: i64 = 10 * 60;
 
-/// Waits for the signer, asks it for its keys and for its limits.
+/// Waits for the signer, and gets its keys and its limits.
 ///
 /// Upstream: pkg/controlplane/apiserver/options/options.go, completeServiceAccountOptions (v1.36.4).
 pub(super) async fn connect(
@@ -92,7 +92,7 @@ fn shown(seconds: i64) -> GoDuration {
 const CALL_SECONDS: [f64; 14] =
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
-/// What is counted about a signer.
+/// The metrics of a signer.
 pub(super) struct Numbers {
     clock: Clock,
     calls: Arc<Family<Histogram>>,
@@ -126,7 +126,7 @@ impl Numbers {
         }
     }
 
-    /// Has them printed.
+    /// Adds the metrics to `registry`.
     pub(super) fn add_to(&self, registry: &Registry) {
         let families: [Arc<dyn Collect>; 3] = [self.calls.clone(), self.fetches.clone(), self.signed.clone()];
         families.into_iter().for_each(|it| registry.add(it));

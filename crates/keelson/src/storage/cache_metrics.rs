@@ -1,4 +1,4 @@
-//! What caches count, under upstream's names.
+//! Watch cache metrics, with upstream's names.
 //!
 //! Upstream: apiserver/pkg/storage/cacher/metrics/metrics.go (v1.36.4).
 
@@ -11,7 +11,7 @@ use keelson_watch_cache::{Cache, Stats};
 const BY_RESOURCE: &[&str] = &["group", "resource"];
 const BY_INDEX: &[&str] = &["group", "resource", "index"];
 
-/// Prints what the caches of `catalog` count from now on.
+/// Adds the metrics of the caches of `catalog` to `registry`.
 pub(super) fn add_to(registry: &Registry, catalog: &CatalogHandle) {
     for (name, help, kind, number) in NUMBERS {
         let samples = samples(catalog, |_, cache| vec![(Vec::new(), number(&cache.stats()))]);
@@ -83,7 +83,7 @@ const NUMBERS: &[Number] = &[
 
 /// The values of further labels, and a count.
 type Counts = Vec<(Vec<String>, u64)>;
-/// Name, help, labels and the counts of a cache: those that are zero are not printed.
+/// Name, help, labels and the counts of a cache: zero counts are not printed.
 type Counted = (&'static str, &'static str, &'static [&'static str], fn(&Live, &Cache) -> Counts);
 
 const COUNTERS: &[Counted] = &[
@@ -157,13 +157,13 @@ fn positive(counts: impl IntoIterator<Item = (Vec<String>, u64)>) -> Counts {
     counts.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// What upstream calls an index: `f:spec.nodeName`; no name is for none.
+/// Upstream's name of an index: `f:spec.nodeName`; empty for none.
 fn index_name(live: &Live, index: Option<usize>) -> String {
     let field = index.and_then(|index| live.resource.selectable.get(index));
     field.map(|field| format!("f:{}", field.label)).unwrap_or_default()
 }
 
-/// The counts of each cache: group, resource and what else tells them apart.
+/// The counts of each cache: group, resource and further labels.
 fn samples<F>(catalog: &CatalogHandle, counts: F) -> impl Fn() -> Vec<Sample> + use<F>
 where
     F: Fn(&Live, &Cache) -> Counts,
@@ -181,11 +181,11 @@ where
     }
 }
 
-/// Something of each cache, with its group and its resource.
+/// A value for each cache, with its group and its resource.
 fn of_caches<T>(catalog: &CatalogHandle, look: impl Fn(&Live, &Cache) -> T) -> Vec<(Vec<String>, T)> {
     let catalog = catalog.load();
     let all = catalog.groups().iter().flat_map(|group| &group.resources);
-    // Who stands for another has its cache: it is counted once.
+    // A resource that shows the objects of another one shares its cache: it is counted once.
     let homes = all.filter(|live| live.resource.stands_for.is_none());
     let labels = |live: &Live| vec![live.resource.group.to_string(), live.resource.plural.to_string()];
     homes.filter_map(|live| Some((labels(live), look(live, live.cache().ok()?)))).collect()

@@ -1,4 +1,4 @@
-//! What is counted about the store, under upstream's names.
+//! Store metrics, with upstream's names.
 //!
 //! Upstream: apiserver/pkg/storage/etcd3/metrics/metrics.go (v1.36.4).
 
@@ -16,16 +16,16 @@ use keelson_store_etcd::EtcdStore;
 
 use super::cache_metrics;
 
-/// A store whose work is counted.
+/// A store that counts its operations.
 pub(crate) struct Measured {
     store: Arc<dyn Store>,
     measures: Arc<Measures>,
 }
 
-/// What is counted.
+/// The metrics.
 pub(crate) struct Measures {
     clock: Clock,
-    /// What all keys begin with, and a slash.
+    /// The prefix of all keys, with a slash.
     root: String,
     catalog: CatalogHandle,
     durations: Arc<Family<Histogram>>,
@@ -50,7 +50,7 @@ const BY_OPERATION: &[&str] = &["operation", "group", "resource"];
 const BY_RESOURCE: &[&str] = &["group", "resource"];
 
 impl Measures {
-    /// Counts nothing yet. What a key belongs to is found in `catalog` when it is there.
+    /// All metrics at zero. `catalog` is used to find the resource of a key, once it is loaded.
     pub(crate) fn new(prefix: &str, catalog: &CatalogHandle, clock: &Clock) -> Arc<Measures> {
         let counter = |name, help, labels| Arc::new(Family::new(name, help, labels));
         Arc::new(Measures {
@@ -109,12 +109,12 @@ impl Measures {
         })
     }
 
-    /// The same store, counted.
+    /// The same store, with metrics.
     pub(crate) fn of(self: &Arc<Measures>, store: Arc<dyn Store>) -> Arc<dyn Store> {
         Arc::new(Measured { store, measures: self.clone() })
     }
 
-    /// Prints everything from now on.
+    /// Adds the metrics to `registry`.
     pub(crate) fn add_to(&self, registry: &Registry) {
         registry.add(self.durations.clone());
         registry.add(self.requests.clone());
@@ -129,7 +129,7 @@ impl Measures {
         cache_metrics::add_to(registry, &self.catalog);
     }
 
-    /// Asks the members how large their databases are, again and again.
+    /// Periodically reads the size of the members' databases.
     pub(crate) async fn keep_sizes(self: Arc<Measures>, clusters: Vec<EtcdStore>, interval: Duration) {
         loop {
             for (number, cluster) in clusters.iter().enumerate() {
@@ -143,7 +143,7 @@ impl Measures {
         }
     }
 
-    /// A lease has as many objects as it will get.
+    /// Records that a lease is full.
     pub(crate) fn lease_filled(&self, entries: u64) {
         self.lease_entries.with(&[]).observe(entries as f64);
     }
@@ -159,8 +159,8 @@ impl Measures {
         });
     }
 
-    /// Tells the group and the resource of a key; what belongs to none is called by its folder. Before anything is
-    /// served nobody knows.
+    /// The group and the resource of a key; keys of no resource are labelled by their folder. `None` before
+    /// the catalog is loaded.
     fn resource<T>(&self, key: &Key, use_it: impl FnOnce(&str, &str) -> T) -> Option<T> {
         let catalog = self.catalog.load();
         if catalog.groups().is_empty() {
@@ -198,7 +198,7 @@ impl Measures {
     }
 }
 
-/// That somebody was faster is an answer, too.
+/// Whether an error is a failure: a conflict with another writer is not.
 fn is_failure(error: &StoreError) -> bool {
     !matches!(error, StoreError::Exists(_) | StoreError::Changed { .. })
 }

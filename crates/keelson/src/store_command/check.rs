@@ -1,4 +1,4 @@
-//! Whether every value is what its key promises.
+//! Check of a store: whether every value is an object of its key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use keelson_codec::{json, protobuf, stored};
 use keelson_store::{Entry, Transform, Transforms};
 
-/// How many problems are shown.
+/// The limit of problems that are shown.
 const SHOWN: usize = 20;
 
-/// What was found.
+/// The result of a check.
 #[derive(Default)]
 pub(super) struct Report {
     counts: BTreeMap<String, u64>,
@@ -30,7 +30,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// The result as text.
     pub(super) fn text(&self) -> String {
         let mut lines: Vec<String> =
             self.counts.iter().map(|(resource, count)| format!("{count:>10}  {resource}")).collect();
@@ -56,18 +56,18 @@ impl Report {
     }
 }
 
-/// Looks at entries, one after the other.
+/// Checks entries, one after the other.
 pub(super) struct Checker {
-    /// Where resources are, and their transforms: `/registry/pods/`.
+    /// The key prefixes of resources, with their names and transforms: `/registry/pods/`.
     places: BTreeMap<String, (String, Option<Arc<dyn Transform>>)>,
     transforms: Option<Arc<dyn Transforms>>,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     root: String,
     report: Report,
 }
 
 impl Checker {
-    /// Of entries under `root`; `transforms` decrypt what is encrypted.
+    /// A checker of entries under `root`; `transforms` decrypt encrypted values.
     pub(super) fn new(root: String, transforms: Option<Arc<dyn Transforms>>) -> Checker {
         let mut places = BTreeMap::new();
         for group in keelson_apis::groups(&keelson_apis::Settings::default()) {

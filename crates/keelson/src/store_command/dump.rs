@@ -1,4 +1,4 @@
-//! A dump: all entries of a store at one revision, as a stream of bytes.
+//! Dump: all entries of a store at one revision, as a stream of bytes.
 //!
 //! ```text
 //! head    "KEELDUMP"  format u32 = 1  revision u64  count u64 (0: not known)  crc32
@@ -6,8 +6,8 @@
 //! end     2  count u64  crc32
 //! ```
 //!
-//! All numbers are little endian; each checksum is of what stands before it in its record. Values are as they are
-//! stored: what is encrypted stays so. A dump without its end is not whole.
+//! All numbers are little endian; each checksum is of the bytes before it in its record. Values are as they
+//! are stored: encrypted values stay encrypted. A dump without its end is incomplete.
 
 use std::io::{self, Read, Write};
 
@@ -20,7 +20,7 @@ const ENTRY: u8 = 1;
 const END: u8 = 2;
 const HEAD: usize = 28;
 const ENTRY_HEAD: usize = 33;
-/// Nothing that a store takes is longer.
+/// The limit of a key or value: no store accepts longer ones.
 const LONGEST: u32 = 64 << 20;
 
 /// Writes a dump.
@@ -31,7 +31,7 @@ pub(crate) struct DumpWriter<W> {
 }
 
 impl<W: Write> DumpWriter<W> {
-    /// Begins a dump of a state; `expected` is how many entries there will be, if that is known.
+    /// Begins a dump of a state; `expected` is the number of entries, if it is known.
     pub(crate) fn new(out: W, revision: Revision, expected: Option<u64>) -> io::Result<DumpWriter<W>> {
         let mut writer = DumpWriter { out, count: 0, buffer: Vec::new() };
         writer.buffer.extend_from_slice(MAGIC);
@@ -42,7 +42,7 @@ impl<W: Write> DumpWriter<W> {
         Ok(writer)
     }
 
-    /// One more entry.
+    /// Writes an entry.
     pub(crate) fn entry(&mut self, entry: &Entry) -> io::Result<()> {
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(io::Error::other);
         let key = entry.key.as_str().as_bytes();
@@ -58,7 +58,7 @@ impl<W: Write> DumpWriter<W> {
         self.flush_record()
     }
 
-    /// Makes it whole, and gives back what it was written to.
+    /// Writes the end, and returns the underlying writer.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.buffer.push(END);
         self.buffer.extend_from_slice(&self.count.to_le_bytes());
@@ -67,7 +67,7 @@ impl<W: Write> DumpWriter<W> {
         Ok(self.out)
     }
 
-    /// What it is written to.
+    /// The underlying writer.
     pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
     }
@@ -81,7 +81,7 @@ impl<W: Write> DumpWriter<W> {
     }
 }
 
-/// Reads a dump: an iterator over its entries that ends well only if the dump is whole.
+/// Reads a dump: an iterator over its entries that ends without an error only if the dump is complete.
 #[derive(Debug)]
 pub(crate) struct DumpReader<R> {
     input: R,
@@ -109,12 +109,12 @@ impl<R: Read> DumpReader<R> {
         Ok(DumpReader { input, revision, expected, count: 0, is_over: false })
     }
 
-    /// Of which state it is.
+    /// The revision of the dump.
     pub(crate) fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// How many entries there are, if that is known.
+    /// The number of entries, if it is known.
     pub(crate) fn expected(&self) -> Option<u64> {
         self.expected
     }

@@ -1,4 +1,4 @@
-//! A bar on the terminal; nothing where there is none.
+//! Progress bar on the terminal; nothing if there is no terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use keelson_stdx::clock::Clock;
 
 const WIDTH: u64 = 30;
-/// How often the bar moves.
+/// How often the bar is updated.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How far something is.
+/// The progress of a command.
 pub(crate) struct Progress {
     what: &'static str,
     total: Option<u64>,
@@ -20,13 +20,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Nothing is done yet. `total` is how much there is to do, if that is known.
+    /// No progress yet. `total` is the amount of work, if it is known.
     pub(crate) fn new(what: &'static str, total: Option<u64>, clock: &Clock) -> Progress {
         let is_shown = std::io::stderr().is_terminal();
         Progress { what, total, done: 0, shown_at: Duration::ZERO, clock: clock.clone(), is_shown }
     }
 
-    /// So much more is done.
+    /// Adds progress.
     pub(crate) fn add(&mut self, count: u64) {
         self.done += count;
         let now = self.clock.monotonic();
@@ -37,7 +37,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away, and says how much was done.
+    /// Removes the bar, and returns how much was done.
     pub(crate) fn end(self) -> u64 {
         if self.is_shown {
             eprint!("\r\x1b[K");

@@ -1,7 +1,7 @@
-//! How a running server hands out a dump of its store: over a unix socket in the data folder.
+//! Snapshot socket: a running server sends a dump of its store over a unix socket in the data folder.
 //!
-//! Only the owner of the socket may open it, and the owner may read the data file as well, so no other check is needed.
-//! There is no request: a client that connects gets a dump of the present state.
+//! Only the owner can open the socket, and the owner can also read the data file, so no other check is
+//! needed. There is no request: a client that connects gets a dump of the current state.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -20,17 +20,17 @@ use super::dump::DumpWriter;
 
 /// The name of the socket in the data folder.
 const NAME: &str = "store.sock";
-/// How many entries are read at a time.
+/// The number of entries that are read at a time.
 const PAGE: usize = 500;
 
-/// Answers until it is dropped; the socket goes with it.
+/// Serves dumps until it is dropped; then the socket is removed.
 pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
-    /// Listens in `folder`, which is locked by us: a socket that is there was left by a server that died.
+    /// Listens in `folder`, which we have locked: an existing socket was left by a server that died.
     pub(crate) fn listen(folder: &Path) -> io::Result<Socket> {
         let path = folder.join(NAME);
         match fs::remove_file(&path) {
@@ -42,7 +42,7 @@ impl Socket {
         Ok(Socket { listener, path })
     }
 
-    /// Gives everybody who connects a dump of what `store` has under `root`.
+    /// Sends every client a dump of the entries of `store` under `root`.
     pub(crate) async fn serve(self, store: Arc<dyn Store>, root: Key) {
         // They end with the server.
         let mut under_way = JoinSet::new();
@@ -71,12 +71,12 @@ impl Drop for Socket {
     }
 }
 
-/// The stream of a running server, if there is one.
+/// A connection to a running server, if there is one.
 pub(crate) fn connect(folder: &Path) -> io::Result<BlockingStream> {
     at(folder, |path| BlockingStream::connect(path))
 }
 
-/// The address of a socket is short: the folder is named by its number.
+/// The path of a socket is limited in length: the folder is addressed by its file descriptor.
 fn at<T>(folder: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let opened = File::open(folder)?;
     work(&PathBuf::from(format!("/proc/self/fd/{}/{NAME}", opened.as_raw_fd())))

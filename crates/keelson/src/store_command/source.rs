@@ -1,4 +1,4 @@
-//! Where entries come from: a running server, a store that nobody uses, or a file.
+//! Source of entries: a running server, a store that is not in use, or a file.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -15,14 +15,14 @@ use crate::data_folder::DataFolder;
 use crate::error::Error;
 use crate::storage::Storage;
 
-/// How many entries are read at a time.
+/// The number of entries that are read at a time.
 const PAGE: usize = 1000;
 
-/// Entries of one state.
+/// The entries of one state.
 pub(super) enum Source {
     /// From a running server, or from a file.
     Dump(DumpReader<Box<dyn Read + Send>>),
-    /// From a store that is ours for as long as this lives.
+    /// From a store that is locked for as long as this lives.
     Store(Opened),
 }
 
@@ -51,7 +51,7 @@ impl Opened {
 }
 
 impl Source {
-    /// The store that the config names: through its server if one runs.
+    /// The store that the config names: through its server if that is running.
     pub(super) async fn of(config: &Config, clock: &Clock) -> Result<Source, Error> {
         if config.store == StoreChoice::Embedded {
             let file = config.data_dir.join("store");
@@ -76,7 +76,7 @@ impl Source {
         Ok(Source::Dump(reader.map_err(unusable)?))
     }
 
-    /// The entries as an iterator that blocks, for a thread that may.
+    /// The entries as a blocking iterator, for a thread that may block.
     pub(super) async fn entries(self) -> Result<Entries, Error> {
         match self {
             Source::Dump(reader) => Ok(Entries {
@@ -89,7 +89,7 @@ impl Source {
     }
 }
 
-/// Entries of one state, one after the other.
+/// The entries of one state, one after the other.
 pub(super) struct Entries {
     pub(super) revision: Revision,
     pub(super) expected: Option<u64>,
@@ -101,7 +101,7 @@ async fn from_store(opened: Opened) -> Result<Entries, Error> {
     let first = opened.store.list(&root, None, PAGE, At::Latest).await.map_err(Error::Entries)?;
     let (revision, expected) = (first.revision, first.remaining.map(|it| it + first.entries.len() as u64));
     let (sender, receiver) = std::sync::mpsc::sync_channel(2);
-    // A thread that blocks takes the entries; this task brings them.
+    // A blocking thread takes the entries that this task reads.
     keelson_stdx::task::spawn("store command", async move {
         let mut page = Ok(first);
         loop {

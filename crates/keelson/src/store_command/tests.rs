@@ -1,4 +1,4 @@
-//! Stores that are moved, lost and found.
+//! Tests of export, import, snapshot and restore.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ impl Fixture {
         MvccStore::open(options).await.expect("a store")
     }
 
-    /// A store with some objects in it, written in no order and more than once.
+    /// A store with some objects, written in random order and more than once.
     async fn fill(&self, data: &str) -> Vec<Entry> {
         let store = self.open(data).await;
         for number in [5, 2, 9, 0, 7, 3] {

@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A command line, and what the real kube-apiserver makes of it.
+/// A command line, and the result of the real kube-apiserver.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// Separated by ` --`; `$DIR` is the folder of the fixture.
     pub(crate) arguments: String,
-    /// What happens.
+    /// The result.
     pub(crate) outcome: Outcome,
 }
 
-/// What a server makes of a command line.
+/// The result of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It serves.
+    /// The server starts.
     Starts,
-    /// It ends.
+    /// The server exits.
     Ends {
         /// The exit code.
         code: i32,
-        /// The line that says why, or the first line of what was asked for.
+        /// The error line, or the first line of the requested output.
         text: String,
     },
 }
@@ -40,8 +40,8 @@ impl Case {
 }
 
 impl Outcome {
-    /// Whether Keelson's outcome counts as upstream's. Upstream ends with 255 and the stacks of all goroutines where it
-    /// finds a mistake late, and with 2 where it panics; Keelson always ends with 1.
+    /// Whether Keelson's result counts as equal to upstream's. Upstream exits with 255 and the stacks of all
+    /// goroutines if it finds an error late, and with 2 if it panics; Keelson always exits with 1.
     pub(crate) fn same_as(&self, upstream: &Outcome) -> bool {
         match (self, upstream) {
             (Outcome::Ends { code, text }, Outcome::Ends { code: theirs, text: their_text }) => {
@@ -85,7 +85,7 @@ pub(crate) fn recorded() -> Vec<Case> {
     text.lines().map(case).collect()
 }
 
-/// Where Keelson answers otherwise: `arguments`, code, text, reason.
+/// The cases in which Keelson differs: `arguments`, code, text, reason.
 pub(crate) fn differences() -> BTreeMap<String, Outcome> {
     let text = std::fs::read_to_string(path("wrong-values-differences.tsv")).expect("the differences");
     let difference = |line: &str| {
@@ -97,7 +97,7 @@ pub(crate) fn differences() -> BTreeMap<String, Outcome> {
     text.lines().map(difference).collect()
 }
 
-/// Writes the outcomes behind their cases.
+/// Writes the outcomes after their cases.
 pub(crate) fn record(cases: &[Case], outcomes: &[Outcome]) {
     assert_eq!(cases.len(), outcomes.len());
     let line = |(case, outcome): (&Case, &Outcome)| format!("{}\t{outcome}\n", case.arguments);

@@ -1,4 +1,4 @@
-//! A folder with files that are good, empty, garbage or missing, and the arguments that every case needs.
+//! A folder with files that are valid, empty, garbage or missing, and the arguments that every case needs.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -46,12 +46,12 @@ impl Fixture {
         Fixture { folder }
     }
 
-    /// Its path.
+    /// The path of the folder.
     pub(crate) fn folder(&self) -> String {
         self.folder.path().display().to_string()
     }
 
-    /// What every command line needs, but for the flags that the case gives itself.
+    /// The flags that every command line needs, except for those that the case sets itself.
     pub(crate) fn required(&self, words: &[String], port: u16) -> Vec<String> {
         let folder = self.folder();
         let all = [
@@ -71,7 +71,7 @@ impl Fixture {
         all.into_iter().filter(|flag| !is_given(flag)).collect()
     }
 
-    /// What ended, in words that do not depend on the place and the time.
+    /// The result of a process, without parts that depend on the folder and the time.
     pub(crate) fn ended(&self, output: &Output, port: u16) -> Outcome {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         let code = output.status.code().unwrap_or(-1);
@@ -80,7 +80,7 @@ impl Fixture {
         Outcome::Ends { code, text: self.normalised(&said, port) }
     }
 
-    /// Without the folder and the port.
+    /// The text without the folder and the port.
     pub(crate) fn normalised(&self, text: &str, port: u16) -> String {
         let platform = |name: &str| format!("Platform:\"{name}\"");
         let own = platform(keelson_server::Version::KUBERNETES.platform);
@@ -101,7 +101,7 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Whether another process has taken the port meanwhile.
+/// Whether another process has taken the port in the meantime.
 pub(crate) fn lost_its_port(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Ends { text, .. } if text.contains("address already in use"))
 }

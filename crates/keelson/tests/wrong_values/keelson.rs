@@ -1,4 +1,4 @@
-//! Keelson with a command line: in this process as far as possible, else as a process of its own.
+//! Keelson with a command line: in this process if possible, otherwise as a separate process.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -11,10 +11,10 @@ use keelson::config::Environment;
 use crate::cases::{Case, Outcome};
 use crate::fixture::{Fixture, free_port, lost_its_port};
 
-/// How often another port is tried.
+/// The number of ports that are tried.
 const TRIES: usize = 5;
 
-/// What Keelson makes of it.
+/// Keelson's result of a case.
 pub(crate) fn ask(case: &Case, fixture: &Fixture) -> Outcome {
     let mut outcome = ask_once(case, fixture);
     for _ in 1..TRIES {
@@ -45,7 +45,7 @@ fn ask_once(case: &Case, fixture: &Fixture) -> Outcome {
     }
 }
 
-/// Files and addresses are only looked at by a server that starts.
+/// Files and addresses are only checked by a server that starts.
 fn run(arguments: &[String], fixture: &Fixture, port: u16) -> Outcome {
     let mut process = Process::new(env!("CARGO_BIN_EXE_keelson"))
         .args(["kube-apiserver", "--store=memory"])

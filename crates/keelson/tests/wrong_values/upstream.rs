@@ -1,8 +1,8 @@
 //! The real kube-apiserver with a command line.
 //!
-//! A start takes seconds. Therefore most cases get a file of admission plugins that does not exist: it is opened when
-//! nearly everything else has been checked, so a server that complains about it has no other complaint. Only with flags
-//! that are looked at later the server really starts.
+//! A start takes seconds. Therefore most cases get a file of admission plugins that does not exist: it is
+//! opened after nearly everything else has been checked, so a server that reports it has found no other
+//! error. The server really starts only for flags that are checked later.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use crate::fixture::{Fixture, free_port};
 /// The name of the file that does not exist.
 const LAST: &str = "opened-last";
 
-/// What only a server that is built to the end looks at.
+/// Flags that are only checked by a server that is fully built.
 const LATE: &[&str] = &[
     "--endpoint-reconciler-type",
     "--kubelet-c",
@@ -67,7 +67,7 @@ impl<'f> Upstream<'f> {
         Upstream { fixture, program: variable("KEELSON_KUBE_APISERVER"), etcd, etcd_port: client }
     }
 
-    /// What it makes of the case.
+    /// Upstream's result of a case.
     pub(crate) fn ask(&self, case: &Case) -> Outcome {
         let words = case.words(&self.fixture.folder());
         let is_late = LATE.iter().any(|prefix| case.arguments.starts_with(prefix));

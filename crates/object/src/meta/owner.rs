@@ -1,11 +1,11 @@
-//! Whom an object depends on.
+//! Owner references.
 
 use smol_str::SmolStr;
 
 use crate::object::ShapeError;
 use crate::value::{Map, Value};
 
-/// One owner.
+/// One owner reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerReference {
     /// `group/version` of the owner.

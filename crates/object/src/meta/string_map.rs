@@ -1,4 +1,4 @@
-//! A small map of text to text, sorted by key: labels and annotations.
+//! String maps, sorted by key: labels and annotations.
 
 use smol_str::SmolStr;
 
@@ -15,7 +15,7 @@ impl StringMap {
         self.0.is_empty()
     }
 
-    /// How many pairs there are.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -34,7 +34,7 @@ impl StringMap {
         }
     }
 
-    /// Takes `key` out.
+    /// Removes `key`.
     pub fn remove(&mut self, key: &str) -> Option<SmolStr> {
         self.position(key).ok().map(|at| self.0.remove(at).1)
     }
@@ -44,7 +44,7 @@ impl StringMap {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Reads a map whose values must all be text; `field` is where it stands.
+    /// Reads a map whose values must all be text; `field` is its path, for errors.
     pub fn from_value(value: Value, field: &str) -> Result<StringMap, ShapeError> {
         let Value::Map(map) = value else { return Err(ShapeError::at(field.to_owned(), &value)) };
         let mut pairs = Vec::with_capacity(map.len());
@@ -71,7 +71,7 @@ impl StringMap {
 }
 
 impl FromIterator<(SmolStr, SmolStr)> for StringMap {
-    /// Of pairs with the same key the last one stays.
+    /// Of pairs with the same key the last one is kept.
     fn from_iter<I: IntoIterator<Item = (SmolStr, SmolStr)>>(pairs: I) -> StringMap {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.reverse();

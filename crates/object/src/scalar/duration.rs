@@ -1,10 +1,10 @@
-//! Lengths of time: `metav1.Duration`, written as Go writes them (`1h0m0s`, `300ms`, `0s`).
+//! Durations: `metav1.Duration`, written as Go writes them (`1h0m0s`, `300ms`, `0s`).
 
 use std::fmt;
 
 use super::ScalarError;
 
-/// A length of time in nanoseconds; may be negative.
+/// A duration in nanoseconds; may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(i64);
 
@@ -13,22 +13,22 @@ const SECOND: u64 = 1_000_000_000;
 const LIMIT: u64 = 1 << 63;
 
 impl Duration {
-    /// So many nanoseconds.
+    /// A duration of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Duration {
         Duration(nanos)
     }
 
-    /// How many nanoseconds this is.
+    /// The number of nanoseconds.
     pub const fn nanos(self) -> i64 {
         self.0
     }
 
-    /// This length for timers; a negative one is none.
+    /// The duration for timers; a negative one is zero.
     pub fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
     }
 
-    /// Reads a sequence of decimal numbers with units, as in `-1.5h` or `2h45m`.
+    /// Parses a sequence of decimal numbers with units, as in `-1.5h` or `2h45m`.
     pub fn parse(text: &str) -> Result<Duration, ScalarError> {
         let invalid = || ScalarError::Duration { value: text.to_owned() };
         let (negative, mut rest) = match text.as_bytes().first() {
@@ -84,7 +84,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// `nanos / unit` with as many decimals as are needed.
+/// Writes `nanos / unit` with as many decimals as needed.
 fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) -> fmt::Result {
     write!(f, "{}", nanos / unit)?;
     if !nanos.is_multiple_of(unit) {
@@ -95,7 +95,7 @@ fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) 
     f.write_str(name)
 }
 
-/// One number with its unit: how many nanoseconds it is, and what follows it.
+/// Parses one number with its unit: its nanoseconds, and the rest of the text.
 fn read_term<'t>(text: &str, term: &'t str) -> Result<(u64, &'t str), ScalarError> {
     let invalid = || ScalarError::Duration { value: text.to_owned() };
     let (whole, rest) = read_whole(term).ok_or_else(invalid)?;

@@ -1,13 +1,13 @@
-//! Why a text is not the scalar it should be, in the words that clients see.
+//! Scalar errors, in the words that clients see.
 
 use thiserror::Error;
 
 use super::quote::quote_ascii;
 
-/// Why a text is not the scalar it should be. The texts are Go's: they reach clients unchanged.
+/// Why a text is not a valid scalar. The texts are Go's: they reach clients unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ScalarError {
-    /// A time stops following its layout.
+    /// A time does not follow its layout.
     #[error(
         "parsing time {} as \"{layout}\": cannot parse {} as \"{element}\"",
         quote_ascii(value),
@@ -23,23 +23,23 @@ pub enum ScalarError {
         /// The part of the layout that was expected there.
         element: &'static str,
     },
-    /// A part of a time is a number that cannot be.
+    /// A part of a time is out of range.
     #[error("parsing time {}: {part} out of range", quote_ascii(value))]
     TimeRange {
         /// The whole text.
         value: String,
-        /// Which part: `month`, `day`, `hour` …
+        /// The part: `month`, `day`, `hour` …
         part: &'static str,
     },
-    /// Something follows a complete time.
+    /// There is extra text after a time.
     #[error("parsing time {}: extra text: {}", quote_ascii(value), quote_ascii(rest))]
     TimeTrailing {
         /// The whole text.
         value: String,
-        /// What follows.
+        /// The extra text.
         rest: String,
     },
-    /// Not a duration at all, or one that does not fit.
+    /// Not a duration, or one that does not fit.
     #[error("time: invalid duration {}", quote_ascii(value))]
     Duration {
         /// The whole text.
@@ -51,27 +51,27 @@ pub enum ScalarError {
         /// The whole text.
         value: String,
     },
-    /// A number with a unit that does not exist.
+    /// The unit does not exist.
     #[error("time: unknown unit {} in duration {}", quote_ascii(unit), quote_ascii(value))]
     DurationUnknownUnit {
         /// The whole text.
         value: String,
-        /// What stands where the unit should be.
+        /// The text in the place of the unit.
         unit: String,
     },
     /// A quantity that is not a number and a suffix.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     QuantityFormat,
-    /// A quantity whose number is none.
+    /// The number of a quantity is malformed.
     #[error("unable to parse numeric part of quantity")]
     QuantityNumber,
-    /// A quantity with a suffix that does not exist.
+    /// The suffix of a quantity does not exist.
     #[error("unable to parse quantity's suffix")]
     QuantitySuffix,
-    /// Text that should be a percentage and does not end in `%`.
+    /// A text that should be a percentage does not end in `%`.
     #[error("invalid value for IntOrString: invalid type: string is not a percentage")]
     NotPercent,
-    /// A percentage whose number is none.
+    /// The number of a percentage is malformed.
     #[error(
         "invalid value for IntOrString: invalid value {}: strconv.Atoi: parsing {}: {problem}",
         super::quote(value),

@@ -17,7 +17,7 @@ pub enum IntOrString {
     String(SmolStr),
 }
 
-/// Which way a share that is not whole is rounded.
+/// How a fraction is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// To the next larger number.
@@ -27,12 +27,12 @@ pub enum Rounding {
 }
 
 impl IntOrString {
-    /// Takes the text for a number if it is one that fits.
+    /// Parses a text: a number if it is one that fits.
     pub fn parse(text: &str) -> IntOrString {
         text.parse().map_or_else(|_| IntOrString::String(text.into()), IntOrString::Int)
     }
 
-    /// What stands in the tree; `None` if it is neither, or a number that does not fit.
+    /// Reads a value; `None` if it is neither, or a number that does not fit.
     pub fn from_value(value: &Value) -> Option<IntOrString> {
         match value {
             Value::Int(number) => i32::try_from(*number).ok().map(IntOrString::Int),
@@ -41,7 +41,7 @@ impl IntOrString {
         }
     }
 
-    /// The number itself, or the share of `total` that a percentage stands for.
+    /// The number itself, or the percentage of `total`.
     pub fn scaled_value(&self, total: i64, rounding: Rounding) -> Result<i64, ScalarError> {
         let text = match self {
             IntOrString::Int(number) => return Ok(i64::from(*number)),

@@ -1,4 +1,4 @@
-//! Amounts of resources: `resource.Quantity`, a decimal number of any size with a suffix.
+//! Quantities: `resource.Quantity`, a decimal number of any size with a suffix.
 //!
 //! | text     | value      | format           | printed  | why                                            |
 //! |----------|------------|------------------|----------|------------------------------------------------|
@@ -10,7 +10,8 @@
 //! | `1e2`    | 100        | decimal exponent | `100`    | exponents are multiples of three               |
 //! | `1.500`  | 15 × 10⁻¹  | decimal          | `1.500`  | Go keeps texts that its fast path takes for canonical |
 //!
-//! Finer than a billionth is rounded away from zero: who asks for something gets something.
+//! Anything finer than a billionth is rounded away from zero, so that a positive request does not become
+//! zero.
 
 mod decimal;
 mod parse;
@@ -27,7 +28,7 @@ use crate::value::Value;
 /// The exponent of the largest suffix, `E`.
 const MAX_EXPONENT: i64 = 18;
 
-/// Which family of suffixes a quantity prefers when it is printed.
+/// The family of suffixes with which a quantity is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
     /// `12e6`
@@ -44,12 +45,12 @@ pub enum Format {
 pub struct Quantity {
     amount: Decimal,
     format: Format,
-    /// The text it was read from, where Go prints that instead of the canonical form.
+    /// The original text, if Go prints that instead of the canonical form.
     text: Option<SmolStr>,
 }
 
 impl Quantity {
-    /// Reads a number with a suffix.
+    /// Parses a number with a suffix.
     ///
     /// Upstream: apimachinery/pkg/api/resource/quantity.go, ParseQuantity (v1.36.4). A number of more than 2048
     /// significant digits is refused, because the cost of reading it grows with the square of its length.
@@ -57,18 +58,18 @@ impl Quantity {
         parse::parse(text)
     }
 
-    /// Whether `text` surely is a quantity that is printed as it is, which most are: up to three digits and a common
-    /// suffix. What is not may be one still.
+    /// Whether `text` is surely a quantity that is printed unchanged, which most are: up to three digits and
+    /// a common suffix. Other texts may be such quantities, too.
     pub fn is_plain(text: &str) -> bool {
         let bytes = text.as_bytes();
         let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        // With less than a thousand there is no larger suffix, and no smaller one without a zero in front.
+        // Below a thousand there is no larger suffix, and no smaller one without a leading zero.
         (1..=3).contains(&digits)
             && bytes[0] != b'0'
             && matches!(&bytes[digits..], b"" | b"m" | b"k" | b"M" | b"G" | b"Ki" | b"Mi" | b"Gi" | b"Ti")
     }
 
-    /// What stands in the tree: text with spaces around it, a number, or nothing, which is zero.
+    /// Reads a value: text with spaces around it, a number, or null, which is zero.
     pub fn from_value(value: &Value) -> Result<Quantity, ScalarError> {
         match value {
             Value::String(text) => Quantity::parse(text.trim()),
@@ -79,42 +80,43 @@ impl Quantity {
         }
     }
 
-    /// So many units.
+    /// A quantity of `value` units.
     pub fn from_int(value: i64, format: Format) -> Quantity {
         Quantity { amount: Decimal::new(value, 0), format, text: None }
     }
 
-    /// So many thousandths.
+    /// A quantity of `value` thousandths.
     pub fn from_milli(value: i64, format: Format) -> Quantity {
         Quantity { amount: Decimal::new(value, -3), format, text: None }
     }
 
-    /// Which family of suffixes this is printed with.
+    /// The family of suffixes with which this is printed.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Whole units, rounded away from zero; the largest or smallest number where it does not fit.
+    /// Whole units, rounded away from zero, saturated.
     pub fn value(&self) -> i64 {
         self.amount.to_i64(0)
     }
 
-    /// Thousandths, rounded away from zero; the largest or smallest number where it does not fit.
+    /// Thousandths, rounded away from zero, saturated.
     pub fn milli_value(&self) -> i64 {
         self.amount.to_i64(-3)
     }
 
-    /// Whether this is nothing.
+    /// Whether this is zero.
     pub fn is_zero(&self) -> bool {
         self.amount.sign() == Ordering::Equal
     }
 
-    /// How this compares with nothing: `Less` if it is negative.
+    /// The comparison with zero: `Less` if it is negative.
     pub fn sign(&self) -> Ordering {
         self.amount.sign()
     }
 
-    /// Rounds away from zero to a multiple of ten to the power of `scale`; says whether nothing was lost.
+    /// Rounds away from zero to a multiple of ten to the power of `scale`; returns whether the value was
+    /// already a multiple.
     pub fn round_up(&mut self, scale: i64) -> bool {
         let (rounded, exact) = self.amount.round_up(scale);
         if !exact {
@@ -124,13 +126,13 @@ impl Quantity {
         exact
     }
 
-    /// Adds `other`. Nothing takes over the format of what is added to it.
+    /// Adds `other`. Zero takes over the format of what is added to it.
     pub fn add(&mut self, other: &Quantity) {
         self.adopt_format(other);
         self.amount = self.amount.add(&other.amount);
     }
 
-    /// Subtracts `other`. Nothing takes over the format of what is subtracted from it.
+    /// Subtracts `other`. Zero takes over the format of what is subtracted from it.
     pub fn sub(&mut self, other: &Quantity) {
         self.adopt_format(other);
         self.amount = self.amount.add(&other.amount.negated());
@@ -153,7 +155,7 @@ impl Quantity {
         }
     }
 
-    /// Small and broken numbers have no binary form, and huge ones no suffix at all.
+    /// Small and fractional numbers have no binary form, and huge ones no suffix at all.
     fn prints_binary(&self) -> bool {
         let is_binary = self.format == Format::BinarySi && self.amount.is_whole();
         is_binary && !self.amount.is_smaller_than_1024() && self.amount.by_1000_exponent() <= MAX_EXPONENT
@@ -176,7 +178,7 @@ impl fmt::Display for Quantity {
         match parse::decimal_suffix(exponent) {
             _ if exponent == 0 => write!(f, "{number}"),
             Some(suffix) if self.format != Format::DecimalExponent => write!(f, "{number}{suffix}"),
-            // Upstream prints the bare number where no suffix is large enough; that would be another amount.
+            // Upstream prints the bare number if no suffix is large enough; that would be another amount.
             _ => write!(f, "{number}e{exponent}"),
         }
     }

@@ -1,8 +1,8 @@
-//! Text in double quotes as Go prints it, because messages with quoted text reach clients.
+//! Quoting as Go prints it, because messages with quoted text reach clients.
 
 use std::fmt::Write as _;
 
-/// The text as `strconv.Quote` (`%q`) writes it: non-ASCII text stays, what cannot be printed is escaped.
+/// The text as `strconv.Quote` (`%q`) writes it: non-ASCII text stays, unprintable characters are escaped.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -55,8 +55,8 @@ fn push_wide(out: &mut String, c: char) {
     };
 }
 
-/// Rust leaves what can be printed as it is when it escapes a text; a letter before it makes that true of accents
-/// as well. Go escapes spaces other than the plain one, and the soft hyphen.
+/// Rust's escaping leaves printable characters as they are; a letter before an accent makes that true of
+/// accents as well. Go also escapes spaces other than the plain one, and the soft hyphen.
 fn can_be_printed(c: char) -> bool {
     let mut buffer = [b'a'; 5];
     let length = c.encode_utf8(&mut buffer[1..]).len();

@@ -1,4 +1,4 @@
-//! Points in time: `metav1.Time` with seconds, `metav1.MicroTime` with microseconds.
+//! Timestamps: `metav1.Time` with seconds, `metav1.MicroTime` with microseconds.
 //!
 //! Both are read as Go's `time.Parse` reads them, with its tolerance (a single digit for the hour, a comma before
 //! the fraction, `+24:60` as offset) and its messages; both are written in UTC.
@@ -24,7 +24,7 @@ impl Time {
     /// `9999-12-31T23:59:59Z`, the last that RFC 3339 can write.
     pub const MAX: Time = Time(253_402_300_799);
 
-    /// The time `seconds` after the epoch; what RFC 3339 cannot write becomes [`Time::MIN`] or [`Time::MAX`].
+    /// The time `seconds` after the epoch, limited to [`Time::MIN`] and [`Time::MAX`].
     pub fn from_unix(seconds: i64) -> Time {
         Time(seconds.clamp(Time::MIN.0, Time::MAX.0))
     }
@@ -39,7 +39,8 @@ impl Time {
         Ok(read(text, Fraction::Optional)?.0)
     }
 
-    /// Whether `text` surely is a time as [`Time`] is written, which almost all are. What is not may be one still.
+    /// Whether `text` is surely a time in the form that [`Time`] writes, which almost all are. Other texts
+    /// may be times, too.
     pub fn is_plain(text: &str) -> bool {
         let Ok(text) = <&[u8; 20]>::try_from(text.as_bytes()) else { return false };
         let two = |at: usize| match (text[at], text[at + 1]) {
@@ -49,7 +50,7 @@ impl Time {
         let has_marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')]
             .iter()
             .all(|(at, mark)| text[*at] == *mark);
-        // Other centuries have the time that is none, and every month has 28 days.
+        // Only centuries without the zero time, and only days up to 28, which every month has.
         has_marks
             && (19..=20).contains(&two(0))
             && two(2) < 100
@@ -60,7 +61,7 @@ impl Time {
             && two(17) < 60
     }
 
-    /// Whether this is `0001-01-01T00:00:00Z`, which Go takes for "no time" and writes as `null`.
+    /// Whether this is `0001-01-01T00:00:00Z`, which means "no time" in Go and is written as `null`.
     pub fn is_zero(self) -> bool {
         self.0 == -62_135_596_800
     }
@@ -106,7 +107,7 @@ impl MicroTime {
         Ok(MicroTime(time.0 * MICROS + micros))
     }
 
-    /// Whether this is `0001-01-01T00:00:00Z`, which Go takes for "no time" and writes as `null`.
+    /// Whether this is `0001-01-01T00:00:00Z`, which means "no time" in Go and is written as `null`.
     pub fn is_zero(self) -> bool {
         Time::from(self).is_zero() && self.0 % MICROS == 0
     }
@@ -135,7 +136,7 @@ fn unix_micros(time: SystemTime) -> i64 {
     let saturated = |micros: u128| i64::try_from(micros).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => saturated(after.as_micros()),
-        // Rounded down, as everything that is cut off.
+        // Rounded down, like all fractions.
         Err(before) => -saturated(before.duration().as_nanos().div_ceil(1000)),
     }
 }
@@ -161,7 +162,7 @@ fn write_seconds(f: &mut fmt::Formatter<'_>, seconds: i64) -> fmt::Result {
     f.write_str(std::str::from_utf8(&text).expect("digits and marks are ASCII"))
 }
 
-/// What the layout says about the fraction of a second.
+/// The fraction of a second in the layout.
 #[derive(Clone, Copy)]
 enum Fraction {
     Optional,
@@ -191,7 +192,7 @@ fn read(text: &str, fraction: Fraction) -> Result<(Time, i64), ScalarError> {
     };
     let offset = cursor.offset()?;
     cursor.end()?;
-    // The parts are at most four digits, so that the narrowing is exact.
+    // The parts have at most four digits, so the narrowing is exact.
     let narrow = |part: i64| part as i8;
     let local = DateTime::new(
         year as i16,
@@ -209,7 +210,7 @@ fn read(text: &str, fraction: Fraction) -> Result<(Time, i64), ScalarError> {
 
 struct Cursor<'t> {
     text: &'t str,
-    /// Always at a character: only ASCII is ever consumed.
+    /// Always at a character boundary: only ASCII is ever consumed.
     at: usize,
     fraction: Fraction,
 }
@@ -271,7 +272,7 @@ impl Cursor<'_> {
         Ok(micros)
     }
 
-    /// Seconds east of UTC. Like Go, this lets `24` hours and `60` minutes pass.
+    /// Seconds east of UTC. Like Go, this accepts `24` hours and `60` minutes.
     fn offset(&mut self) -> Result<i64, ScalarError> {
         let element = "Z07:00";
         if self.rest().first() == Some(&b'Z') {

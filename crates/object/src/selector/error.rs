@@ -1,28 +1,28 @@
-//! Why a selector is none, in upstream's words: they reach clients unchanged.
+//! Selector errors, in upstream's words: they reach clients unchanged.
 
 use thiserror::Error;
 
 use crate::field_error::FieldErrors;
 use crate::scalar::quote;
 
-/// Why a selector is none.
+/// Why a selector is invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SelectorError {
     /// A requirement on labels is malformed.
     #[error("unable to parse requirement: {0}")]
     Requirement(RequirementError),
-    /// Something else was expected between two requirements on labels.
+    /// Unexpected text between two requirements on labels.
     #[error("found '{found}', expected: {expected}")]
     Token {
-        /// What stands there; empty at the end of the text.
+        /// The text; empty at the end.
         found: String,
-        /// What may stand there.
+        /// The expected text.
         expected: &'static str,
     },
     /// A requirement of a label selector object breaks the rules.
     #[error("{}", .0.aggregate())]
     Rules(FieldErrors),
-    /// A requirement of a label selector object has an operator that does not exist.
+    /// The operator of a requirement of a label selector object does not exist.
     #[error("{} is not a valid label selector operator", quote(operator))]
     Operator {
         /// The operator.
@@ -33,13 +33,13 @@ pub enum SelectorError {
     Term {
         /// The whole selector.
         selector: String,
-        /// The term in question.
+        /// The invalid term.
         term: String,
     },
-    /// A backslash in a field selector stands before something that needs none.
+    /// A backslash in a field selector is before a character that needs none.
     #[error("invalid field selector: invalid escape sequence: {sequence}")]
     Escape {
-        /// The backslash and what follows it.
+        /// The backslash and the character after it.
         sequence: String,
     },
     /// A special character in the value of a field selector has no backslash before it.
@@ -50,21 +50,21 @@ pub enum SelectorError {
     },
 }
 
-/// Why a requirement on labels is none.
+/// Why a requirement on labels is invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum RequirementError {
-    /// Something else was expected.
+    /// Unexpected text.
     #[error("found '{found}', expected: {expected}")]
     Token {
-        /// What stands there; empty at the end of the text.
+        /// The text; empty at the end.
         found: String,
-        /// What may stand there.
+        /// The expected text.
         expected: &'static str,
     },
     /// The values of a set are not in parentheses.
     #[error("found '{found}' expected: '('")]
     Parenthesis {
-        /// What stands there; empty at the end of the text.
+        /// The text; empty at the end.
         found: String,
     },
     /// The key or a value breaks the rules.

@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use super::SelectorError;
 
-/// Which objects are meant, by the values of a few fields.
+/// Selects objects by the values of a few fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Term>);
 
@@ -15,13 +15,13 @@ pub struct Selector(Vec<Term>);
 pub struct Term {
     /// The name of the field, such as `spec.nodeName`.
     pub field: SmolStr,
-    /// How it is compared.
+    /// The operator.
     pub operator: Operator,
-    /// The value; empty also stands for a field that is not there.
+    /// The value; the empty value also matches an absent field.
     pub value: SmolStr,
 }
 
-/// How a field is compared.
+/// The comparison of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `field=value` or `field==value`
@@ -31,17 +31,17 @@ pub enum Operator {
 }
 
 impl Selector {
-    /// All objects.
+    /// Selects all objects.
     pub const fn everything() -> Selector {
         Selector(Vec::new())
     }
 
-    /// The objects whose `field` is `value`.
+    /// Selects the objects whose `field` is `value`.
     pub fn equals(field: &str, value: &str) -> Selector {
         Selector(vec![Term { field: field.into(), operator: Operator::Equals, value: value.into() }])
     }
 
-    /// Reads terms separated by commas; empty terms are skipped, the others are sorted.
+    /// Parses terms separated by commas; empty terms are skipped, the others are sorted.
     ///
     /// Upstream: apimachinery/pkg/fields/selector.go, ParseSelector (v1.36.4).
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
@@ -49,7 +49,7 @@ impl Selector {
         parts.sort_unstable();
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         let mut terms = parts.map(|part| parse_term(text, part)).collect::<Result<Vec<_>, _>>()?;
-        // A bare operator says nothing.
+        // A bare operator is ignored.
         terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
         Ok(Selector(terms))
     }
@@ -59,12 +59,12 @@ impl Selector {
         &self.0
     }
 
-    /// Whether every object is meant.
+    /// Whether all objects are selected.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an object is meant whose fields are what `lookup` says.
+    /// Whether an object is selected; `lookup` returns its fields.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
         self.0.iter().all(|term| {
             let is_equal = lookup(&term.field).unwrap_or("") == term.value;
@@ -72,7 +72,7 @@ impl Selector {
         })
     }
 
-    /// The value that `field` must have, if there is just one.
+    /// The value that `field` must have, if there is exactly one.
     pub fn exact(&self, field: &str) -> Option<&str> {
         let requires = |term: &&Term| term.operator == Operator::Equals && term.field == field;
         self.0.iter().find(requires).map(|term| term.value.as_str())
@@ -117,7 +117,7 @@ fn split_terms(text: &str) -> Vec<&str> {
 }
 
 fn parse_term(selector: &str, term: &str) -> Result<Term, SelectorError> {
-    // There are no escapes on the left side, so that the first operator is the one.
+    // There are no escapes on the left side, so the first operator is the right one.
     let is_operator = |at: usize| term[at..].starts_with("!=") || term[at..].starts_with('=');
     let operator = term.char_indices().map(|(at, _)| at).find(|at| is_operator(*at));
     let at = operator

@@ -12,10 +12,10 @@ use crate::field_error::FieldErrors;
 use crate::path::Path;
 use crate::value::{Map, Value};
 
-/// Which objects are meant, by their labels.
+/// Selects objects by their labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
-    /// Sorted by key. `None` means no object at all, which no list of requirements can say.
+    /// Sorted by key. `None` selects no object at all, which no list of requirements can express.
     requirements: Option<Vec<Requirement>>,
 }
 
@@ -27,12 +27,12 @@ pub struct Requirement {
     values: Vec<SmolStr>,
 }
 
-/// How a label is compared.
+/// The comparison of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `key=value`
     Equals,
-    /// `key==value`, the same as [`Operator::Equals`] but for the way it is printed.
+    /// `key==value`, the same as [`Operator::Equals`] except for how it is printed.
     DoubleEquals,
     /// `key!=value`: the label is absent or different.
     NotEquals,
@@ -51,24 +51,24 @@ pub enum Operator {
 }
 
 impl Selector {
-    /// All objects.
+    /// Selects all objects.
     pub const fn everything() -> Selector {
         Selector { requirements: Some(Vec::new()) }
     }
 
-    /// No object.
+    /// Selects no object.
     pub const fn nothing() -> Selector {
         Selector { requirements: None }
     }
 
-    /// Reads requirements separated by commas.
+    /// Parses requirements separated by commas.
     ///
     /// Upstream: apimachinery/pkg/labels/selector.go, Parse (v1.36.4).
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
         parse::parse(text).map(Selector::from_requirements)
     }
 
-    /// Reads a label selector object: `matchLabels` and `matchExpressions`. An empty one means all objects.
+    /// Reads a label selector object: `matchLabels` and `matchExpressions`. An empty one selects all objects.
     ///
     /// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.4).
     pub fn from_label_selector(selector: &Map) -> Result<Selector, SelectorError> {
@@ -83,7 +83,7 @@ impl Selector {
         Ok(Selector::from_requirements(requirements))
     }
 
-    /// The objects that have all of `labels`, which are not checked: the selector of a service.
+    /// Selects the objects that have all of `labels`, which are not validated: the selector of a service.
     pub fn from_labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> Selector {
         let equals = |(key, value): (&str, &str)| Requirement {
             key: key.into(),
@@ -103,22 +103,22 @@ impl Selector {
         self.requirements.as_deref().unwrap_or_default()
     }
 
-    /// Whether every object is meant.
+    /// Whether all objects are selected.
     pub fn is_everything(&self) -> bool {
         self.requirements.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Whether no object is meant, whatever its labels.
+    /// Whether no object is selected, whatever its labels.
     pub fn is_nothing(&self) -> bool {
         self.requirements.is_none()
     }
 
-    /// Whether an object is meant whose labels are what `lookup` says.
+    /// Whether an object is selected; `lookup` returns its labels.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
         self.requirements.as_ref().is_some_and(|all| all.iter().all(|it| it.matches(lookup(&it.key))))
     }
 
-    /// The value that the label `key` must have, if there is just one.
+    /// The value that the label `key` must have, if there is exactly one.
     pub fn exact(&self, key: &str) -> Option<&str> {
         let requirement = self.requirements().iter().find(|it| it.key == key)?;
         match (requirement.operator, requirement.values.as_slice()) {
@@ -141,7 +141,7 @@ impl fmt::Display for Selector {
 }
 
 impl Requirement {
-    /// A condition that follows the rules; the values are kept in the given order.
+    /// A valid requirement; the values are kept in the given order.
     ///
     /// Upstream: apimachinery/pkg/labels/selector.go, NewRequirement (v1.36.4).
     pub fn new(key: &str, operator: Operator, values: Vec<SmolStr>) -> Result<Requirement, RequirementError> {
@@ -150,22 +150,22 @@ impl Requirement {
         if errors.is_empty() { Ok(requirement) } else { Err(RequirementError::Rules(errors)) }
     }
 
-    /// Which label is meant.
+    /// The label.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// How it is compared.
+    /// The operator.
     pub fn operator(&self) -> Operator {
         self.operator
     }
 
-    /// What it is compared with.
+    /// The values.
     pub fn values(&self) -> &[SmolStr] {
         &self.values
     }
 
-    /// Whether the condition holds for a label of this value, or for an object without the label.
+    /// Whether the requirement holds for a label of this value, or for an object without the label.
     pub fn matches(&self, label: Option<&str>) -> bool {
         let is_listed = |label: &str| self.values.iter().any(|value| value == label);
         match self.operator {
@@ -271,7 +271,7 @@ fn check_key(key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Go has two empty lists; the one that comes from an empty list of values prints as `null`.
+/// Go has two empty lists; one that comes from an empty list of values is printed as `null`.
 fn shown_values(values: &[SmolStr]) -> Value {
     if values.is_empty() {
         return Value::Null;

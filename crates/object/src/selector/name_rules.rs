@@ -1,7 +1,8 @@
-//! What names, label keys and label values may look like.
+//! Name rules: validation of names, label keys and label values.
 //!
-//! Every function returns what is wrong in upstream's words, and nothing if all is well. Two generations of
-//! messages exist upstream: rules of labels count `bytes`, rules of names count `characters`; both mean bytes.
+//! Every function returns the errors in upstream's words; an empty list means valid. Two generations of
+//! messages exist upstream: rules of labels count `bytes`, rules of names count `characters`; both mean
+//! bytes.
 
 use std::borrow::Cow;
 
@@ -12,11 +13,11 @@ const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 const LABEL_KEY_MESSAGE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
     with an alphanumeric character";
 
-/// The largest length of a label value and of the name part of a label key.
+/// The maximum length of a label value and of the name part of a label key.
 pub const LABEL_MAX: usize = 63;
-/// The largest length of a DNS label.
+/// The maximum length of a DNS label.
 pub const DNS_LABEL_MAX: usize = 63;
-/// The largest length of a DNS subdomain.
+/// The maximum length of a DNS subdomain.
 pub const DNS_SUBDOMAIN_MAX: usize = 253;
 
 /// A label key: a name, with a DNS subdomain and `/` before it if it is not private.
@@ -123,14 +124,14 @@ pub fn dns1123_subdomain_with_underscore(text: &str) -> Vec<String> {
     rule.problems(text, text.split('.').all(is_word))
 }
 
-/// The same as newer rules tell it, which count bytes.
+/// The same in the words of newer rules, which count bytes.
 ///
 /// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123Subdomain (v1.36.4).
 pub fn long_name(text: &str) -> Vec<String> {
     subdomain_problems(text, "bytes")
 }
 
-/// The same with capitals, too: names of drivers.
+/// The same, but capitals are also allowed: names of drivers.
 ///
 /// Upstream: apimachinery/pkg/api/validate/content/dns.go, IsDNS1123SubdomainCaseless (v1.36.4).
 pub fn long_name_caseless(text: &str) -> Vec<String> {
@@ -179,7 +180,7 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
     rule.problems(text, is_dns_word(text) && text.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
-/// A name that can stand between two slashes of a URL.
+/// A name that is a valid segment of a URL path.
 ///
 /// Upstream: apimachinery/pkg/api/validate/content/path.go, IsPathSegmentName (v1.36.4).
 pub fn path_segment_name(text: &str) -> Vec<String> {
@@ -189,7 +190,7 @@ pub fn path_segment_name(text: &str) -> Vec<String> {
     path_segment_prefix(text)
 }
 
-/// What may become a name that can stand between two slashes of a URL when something is appended.
+/// A prefix that becomes a valid segment of a URL path when something is appended.
 ///
 /// Upstream: apimachinery/pkg/api/validate/content/path.go, IsPathSegmentPrefix (v1.36.4).
 pub fn path_segment_prefix(text: &str) -> Vec<String> {
@@ -302,11 +303,11 @@ pub fn c_identifier(text: &str) -> Vec<String> {
     rule.problems(text, begins && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()))
 }
 
-/// What `generateName` is checked as: something will follow, so that a dash at the end does no harm.
+/// A `generateName` in the form in which it is checked: text will follow, so a dash at the end is allowed.
 ///
 /// Upstream: apimachinery/pkg/api/validation/generic.go, maskTrailingDash (v1.36.4).
 pub fn mask_trailing_dash(name: &str) -> Cow<'_, str> {
-    // Upstream replaces the dash and the byte before it. Where that byte is only a part of a character, the name
+    // Upstream replaces the dash and the byte before it. If that byte is only a part of a character, the name
     // stays as it is: it is refused either way.
     match name.len().checked_sub(2).and_then(|end| name.get(..end)) {
         Some(start) if name.ends_with('-') => Cow::Owned(format!("{start}a")),
@@ -314,7 +315,7 @@ pub fn mask_trailing_dash(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A rule with a pattern: the check is written out, the pattern is for the message.
+/// A rule with a pattern: the check is written in code, the pattern is for the message.
 struct Rule<'r> {
     max: Option<usize>,
     unit: &'static str,
@@ -381,7 +382,7 @@ fn too_long(max: usize, unit: &str) -> String {
     format!("must be no more than {max} {unit}")
 }
 
-/// What is said of text that does not look as it must.
+/// The message for a text that does not match a pattern.
 ///
 /// Upstream: apimachinery/pkg/util/validation/validation.go, RegexError (v1.36.4).
 pub fn pattern_message(message: &str, pattern: &str, examples: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! Checks of labels and of label selector objects, as validators report them.
+//! Validation of labels and of label selector objects.
 
 use super::name_rules::{label_value, qualified_name};
 use crate::field_error::FieldErrors;
@@ -35,7 +35,7 @@ pub fn validate_label_selector(selector: &Map, at: &Path<'_>, errors: &mut Field
     }
 }
 
-/// The same for what was there before values were checked: expressions may compare with anything.
+/// The same for selectors from before values were validated: expressions may compare with anything.
 ///
 /// Upstream: ValidateLabelSelector with AllowInvalidLabelValueInSelector.
 pub fn validate_label_selector_keys(selector: &Map, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -1,4 +1,4 @@
-//! Shard selectors: which part of a collection is meant, by the hash of a field that never changes.
+//! Shard selectors: select a part of a collection by the hash of a field that never changes.
 //!
 //! ```text
 //! shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(…)
@@ -7,7 +7,7 @@
 //!  ├──── first ───────────┤──── second ────────────────────────┤     fnv1a("the uid")
 //! ```
 //!
-//! The expression is CEL, of which nothing but calls and `||` mean anything here.
+//! The expression is CEL, of which only calls and `||` are supported here.
 //!
 //! Upstream: apimachinery/pkg/sharding and apiserver/pkg/sharding/parser.go (v1.36.4).
 
@@ -27,14 +27,14 @@ pub struct Selector {
     ranges: Vec<Range>,
 }
 
-/// What is hashed.
+/// The field that is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Uid,
     Namespace,
 }
 
-/// From `start` on, before `end`, which may be 2⁶⁴.
+/// From `start` (inclusive) to `end` (exclusive), which may be 2⁶⁴.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     start: u128,
@@ -42,7 +42,7 @@ struct Range {
 }
 
 impl Selector {
-    /// Reads an expression. The error is what the client reads.
+    /// Parses an expression. The error is for the client.
     pub fn parse(text: &str) -> Result<Selector, String> {
         let text = text.trim();
         if text.is_empty() {

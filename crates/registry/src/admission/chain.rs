@@ -1,4 +1,4 @@
-//! Chain: the plugins, in the order in which they are asked.
+//! Admission chain: the plugins, in the order in which they are called.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::measure::{Laps, Measure, Phase};
 use super::{Plugin, Request};
 use crate::error::Result;
 
-/// The plugins, in the order in which they are asked.
+/// The plugins, in the order in which they are called.
 #[derive(Default)]
 pub struct Chain {
     links: Vec<Link>,
@@ -19,7 +19,7 @@ pub struct Chain {
 
 struct Link {
     plugin: Box<dyn Plugin>,
-    /// Whether it was found out that it never changes, or never judges, anything.
+    /// Whether the plugin is known never to mutate, or never to validate, anything.
     is_idle: [AtomicBool; 2],
 }
 
@@ -28,7 +28,7 @@ impl Link {
         !self.is_idle[phase as usize].load(Ordering::Relaxed) && self.plugin.handles(request)
     }
 
-    /// Whether the plugin had nothing to say but what every plugin says; it is not asked again then.
+    /// Whether the plugin only ran the default method; then it is not called again.
     fn was_idle(&self, phase: Phase, request: &Request<'_>) -> bool {
         let was_idle = request.rounds.is_idle.swap(false, Ordering::Relaxed);
         if was_idle {
@@ -39,20 +39,20 @@ impl Link {
 }
 
 impl Chain {
-    /// A chain of these.
+    /// A chain of these plugins.
     pub fn new(plugins: Vec<Box<dyn Plugin>>) -> Chain {
         let link = |plugin| Link { plugin, is_idle: Default::default() };
         Chain { links: plugins.into_iter().map(link).collect(), measure: None }
     }
 
-    /// Tells `measure` how long everything takes.
+    /// Reports all durations to `measure`.
     #[must_use]
     pub fn measured(mut self, measure: Arc<dyn Measure>) -> Chain {
         self.measure = Some(measure);
         self
     }
 
-    /// Their names, in order.
+    /// The names of the plugins, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.links.iter().map(|it| it.plugin.name())
     }

@@ -1,4 +1,4 @@
-//! Measure: reports how long plugins take.
+//! Admission metrics: how long plugins take.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use keelson_stdx::clock::Clock;
 use super::{Operation, Request};
 use crate::error::Result;
 
-/// What plugins are asked for.
+/// The phase of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// To change the object.
+    /// Mutating admission.
     Mutate,
-    /// To judge it.
+    /// Validating admission.
     Validate,
 }
 
 impl Phase {
-    /// What upstream calls it.
+    /// Upstream's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Phase::Mutate => "admit",
@@ -26,29 +26,29 @@ impl Phase {
     }
 }
 
-/// What was done, and how long it took.
+/// A call of a plugin, or of all plugins, and its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Took {
-    /// What plugins were asked for.
+    /// The phase.
     pub phase: Phase,
-    /// What was to be done.
+    /// The operation.
     pub operation: Operation,
-    /// Whether it was refused.
+    /// Whether the request was refused.
     pub is_rejected: bool,
-    /// How long it took.
+    /// The duration.
     pub elapsed: Duration,
 }
 
-/// Somebody who wants to know how long plugins take. Called once per plugin and request: it must be quick.
+/// Receives the durations of plugins. Called once per plugin and request: it must be quick.
 pub trait Measure: Send + Sync + 'static {
-    /// The plugin at `position` of the chain was asked.
+    /// The plugin at `position` of the chain was called.
     fn plugin(&self, position: usize, took: &Took);
 
-    /// All plugins were asked.
+    /// All plugins were called.
     fn step(&self, took: &Took);
 }
 
-/// The time that plugins take, one after the other: the end of one is the beginning of the next.
+/// The durations of plugins that run one after the other: the end of one is the beginning of the next.
 pub(super) struct Laps<'c> {
     measure: Option<&'c dyn Measure>,
     clock: &'c Clock,
@@ -77,7 +77,7 @@ impl<'c> Laps<'c> {
         }
     }
 
-    /// The end, if a plugin said no.
+    /// Ends the measurement if a plugin refused the request.
     pub(super) fn stop_if_refused(&self, done: Result<()>) -> Result<()> {
         if done.is_err() {
             self.stop(true);
@@ -85,7 +85,7 @@ impl<'c> Laps<'c> {
         done
     }
 
-    /// All plugins were asked.
+    /// Ends the measurement: all plugins were called.
     pub(super) fn stop(&self, is_rejected: bool) {
         if let Some(measure) = self.measure {
             let elapsed = self.clock.monotonic().saturating_sub(self.began);

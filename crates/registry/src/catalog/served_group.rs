@@ -31,7 +31,7 @@ pub struct ServedGroup {
     stamp: u64,
 }
 
-/// What is built in.
+/// The built-in part of a group.
 #[derive(Clone)]
 struct Builtin {
     versions: Vec<SmolStr>,
@@ -40,7 +40,7 @@ struct Builtin {
     stamp: u64,
 }
 
-/// Where a resource is from.
+/// The origin of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The server was started with it.
@@ -56,7 +56,7 @@ pub struct ServedResource<'g> {
     pub resource: &'g Resource,
     /// The version.
     pub version: &'g Version,
-    /// Where it is from.
+    /// The origin of the resource.
     pub origin: Origin,
 }
 
@@ -75,12 +75,12 @@ impl ServedGroup {
         ServedGroup { name: name.into(), versions, resources, builtin, stamp }
     }
 
-    /// Whether the group is there without custom resources.
+    /// Whether the group exists without custom resources.
     pub fn is_builtin(&self) -> bool {
         !self.builtin.versions.is_empty()
     }
 
-    /// Where the resources that `version` shows are from.
+    /// The origin of the resources that `version` shows.
     pub fn origin(&self, version: &str) -> Origin {
         match self.builtin.versions.iter().any(|it| it == version) {
             true => Origin::Builtin,
@@ -88,12 +88,13 @@ impl ServedGroup {
         }
     }
 
-    /// A number that no other state of a group has: what was derived from the group with this stamp is current.
+    /// A number that no other state of a group has: data that was derived from the group with this stamp is
+    /// current.
     pub fn stamp(&self) -> u64 {
         self.stamp
     }
 
-    /// The same for what is derived from one version. Custom resources do not change a built-in version.
+    /// The same for data that is derived from one version. Custom resources do not change a built-in version.
     pub fn stamp_of(&self, version: &str) -> u64 {
         match self.origin(version) {
             Origin::Builtin => self.builtin.stamp,
@@ -101,7 +102,7 @@ impl ServedGroup {
         }
     }
 
-    /// What `version` shows, by plural.
+    /// The resources that `version` shows, by plural.
     pub fn served(&self, version: &str) -> Vec<ServedResource<'_>> {
         let origin = self.origin(version);
         let mut found: Vec<ServedResource<'_>> = self
@@ -122,7 +123,7 @@ impl ServedGroup {
     pub(super) fn find(&self, version: &str, plural: &str) -> Option<&Arc<Live>> {
         let serves = |it: &&Arc<Live>| it.resource.served_version(version).is_some();
         match self.origin(version) {
-            // A plural may be there twice, in different versions.
+            // A plural may occur twice, in different versions.
             Origin::Builtin => {
                 self.of(Origin::Builtin).iter().filter(|it| it.resource.plural == plural).find(serves)
             }
@@ -136,7 +137,8 @@ impl ServedGroup {
         builtin.or_else(|| self.custom(plural).first())
     }
 
-    /// The custom resource called `plural`: one for each served version, the one that stands for the objects first.
+    /// The custom resource called `plural`: one resource for each served version. The first one represents
+    /// the objects.
     pub(super) fn custom(&self, plural: &str) -> &[Arc<Live>] {
         &self.resources[self.range(plural)]
     }
@@ -149,7 +151,7 @@ impl ServedGroup {
         }
     }
 
-    /// Where a custom resource is, or where it would be if it is empty.
+    /// The position of a custom resource; an empty range at the position where it would be inserted.
     fn range(&self, plural: &str) -> Range<usize> {
         let (count, custom) = (self.builtin.count, self.of(Origin::Custom));
         let start = custom.partition_point(|it| it.resource.plural.as_str() < plural);
@@ -157,7 +159,7 @@ impl ServedGroup {
         count + start..count + end
     }
 
-    /// The same with a custom resource, as far as versions show it.
+    /// The same group with a custom resource, in the versions that show it.
     pub(super) fn with(&self, lives: &[Arc<Live>]) -> ServedGroup {
         let Some(first) = lives.first() else { return self.clone() };
         let mut next = self.clone();
@@ -169,7 +171,7 @@ impl ServedGroup {
         next.changed()
     }
 
-    /// The same without a custom resource.
+    /// The same group without a custom resource.
     pub(super) fn without(&self, plural: &str) -> ServedGroup {
         let mut next = self.clone();
         next.resources.drain(self.range(plural));

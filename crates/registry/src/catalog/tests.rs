@@ -1,4 +1,4 @@
-//! Catalog: what a change adds, hides and leaves alone.
+//! Tests of the catalog: what a change adds, hides and leaves alone.
 
 use std::sync::Arc;
 

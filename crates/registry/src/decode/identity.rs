@@ -1,4 +1,4 @@
-//! Whether a document is of the kind that belongs to an address.
+//! Kind and version of a document: they must match the URL.
 
 use keelson_object::Value;
 use keelson_object::scalar::quote;
@@ -8,7 +8,7 @@ use super::{Draft, Origin, echo, wrong_patch};
 use crate::error::{Error, Result};
 use crate::resource::Version;
 
-/// What the documents at an address are.
+/// The kind and version of documents at a URL.
 pub struct Identity<'i> {
     /// `Deployment`.
     pub kind: &'i str,
@@ -18,16 +18,17 @@ pub struct Identity<'i> {
     pub api_version: &'i str,
     /// All versions in which the kind is served.
     pub served: &'i [Version],
-    /// Whether the kind is that of a custom resource: documents of any kind are read.
+    /// Whether the kind is a custom resource: documents of any kind are read.
     pub is_custom: bool,
 }
 
 impl Identity<'_> {
-    /// Whether `draft` is what it should be. It may be silent about it.
+    /// Checks the kind and version of `draft`. Both may be absent.
     pub fn check(&self, draft: &Draft) -> Result<()> {
         match draft.origin {
             Origin::Body => self.check_body(&draft.value),
-            // It stays what it was; whether it is text at all is asked with the other types.
+            // A patch cannot change the kind; whether it is text at all is checked together with the other
+            // types.
             Origin::Strategic(_) => Ok(()),
             Origin::Patch => match self.misnamed(&draft.value)? {
                 Some(problem) => Err(wrong_patch(&echo(&draft.value), &problem)),
@@ -40,7 +41,7 @@ impl Identity<'_> {
     fn check_body(&self, value: &Value) -> Result<()> {
         let text = |key| value.as_map().and_then(|map| map.str(key)).filter(|it| !it.is_empty());
         let kind = text("kind").unwrap_or(self.kind);
-        // A custom resource must say its version.
+        // A custom resource must have an apiVersion.
         let silent = if self.is_custom { "" } else { self.api_version };
         let api_version = text("apiVersion").unwrap_or(silent);
         if (self.is_custom || kind == self.kind) && api_version == self.api_version {
@@ -62,9 +63,9 @@ impl Identity<'_> {
         )))
     }
 
-    /// Why what a patch made cannot be an object of the kind: it says that it is something else.
+    /// Why the result of a patch cannot be an object of the kind: its kind or version is a different one.
     ///
-    /// Upstream decodes what a patch gives as what it says it is (v1.36.4).
+    /// Upstream decodes the result of a patch as the kind that it names (v1.36.4).
     fn misnamed(&self, value: &Value) -> Result<Option<String>> {
         if let Some(problem) = unread(value) {
             return Ok(Some(problem));
@@ -92,7 +93,7 @@ impl Identity<'_> {
         Ok((!is_kind || !is_served).then(|| self.problem(kind, api_version)))
     }
 
-    /// Why one kind cannot be read as the other.
+    /// Why one kind cannot be read as another.
     fn problem(&self, kind: &str, api_version: &str) -> String {
         let (group, number) = split(api_version);
         let single = kind.strip_suffix("List").unwrap_or(kind);

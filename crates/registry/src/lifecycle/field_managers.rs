@@ -1,8 +1,10 @@
-//! Who owns which field: follows every write, and makes applies.
+//! Field managers: tracks the ownership of fields (managedFields) on every write, and executes server-side
+//! apply.
 //!
-//! Objects are in the stored version here; ownership is told in the version in which the client speaks, so that both
-//! go through that version for a moment. Where all versions have one shape, that is another head. Custom resources are
-//! in the version of the request, and other versions are needed where managers have used them.
+//! Objects are in the stored version here, but managedFields use the version of the request, so objects are
+//! converted to that version temporarily. Where all versions have the same shape, this only replaces kind and
+//! apiVersion. Custom resources are in the version of the request, and other versions are needed where
+//! managers have used them.
 
 mod conversions;
 
@@ -29,21 +31,22 @@ use crate::options::{FieldValidation, Part};
 use crate::resource::{Resource, Scale, Version};
 use crate::scale;
 
-/// What is applied, and by whom.
+/// The parameters of a server-side apply.
 pub struct Apply<'a> {
-    /// What the client wants, as it sent it.
+    /// The patch, as the client sent it.
     pub patch: &'a Value,
-    /// Whether fields are taken from other managers.
+    /// Whether fields are taken over from other managers.
     pub force: Force,
-    /// What a strict reader says about the patch.
+    /// The complaint of a strict reader about the patch.
     pub complaint: Option<&'a str>,
-    /// Who listens to that.
+    /// Whether that complaint is an error, a warning or ignored.
     pub validation: FieldValidation,
 }
 
-/// Follows a write that is no apply: `object` is about to replace `old`, or to be made.
+/// Updates managedFields for a write that is not an apply: `object` is about to replace `old`, or to be
+/// created.
 ///
-/// Mistakes in what is known of managers do not keep anybody from writing: then nothing is known any more.
+/// Malformed managedFields do not prevent a write: they are discarded.
 pub(crate) async fn follow(
     live: &Live,
     context: &Context,
@@ -68,7 +71,7 @@ pub(crate) async fn follow(
     });
 }
 
-/// The same where a webhook converts the object into the versions of other managers.
+/// The same if a webhook converts the object to the versions of other managers.
 async fn follow_converted(
     live: &Live,
     context: &Context,
@@ -90,7 +93,7 @@ async fn follow_converted(
     Err(Refusal::Internal("managed fields need too many conversions".to_owned()))
 }
 
-/// Notes who wrote `object`, which is posted to a subresource and not of the resource's own kind.
+/// Sets managedFields of `object`, which is posted to a subresource and is not of the resource's own kind.
 pub(crate) fn note_foreign(context: &Context, subresource: &str, object: &mut Object) {
     let ApiVersion { group, version } = ApiVersion::parse(&object.api_version).unwrap_or_default();
     let schema = Schema::builtin(&group, &version, &object.kind);
@@ -112,12 +115,12 @@ pub(crate) fn note_foreign(context: &Context, subresource: &str, object: &mut Ob
     object.meta.managed_fields = written.unwrap_or_default();
 }
 
-/// Whether this stands for an empty list of managers; see `decode::keep_reset_of_managers`.
+/// Whether this asks to reset managedFields; see `decode::keep_reset_of_managers`.
 pub(crate) fn is_reset(entries: &[Value]) -> bool {
     matches!(entries, [Value::Map(entry)] if entry.is_empty())
 }
 
-/// What is wrong with a list of managers, if anything.
+/// What is wrong with managedFields, if anything.
 ///
 /// Upstream: apimachinery/pkg/util/managedfields/fieldmanager.go, ValidateManagedFields (v1.36.4).
 pub(crate) fn problem(entries: &[Value]) -> Option<String> {
@@ -130,15 +133,15 @@ pub(crate) fn problem(entries: &[Value]) -> Option<String> {
 
 const JSON: Json = Json { read: |text| Some(json::read(text.as_bytes()).ok()?.value), write: to_text };
 
-/// What comes of an apply.
+/// The result of an apply.
 pub(crate) enum Applied {
     /// The object, in the version of the client.
     Object(Value),
-    /// Nothing yet: this conversion must be known first.
+    /// Nothing yet: this conversion is needed first.
     Wanted(Wanted),
 }
 
-/// `old` with what `apply` wants; `None` is an object that is not there yet.
+/// `old` with the changes of `apply`; `None` if the object does not exist yet.
 pub(crate) fn apply(
     live: &Live,
     context: &Context,
@@ -158,7 +161,7 @@ pub(crate) fn apply(
     }
 }
 
-/// The scale of `object`, with those who manage it.
+/// The scale of `object`, with its managedFields.
 pub(crate) fn scale(live: &Live, context: &Context, object: &Object, at: &Scale) -> Result<Object> {
     let none = Conversions::default();
     let kind = Kind::new(live, context, Part::Scale, &none);
@@ -181,9 +184,10 @@ fn refused(refusal: Refusal) -> Error {
     }
 }
 
-/// Restores the old times if nothing else has changed: applying the same again writes nothing.
+/// Restores the old times if nothing else has changed, so that a repeated apply writes nothing.
 ///
-/// Only now can that be said, because defaults and normal forms hide what a client wrote otherwise.
+/// This is known only now, because defaulting and canonicalization can undo what the client wrote
+/// differently.
 pub(crate) fn keep_times(object: &mut Object, old: &Object) {
     if !differ_in_times_only(&old.meta.managed_fields, &object.meta.managed_fields) {
         return;
@@ -197,7 +201,7 @@ pub(crate) fn keep_times(object: &mut Object, old: &Object) {
     }
 }
 
-/// Tells about keys that stand twice in the patch: after everything that keeps it from being applied.
+/// Reports duplicate keys in the patch, after all errors that prevent it from being applied.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject, and rest.go,
 /// parseYAMLWarnings (v1.36.4).
@@ -216,7 +220,7 @@ pub(crate) fn complain(context: &Context, apply: &Apply<'_>) -> Result<()> {
     }
 }
 
-/// The managers in a tree.
+/// The managedFields of a tree.
 pub(crate) fn managed_fields(value: &mut Value) -> Vec<Value> {
     let metadata = match value {
         Value::Map(map) => map.get_mut("metadata"),
@@ -231,7 +235,7 @@ pub(crate) fn managed_fields(value: &mut Value) -> Vec<Value> {
     }
 }
 
-/// A write to the scale of an object: it is followed as a write to an object of its own kind.
+/// A write to the scale of an object: its managedFields are tracked as those of an object of kind Scale.
 struct Scaled<'k> {
     kind: &'k Kind<'k>,
     at: &'k Scale,
@@ -302,13 +306,13 @@ impl<'k> Scaled<'k> {
     }
 }
 
-/// A kind as one request speaks of it.
+/// A kind in the version of a request.
 struct Kind<'l> {
     live: &'l Live,
     version: &'l Version,
     subresource: &'static str,
     reset: Vec<(SmolStr, Filter)>,
-    /// Conversions by a webhook that are done.
+    /// Conversions that a webhook has done.
     known: &'l Conversions,
     /// The first conversion that was needed and is not known.
     wanted: RefCell<Option<Wanted>>,
@@ -335,7 +339,7 @@ impl<'l> Kind<'l> {
         }
     }
 
-    /// The managers after a write; the client named the managers in `given`.
+    /// The managedFields after a write; `given` are those that the client sent.
     fn follow(
         &self,
         context: &Context,
@@ -359,7 +363,7 @@ impl<'l> Kind<'l> {
         self.tracker(context).follow(live, new, given, &context.field_manager)
     }
 
-    /// A stored object in the version of the request; mostly that is as it is stored.
+    /// A stored object in the version of the request; mostly that is the stored version.
     fn shown<'o>(&self, object: Cow<'o, Object>) -> Cow<'o, Object> {
         if object.api_version == self.version.api_version {
             return object;
@@ -376,7 +380,7 @@ impl<'l> Kind<'l> {
         if !self.live.resource.versions.iter().any(|it| it.api_version == from) {
             return Err(ConvertError::Missing);
         }
-        // An object of which nothing is known but its kind is the same in all versions.
+        // An object with nothing but its kind and version is the same in all versions.
         let is_blank = map.iter().all(|(key, _)| matches!(key.as_str(), "kind" | "apiVersion"));
         if is_blank || from == api_version || self.live.keeps_fields() {
             let mut map = map.clone();
@@ -421,7 +425,7 @@ impl Versions for Kind<'_> {
     }
 }
 
-/// What every kind has, without managers.
+/// The fields that every kind has, without managedFields.
 fn head(object: &Object) -> Map {
     let mut head = Map::with_capacity(3);
     head.push_new("kind", object.kind.clone());
@@ -430,7 +434,7 @@ fn head(object: &Object) -> Map {
     head
 }
 
-/// By version, the fields that a part of the object does not write.
+/// The fields that a part of the object does not write, by version.
 fn reset(resource: &Resource, part: Part) -> Vec<(SmolStr, Filter)> {
     let fields = resource.strategy.reset_fields(part);
     let fields: &[&str] = match fields {

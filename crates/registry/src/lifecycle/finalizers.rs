@@ -1,15 +1,16 @@
-//! Who must agree before an object goes.
+//! Finalizers that a delete sets for the garbage collector.
 
 use keelson_object::{ObjectMeta, SmolStr};
 
 use crate::options::{DeleteOptions, Propagation};
 
-/// Keeps the object until its dependents have lost their owner.
+/// Keeps the object until its dependents are orphaned.
 pub const ORPHAN: &str = "orphan";
-/// Keeps the object until its dependents are gone.
+/// Keeps the object until its dependents are deleted.
 pub const FOREGROUND: &str = "foregroundDeletion";
 
-/// The finalizers that a delete leaves on an object. `usual` is what becomes of dependents when nobody says.
+/// The finalizers that a delete leaves on an object. `usual` is the propagation policy if the request does
+/// not set one.
 ///
 /// Upstream: apiserver/pkg/registry/generic/registry/store.go, deletionFinalizersForGarbageCollection (v1.36.4).
 pub fn for_delete(meta: &ObjectMeta, options: &DeleteOptions, usual: Propagation) -> Vec<SmolStr> {

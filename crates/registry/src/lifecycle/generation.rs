@@ -1,13 +1,13 @@
-//! Generations: they count the changes of the desired state.
+//! Generation: counts the changes of the desired state.
 
 use keelson_object::Object;
 
-/// A new object is the first generation of itself.
+/// A new object has generation 1.
 pub fn begin(object: &mut Object) {
     object.meta.generation = 1;
 }
 
-/// The next generation, if any of `fields` differs.
+/// Increments the generation if any of `fields` differs.
 pub fn advance(object: &mut Object, old: &Object, fields: &[&str]) {
     let changed = fields.iter().any(|field| object.fields.get(field) != old.fields.get(field));
     if changed {

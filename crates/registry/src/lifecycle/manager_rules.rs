@@ -1,11 +1,11 @@
-//! What is wrong with who is said to have written a field.
+//! Validation of managedFields.
 
 use keelson_object::{FieldErrors, Map, ObjectMeta, Path, Value};
 
 const MANAGER_BYTES: usize = 128;
 const SUBRESOURCE_BYTES: usize = 256;
 
-/// Checks the managers that an object names.
+/// Validates the managedFields of an object.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateManagedFields (v1.36.4).
 pub(super) fn check(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -30,7 +30,7 @@ fn check_entry(entry: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Checks what a manager calls itself.
+/// Validates the name of a field manager.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateFieldManager (v1.36.4).
 pub fn check_manager(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -43,7 +43,7 @@ pub fn check_manager(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What Go's `unicode.IsPrint` says: letters, marks, numbers, punctuation, symbols and the blank.
+/// As Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the space.
 fn is_printable(character: char) -> bool {
     character == ' ' || !(character.is_control() || character.is_whitespace() || is_unassigned(character))
 }

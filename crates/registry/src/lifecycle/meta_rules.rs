@@ -1,4 +1,4 @@
-//! What is wrong with the metadata of an object, whatever its kind.
+//! Validation of metadata, whatever the kind.
 
 use keelson_object::meta::StringMap;
 use keelson_object::selector::name_rules as rules;
@@ -9,7 +9,7 @@ use super::manager_rules;
 use crate::resource::Scope;
 use crate::strategy::NameRule;
 
-/// All keys and values of the annotations together have at most this many bytes.
+/// The limit of all keys and values of the annotations together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// Checks the metadata of a new or changed object.
@@ -49,7 +49,7 @@ pub fn check_embedded(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors
     check_at(meta, scope, NameRule::PathSegment, at, errors);
 }
 
-/// Checks what an update may not change.
+/// Checks that an update does not change immutable fields.
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateObjectMetaAccessorUpdate (v1.36.4).
 pub fn check_update(meta: &ObjectMeta, old: &ObjectMeta, errors: &mut FieldErrors) {
@@ -91,7 +91,7 @@ pub fn check_update(meta: &ObjectMeta, old: &ObjectMeta, errors: &mut FieldError
     }
 }
 
-/// Checks that a name fits into a path: for kinds whose own rules do not say so.
+/// Checks that a name is a valid path segment: for kinds whose own rules do not check it.
 ///
 /// Upstream: apiserver/pkg/registry/rest/create.go, BeforeCreate, behind the rules of the kind (v1.36.4).
 pub fn check_path(meta: &ObjectMeta, errors: &mut FieldErrors) {
@@ -104,7 +104,7 @@ pub fn check_path(meta: &ObjectMeta, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with what a name is generated from.
+/// What is wrong with a generateName.
 fn prefix_problems(rule: NameRule, prefix: &str) -> Vec<String> {
     match rule {
         NameRule::PathSegment => rules::path_segment_prefix(prefix),
@@ -171,7 +171,7 @@ fn check_owners(meta: &ObjectMeta, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut controller: Option<String> = None;
     for owner in &meta.owner_references {
         let parts: Vec<&str> = owner.api_version.split('/').collect();
-        // More than one slash is neither a group nor a version.
+        // More than one slash: neither a group nor a version.
         if parts.len() > 2 || parts.last().is_none_or(|version| version.is_empty()) {
             errors.invalid(&at.key("apiVersion"), owner.api_version.as_str(), "version must not be empty");
         }

@@ -3,7 +3,7 @@
 use keelson_object::SmolStr;
 use rand::RngExt as _;
 
-/// No vowels and no look-alikes, so that no words appear and nobody misreads one.
+/// No vowels and no look-alike characters, so that names contain no words and are not misread.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX: usize = 5;
 /// A name has at most 63 characters; the prefix gives way.

@@ -1,19 +1,19 @@
-//! Owner references that are there twice.
+//! Duplicate owner references.
 
 use keelson_object::{ObjectMeta, OwnerReference};
 
 use crate::context::Context;
 
-/// Where the references were found twice.
+/// Where the duplicate references were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// In what the client sent.
+    /// In the request.
     InRequest,
-    /// In what came of it.
+    /// In the object after mutating admission.
     InResult,
 }
 
-/// Keeps each reference once, and warns of the others.
+/// Keeps each reference once, and returns a warning about duplicates.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, dedupOwnerReferencesAndAddWarning (v1.36.4).
 pub fn once(context: &Context, meta: &mut ObjectMeta, seen: Seen) {

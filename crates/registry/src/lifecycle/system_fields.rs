@@ -1,4 +1,4 @@
-//! The fields of the metadata that only the server sets.
+//! System fields: the fields of the metadata that only the server sets.
 
 use keelson_object::{Object, ObjectMeta};
 
@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::resource::{Resource, Scope};
 
-/// Takes away what a client made up.
+/// Clears system fields that a client sent.
 pub fn wipe(meta: &mut ObjectMeta) {
     meta.creation_timestamp = None;
     meta.uid = Default::default();
@@ -14,13 +14,13 @@ pub fn wipe(meta: &mut ObjectMeta) {
     meta.deletion_grace_period_seconds = None;
 }
 
-/// Gives a new object its uid and its time.
+/// Sets the uid and creationTimestamp of a new object.
 pub fn fill(context: &Context, meta: &mut ObjectMeta) {
     meta.creation_timestamp = Some(context.now());
     meta.uid = uuid::Uuid::new_v4().to_string().into();
 }
 
-/// Carries over what an update cannot change.
+/// Copies fields that an update cannot change from the old object.
 ///
 /// Upstream: apiserver/pkg/registry/rest/update.go, BeforeUpdate (v1.36.4).
 pub fn carry_over(meta: &mut ObjectMeta, old: &ObjectMeta) {
@@ -38,11 +38,11 @@ pub fn carry_over(meta: &mut ObjectMeta, old: &ObjectMeta) {
     }
 }
 
-/// Puts the object into the namespace of the request; refuses one that says it belongs elsewhere.
+/// Sets the namespace of the object to that of the request; refuses an object with another namespace.
 pub fn settle_namespace(resource: &Resource, namespace: &str, object: &mut Object) -> Result<()> {
     let expected = if resource.scope == Scope::Namespaced { namespace } else { "" };
     let meta = &mut object.meta;
-    // A namespace on a cluster-scoped object is dropped without a word, as upstream does.
+    // The namespace of a cluster-scoped object is silently dropped, as upstream does.
     if meta.namespace.is_empty() || expected.is_empty() {
         meta.namespace = expected.into();
     }

@@ -1,4 +1,4 @@
-//! Does what a subresource does with what is posted to it.
+//! Actions: a POST to a subresource such as `eviction` or `binding`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::lifecycle::{field_managers, system_fields};
 use crate::live::{Live, Place};
 use crate::subresource::{Action, Call};
 
-/// Judges `body`, which is posted to a subresource of the object at `place`, and lets `action` act.
+/// Runs admission for `body`, which is posted to a subresource of the object at `place`, then runs `action`.
 pub async fn act(
     live: &Arc<Live>,
     context: &Context,

@@ -1,4 +1,4 @@
-//! Answers what is posted to a resource of which nothing is stored.
+//! Answers: a POST to a resource of which nothing is stored, such as SubjectAccessReview.
 
 use keelson_object::Object;
 

@@ -28,7 +28,7 @@ pub async fn apply(
 struct Application<'a> {
     version: &'a Version,
     apply: &'a Apply<'a>,
-    /// What a webhook has converted for this request.
+    /// The conversions that a webhook has done for this request.
     known: Conversions,
 }
 

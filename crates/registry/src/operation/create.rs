@@ -19,7 +19,8 @@ pub async fn create(
     mut object: Object,
 ) -> Result<Arc<Frozen>> {
     owners::once(context, &mut object.meta, Seen::InRequest);
-    // Upstream's store objects to a version, and ignores what is not a number. A dry run does not reach the store.
+    // Upstream's store refuses a resourceVersion, and ignores one that is not a number. A dry run does not
+    // reach the store.
     if context.dry_run == DryRun::Off
         && object.meta.resource_version.parse::<u64>().is_ok_and(|version| version != 0)
     {

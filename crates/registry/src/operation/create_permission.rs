@@ -26,7 +26,7 @@ impl CreatePermission {
         let context = request.context;
         let target = request.target();
         let verdict = self.verdict.get_or_init(|| context.authorize(CREATE, target)).await;
-        // A broken rule does not take away what another rule gives.
+        // An evaluation error does not take away what another rule allows.
         if verdict.decision.is_allowed() {
             return Ok(());
         }

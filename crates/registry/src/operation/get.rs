@@ -1,4 +1,4 @@
-//! Reads one object.
+//! Get: reads one object.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ async fn find(live: &Live, place: &Place, freshness: Freshness) -> Result<Arc<Fr
     }
 }
 
-/// What a store has that is far away: to ask it for the one object is quicker than to wait until the cache has seen
-/// everything. What the cache has of the same revision need not be read again.
+/// The object in a remote store: to read this one object is quicker than to wait until the cache has caught
+/// up. The object of the cache is used if it has the same revision.
 async fn stored(live: &Live, place: &Place) -> Result<Arc<Frozen>> {
     let objects = live.objects()?;
     let entry = match objects.store.get(&live.key(place)?).await {

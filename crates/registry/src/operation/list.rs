@@ -1,4 +1,4 @@
-//! Reads many objects: of one snapshot, in pages, selected.
+//! List: reads many objects of one snapshot, in pages, with selectors.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub struct Listing {
     pub items: Vec<Arc<Frozen>>,
     /// The revision of which this is a list.
     pub revision: u64,
-    /// How to get the next page; empty after the last one.
+    /// The continue token of the next page; empty after the last one.
     pub continue_token: String,
-    /// How many objects come after this page, if that is known.
+    /// The number of objects after this page, if it is known.
     pub remaining: Option<u64>,
-    /// Which part of the collection this is a list of; `None` for all of it.
+    /// The shard that this is a list of; `None` for the whole collection.
     pub shard: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
         Source::Store { at, not_before } => walk.stored(at, not_before).await,
     };
     match listing {
-        // The client may go on with what is there now, if it does not mind that the pages do not fit together.
+        // The client may go on with the current objects, if it accepts that the pages are inconsistent.
         Err(Error::Expired { .. }) if token.is_some() => {
             let token = Token { revision: None, start: start.unwrap_or_default().to_owned() };
             Err(Error::ContinueExpired { token: token.encode(Origin::Store) })
@@ -73,7 +73,7 @@ pub async fn list(live: &Live, namespace: &str, options: &ListOptions) -> Result
     }
 }
 
-/// Where a list goes on, and of which state it is.
+/// Where a list begins, and how new its state must be.
 ///
 /// Upstream: apiserver/pkg/storage/interfaces.go, ValidateListOptions (v1.36.4).
 fn beginning(options: &ListOptions) -> Result<(Option<Token>, Freshness)> {
@@ -89,7 +89,7 @@ fn beginning(options: &ListOptions) -> Result<(Option<Token>, Freshness)> {
     Ok((Some(token), freshness))
 }
 
-/// A cache gives what it has in one piece to clients that take whatever is at hand.
+/// Clients that accept any revision get the whole list of the cache in one page.
 ///
 /// Upstream: apiserver/pkg/storage/cacher/cacher.go, GetList (v1.36.4).
 fn limit(reads: Reads, options: &ListOptions) -> usize {
@@ -103,7 +103,7 @@ fn limit(reads: Reads, options: &ListOptions) -> usize {
 
 enum Source {
     Snapshot(Snapshot),
-    /// No longer or not at all in memory: the store has it, if anyone. Refused if it is older than `not_before`.
+    /// Not in memory, or not any more: only the store may have it. Refused if it is older than `not_before`.
     Store {
         at: At,
         not_before: u64,
@@ -129,7 +129,7 @@ async fn source(objects: &Objects, freshness: Freshness) -> Result<Source> {
             if !is_near {
                 return Ok(Source::Store { at: At::Latest, not_before });
             }
-            // A near store is never ahead of what is in memory.
+            // A local store is never ahead of the cache.
             let snapshot = cache.fresh().await?;
             not_older(snapshot.revision().get(), not_before)?;
             snapshot
@@ -144,7 +144,7 @@ async fn source(objects: &Objects, freshness: Freshness) -> Result<Source> {
     Ok(Source::Snapshot(snapshot))
 }
 
-/// A store does not get there by waiting.
+/// A store, unlike a cache, does not reach the revision by waiting.
 ///
 /// Upstream: apiserver/pkg/storage/etcd3/store.go, validateMinimumResourceVersion (v1.36.4).
 pub(super) fn not_older(current: u64, asked: u64) -> Result<()> {
@@ -154,7 +154,7 @@ pub(super) fn not_older(current: u64, asked: u64) -> Result<()> {
     Ok(())
 }
 
-/// How many objects a webhook converts at once.
+/// The number of objects that a webhook converts in one call.
 const CONVERTED_AT_ONCE: usize = 500;
 
 fn place_of(object: &Frozen) -> Place {
@@ -182,7 +182,7 @@ impl Walk<'_> {
         };
         self.objects.cache.count_list(&scope, &page);
         if page.next.is_some() {
-            // The next page is of the same state: keep it at hand for a while.
+            // The next page is of the same state: keep it in memory for a while.
             self.objects.cache.keep(snapshot);
         }
         let more = page.next.is_some().then_some(page.remaining.map(|count| count as u64));
@@ -210,7 +210,7 @@ impl Walk<'_> {
             };
             let converted = self.live.all_to_hub(page.objects).await?;
             items.extend(converted.into_iter().filter(|it| self.matcher.matches(it)));
-            // One more than the page has tells whether another page follows.
+            // One more object than the page holds shows that another page follows.
             if after.is_none() || items.len() > self.limit {
                 break;
             }
@@ -223,7 +223,7 @@ impl Walk<'_> {
         Ok(self.page(items, (snapshot.revision().get(), Origin::Cache), more))
     }
 
-    /// How many objects are looked at, at most. Those that an index finds are few.
+    /// The number of objects to look at, at most. An index finds only few.
     fn length(&self, snapshot: &Snapshot) -> usize {
         match self.matcher.scope(&self.live.resource) {
             keelson_watch_cache::Scope::Field { .. } => 0,
@@ -267,7 +267,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The objects of entries of the store. What cannot be decrypted is left out, as everywhere.
+    /// The objects of entries of the store. Objects that cannot be decrypted are left out, as everywhere.
     async fn objects_of(&self, entries: &[Entry]) -> Result<Vec<Option<Arc<Frozen>>>> {
         let freeze = |entry: &Entry| match entry.value.is_empty() {
             true => Ok(None),
@@ -298,7 +298,7 @@ impl Walk<'_> {
         self.limit.clamp(1, 10_000)
     }
 
-    /// `more` is `None` on the last page, else how many come after it, if that is known.
+    /// `more` is `None` on the last page, otherwise the number of objects after it, if that is known.
     fn page(
         &self,
         items: Vec<Arc<Frozen>>,
@@ -324,8 +324,9 @@ impl Walk<'_> {
 
 /// A key after which a list begins with `start`.
 ///
-/// `a\0` is the first after `a`. A start that a client made up is itself the first: what comes after the text before
-/// it that has every character there is, `a` is after `` ` `` and then the largest of all characters.
+/// `a\0` is the first key after `a`. A start that a client made up, without the zero byte, is itself the
+/// first key: its last character is replaced by the next smaller one and the largest of all characters, so
+/// `a` follows `` ` `` and that character.
 fn before(prefix: &Key, start: &str) -> Key {
     if let Some(last) = start.strip_suffix('\0') {
         return Key::from(format!("{prefix}{last}"));

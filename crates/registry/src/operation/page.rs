@@ -1,4 +1,4 @@
-//! The continue token: upstream's format, so that a client may carry one from server to server.
+//! Continue token: upstream's format, so that a client can continue a list at another server.
 
 use base64::DecodeError;
 use base64::Engine as _;
@@ -10,16 +10,17 @@ use keelson_object::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// Where a list goes on.
+/// The position at which a list continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The revision of the first page; `None` goes on with whatever is there now.
+    /// The revision of the first page; `None` continues with the current objects.
     pub(crate) revision: Option<u64>,
     /// The first key of the next page, without the prefix of the list: `name\0`, `namespace/name\0`.
     pub(crate) start: String,
 }
 
-/// What a page was made of. In tokens of a cache the start has a slash before it, in those of a store it has none.
+/// The source of a page. In tokens of a cache the start has a slash before it, in those of a store it has
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Upstream: apiserver/pkg/storage/cacher/cacher.go, GetList (v1.36.4).
@@ -29,7 +30,7 @@ pub(crate) enum Origin {
 }
 
 impl Token {
-    /// As it goes over the wire.
+    /// The token as it is sent to clients.
     pub(crate) fn encode(&self, origin: Origin) -> String {
         let slash = match origin {
             Origin::Cache => "/",
@@ -44,7 +45,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(text)
     }
 
-    /// Reads what a client sent.
+    /// Reads a token that a client sent.
     ///
     /// Upstream: apiserver/pkg/storage/continue.go, DecodeContinue (v1.36.4).
     pub(crate) fn decode(text: &str) -> Result<Token> {
@@ -62,7 +63,7 @@ impl Token {
         })?;
         let document = json::read(&bytes).map_err(|error| invalid(&format!(": {error}")))?;
         let wrong = |value: &Value, place: &str| {
-            // A number that is one, but not of this type, is shown.
+            // The error shows a number that is not an integer.
             let shown = match value {
                 Value::Float(_) if place.ends_with("int64") => {
                     format!(" {}", String::from_utf8_lossy(&json::to_bytes(value)))

@@ -1,4 +1,4 @@
-//! A write to the scale of an object, as plugins see it: one scale becomes another.
+//! Write to a scale, as admission plugins see it: one scale replaces another.
 //!
 //! Upstream: pkg/registry/apps/deployment/storage/storage.go, scaleUpdatedObjectInfo and toScaleUpdateValidation
 //! (v1.36.4).
@@ -23,7 +23,7 @@ pub(super) async fn mutate(
     let (old, mut new) = (request.old.map(of).transpose()?, of(object)?);
     let now = request.context.now().to_string();
     for entry in &mut new.meta.managed_fields {
-        // The object forgets when somebody wrote its scale; at this moment it is now.
+        // The object does not store when its scale was written; plugins see the current time.
         if let Value::Map(entry) = entry
             && !entry.contains("time")
         {

@@ -1,4 +1,4 @@
-//! Selectors against the index of a frozen object.
+//! Selectors, evaluated against the index of a frozen object.
 
 use keelson_object::selector::{field, label, shard};
 use keelson_object::{Frozen, SmolStr};
@@ -8,12 +8,13 @@ use crate::error::{Error, Result};
 use crate::options::Selection;
 use crate::resource::{Resource, Scope};
 
-/// To compare costs about as much as to parse so many bytes.
+/// A comparison costs about as much as parsing this many bytes.
 pub(super) const COMPARISON: usize = 16;
 
-/// A selection whose fields have been looked up in the resource once, so that matching an object is comparing texts.
+/// A selection whose fields have been looked up in the resource once, so that matching an object only
+/// compares texts.
 pub(crate) struct Matcher {
-    /// Empty for all.
+    /// The namespace; empty for all.
     namespace: SmolStr,
     labels: Option<label::Selector>,
     fields: Option<field::Selector>,
@@ -21,7 +22,7 @@ pub(crate) struct Matcher {
     shard: Option<shard::Selector>,
 }
 
-/// Where the index of an object keeps a field.
+/// The position of a field in the index of an object.
 #[derive(Clone, Copy)]
 enum Slot {
     Name,
@@ -50,12 +51,13 @@ impl Matcher {
         self.is_unselective() && self.shard.is_none()
     }
 
-    /// Whether no labels and fields are asked for; upstream then counts what remains of a list, shards or not.
+    /// Whether there are neither label nor field selectors; upstream then counts the remaining objects, with
+    /// or without shards.
     pub(crate) fn is_unselective(&self) -> bool {
         self.labels.is_none() && self.fields.is_none()
     }
 
-    /// As a list says it.
+    /// The shard, as the metadata of a list shows it.
     pub(crate) fn shard(&self) -> Option<String> {
         self.shard.as_ref().map(shard::Selector::to_string)
     }
@@ -77,7 +79,7 @@ impl Matcher {
         1 + labels + fields
     }
 
-    /// The narrowest part of the cache in which everything that matches is.
+    /// The narrowest part of the cache that contains all matching objects.
     pub(crate) fn scope(&self, resource: &Resource) -> WatchScope {
         let namespace = &self.namespace;
         let exact = |name: &str| self.fields.as_ref().and_then(|it| it.exact(name));
@@ -109,7 +111,7 @@ impl Matcher {
 fn slot(resource: &Resource, name: &str) -> Option<Slot> {
     match name {
         "metadata.name" => Some(Slot::Name),
-        // Kinds of the cluster that list their fields do not list this one.
+        // Cluster-scoped kinds with a list of fields do not have this one.
         "metadata.namespace" if resource.scope == Scope::Namespaced || resource.selectable.is_empty() => {
             Some(Slot::Namespace)
         }
@@ -117,7 +119,7 @@ fn slot(resource: &Resource, name: &str) -> Option<Slot> {
     }
 }
 
-/// Upstream words this differently for kinds that have a list of fields and for those that have not.
+/// Upstream words this differently for kinds with and without a list of fields.
 fn unknown_field(resource: &Resource, name: &str) -> String {
     if let Some(words) = resource.strategy.unknown_field(name) {
         return words;

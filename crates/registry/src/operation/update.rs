@@ -39,7 +39,7 @@ pub async fn update(
     Ok(Updated { object: written.object, created: written.created })
 }
 
-/// Changes the object at `place` by `edit`, which is called again when another writer was faster.
+/// Changes the object at `place` by `edit`, which is called again if another writer was faster.
 pub async fn patch(
     live: &Live,
     context: &Context,
@@ -85,7 +85,7 @@ impl<F: FnMut(&Object) -> Result<Object>> Propose for Edit<F> {
         let Some(current) = current else { return Ok(Proposal::NotFound) };
         let object = (self.edit)(&current.object)?;
         check_address(address, &object)?;
-        // A scale names its object by the uid, as an update does. In other patches the uid is a change.
+        // The uid in a scale identifies its object, as in an update. In other patches the uid is a change.
         if part == Part::Scale {
             check_uid(live, address, &object, Some(&current.object))?;
         }
@@ -151,7 +151,7 @@ pub(super) fn check_version(live: &Live, place: &Place, current: &Current, objec
                 keelson_object::GroupKind { group: group_resource.group, kind: group_resource.resource };
             return Err(Error::Invalid { kind, name: place.name.to_string(), errors });
         }
-        // Mutating admission sees an empty version; it is filled in after that.
+        // Mutating admission sees an empty resourceVersion; it is filled in later.
         return Ok(());
     }
     if meta.resource_version.parse::<u64>().is_err() {

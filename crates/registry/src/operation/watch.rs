@@ -1,4 +1,4 @@
-//! Follows the changes of many objects.
+//! Watch: follows the changes of many objects.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::error::{Error, Result};
 use crate::live::Live;
 use crate::options::{InitialEvents, WatchFrom, WatchOptions};
 
-/// What a watcher is told.
+/// What a watcher receives.
 pub enum Change {
-    /// Something happened; the event is shared by all who saw it happen.
+    /// An event as it happened, shared by all watchers that see it so.
     Shared(Arc<Event>),
-    /// Something happened that looks different from here: an object came into or left the selection.
+    /// An event that this watch sees differently: an object came into or left the selection.
     Own {
-        /// As seen from here.
+        /// The kind of event for this watch.
         kind: EventKind,
         /// The object, with the revision of the change.
         object: Arc<Frozen>,
     },
-    /// Everything up to this revision has been told.
+    /// All events up to this revision have been sent.
     Bookmark(u64),
-    /// The state has been told; from now on it is news.
+    /// The initial state has been sent; changes follow.
     InitialEventsEnd(u64),
 }
 
@@ -42,7 +42,7 @@ pub struct Watch {
 pub async fn watch(live: &Arc<Live>, namespace: &str, options: &WatchOptions) -> Result<Watch> {
     let matcher = Matcher::new(&live.resource, namespace, &options.selection)?;
     let cache = live.cache()?;
-    // A snapshot is taken when the watch begins: what matters is that the cache is new enough by then.
+    // A snapshot is taken when the watch begins: the cache must be new enough by then.
     let start = match (options.initial_events, options.from) {
         (InitialEvents::Skipped, WatchFrom::Latest | WatchFrom::Any | WatchFrom::After(0)) => {
             Start::After(cache.fresh().await?.revision())
@@ -70,7 +70,7 @@ pub async fn watch(live: &Arc<Live>, namespace: &str, options: &WatchOptions) ->
     };
     let scope = matcher.scope(&live.resource);
     if let Start::After(revision) = start {
-        // A client may know more of the past than a history that began with this process.
+        // A client may resume before the beginning of the history, which starts with this process.
         cache.reach_back(revision).await?;
     }
     let watcher = cache.watch(WatchRequest { start, scope, bookmarks, lives: options.lives })?;
@@ -123,7 +123,7 @@ impl Watch {
         Ok(Some(Change::Own { kind, object: self.live.to_hub(object).await? }))
     }
 
-    /// The same where a webhook converts objects: selectors are evaluated behind it.
+    /// The same if a webhook converts objects: selectors are evaluated after the conversion.
     async fn seen_converted(&self, event: &Event) -> Result<Option<Change>> {
         let object = self.live.to_hub(event.object().clone()).await?;
         let previous = match event.previous() {

@@ -47,7 +47,7 @@ pub(super) trait Propose {
     /// The change of `current`. It is called again when another writer was faster.
     fn propose(&mut self, request: &WriteRequest<'_>, current: Option<&Current>) -> Result<Proposal>;
 
-    /// Takes the conversion that was asked for.
+    /// Receives the conversion that was asked for.
     fn learn(&mut self, _conversion: Conversion) {}
 }
 
@@ -161,7 +161,7 @@ pub(super) async fn create(request: WriteRequest<'_>, draft: Draft) -> Result<Ou
     Err(Error::NoFreeName { resource: request.live.resource.group_resource(), name: last })
 }
 
-/// The answer shows the object in the version of the request.
+/// The response shows the object in the version of the request.
 async fn in_hub(request: &WriteRequest<'_>, outcome: Outcome) -> Result<Outcome> {
     let object = request.live.to_hub(outcome.object).await?;
     Ok(Outcome { object, ..outcome })

@@ -1,4 +1,4 @@
-//! What is recorded about a request, where the audit policy wants that.
+//! Audit: records requests, as the audit policy says.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/audit.go, authn_audit.go, request_deadline.go (v1.36.4).
 
@@ -21,25 +21,26 @@ use crate::negotiate::text;
 use crate::request_info::{RequestInfo, request_uri};
 use crate::response::Response;
 
-/// The record of a request. It is complete when nobody holds it any more: the answer is sent, or nobody reads it.
+/// The audit record of a request. It is complete when it is dropped: the response was sent, or the client is
+/// gone.
 pub(crate) struct Recorded {
     pub(crate) record: Arc<Record>,
     course: Course,
     clock: Clock,
-    /// On the monotonic clock.
+    /// The time of receipt, on the monotonic clock.
     received: Duration,
-    /// Where time went, when the answer is there.
+    /// How long each layer took; set when the response is known.
     layers: OnceLock<Layers>,
 }
 
-/// Which stages there are.
+/// The audit stages that a request has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// Received, and complete.
+    /// RequestReceived and ResponseComplete.
     Short,
-    /// Received, started, and complete.
+    /// RequestReceived, ResponseStarted and ResponseComplete.
     Long,
-    /// Turned away at the door: started.
+    /// ResponseStarted, for requests that failed authentication.
     Refused,
 }
 
@@ -48,7 +49,7 @@ impl Drop for Recorded {
         if self.course == Course::Refused {
             return;
         }
-        // A watch is not slow because it takes long.
+        // A watch takes long, but that does not make it slow.
         if let Some(layers) = self.layers.get().filter(|_| self.course == Course::Short) {
             layers.annotate(&self.record, self.received, self.clock.monotonic());
         }
@@ -56,11 +57,11 @@ impl Drop for Recorded {
     }
 }
 
-/// The status that an answer is, for the record.
+/// The Status in a response, for the record.
 #[derive(Clone)]
 pub(crate) struct SentStatus(pub(crate) Arc<Status>);
 
-/// Begins the record of a request whose sender is known, if it is to be recorded.
+/// Begins the record of an authenticated request, if the policy wants it.
 pub(crate) async fn receive(
     facts: &Facts<'_>,
     parts: &Parts,
@@ -79,12 +80,12 @@ pub(crate) async fn receive(
     Ok(())
 }
 
-/// Begins the record of a request that is turned away before anybody knows who sent it.
+/// Begins the record of a request that fails authentication.
 pub(crate) fn refuse(facts: &Facts<'_>, parts: &Parts, info: &RequestInfo) {
     begin(facts, parts, (info, None), Course::Refused);
 }
 
-/// The request is made as somebody else.
+/// Records the impersonated user.
 pub(crate) fn impersonated(facts: &Facts<'_>, actor: &Actor) {
     if let Some(record) = facts.record() {
         record.edit(|event| {
@@ -94,7 +95,7 @@ pub(crate) fn impersonated(facts: &Facts<'_>, actor: &Actor) {
     }
 }
 
-/// The answer is there; its body holds the record until the last byte is sent.
+/// Records the response; its body holds the record until the last byte is sent.
 pub(crate) async fn answer(facts: &Facts<'_>, response: &mut Response) {
     let Some(recorded) = facts.recorded.get() else { return };
     let status = response.extensions_mut().remove::<SentStatus>();
@@ -155,7 +156,7 @@ fn begin<'f>(
         received: facts.received,
         layers: OnceLock::new(),
     });
-    // There is one record: who is turned away at the door does not come in.
+    // There is one record: a request that failed authentication goes no further.
     Some(facts.recorded.get_or_init(|| recorded))
 }
 
@@ -183,7 +184,7 @@ fn reference(info: &RequestInfo) -> ObjectReference {
 const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-for");
 const REAL: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// The addresses that proxies say they forward for, and the peer. All but the last one may be lies.
+/// The addresses in the forwarding headers of proxies, and the peer. All but the last one may be forged.
 ///
 /// Upstream: apimachinery/pkg/util/net/http.go, SourceIPs (v1.36.4).
 fn source_ips(headers: &HeaderMap, peer: IpAddr) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Authentication: determines the user of a request.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::openapi::Offered;
 use crate::settings::FrontProxyHeaders;
 
-/// Asks the authenticator, and tells when it was done. Credentials do not travel further than this.
+/// Calls the authenticator, and returns when it was done. Credentials are removed from the request here.
 pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result<(Authenticated, Duration)> {
     let (clock, metrics) = (&facts.server.clock, &facts.server.metrics.authentication);
     let begun = clock.monotonic();
@@ -32,7 +32,7 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
         audiences: &[],
     };
     let outcome = match (facts.server.authenticator.authenticate(&credentials).await, &by_protocol) {
-        // A token that cannot be read does not make its bearer anonymous.
+        // A client with an unreadable token does not become anonymous.
         (Ok(Some(found)), Err(_)) if found.user.name == User::ANONYMOUS => Ok(None),
         (outcome, _) => outcome,
     };
@@ -70,7 +70,7 @@ pub(crate) async fn authenticate(facts: &Facts<'_>, parts: &mut Parts) -> Result
     Ok((authenticated, done))
 }
 
-/// HTTP/2 connections are dear; who does not say who they are gets one request on each.
+/// Unauthenticated clients get one request per HTTP/2 connection, because such connections are expensive.
 fn part_with(facts: &Facts<'_>, parts: &Parts) {
     let is_wanted = facts.server.settings.http2_mitigation == Offered::Yes;
     if is_wanted && parts.version == Version::HTTP_2 {

@@ -1,4 +1,4 @@
-//! Whether they may.
+//! Authorization: decides whether the user may make the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::request_info::{RequestInfo, request_uri};
 
 /// Proof that `user` may do what `info` says. Only [`authorize`] makes one, and no route can be called without it.
 pub(crate) struct Granted<'r> {
-    /// Who asks.
+    /// The user.
     pub(crate) user: &'r Arc<User>,
-    /// What they may do.
+    /// The request that the user may make.
     pub(crate) info: &'r RequestInfo,
     _proof: Proof,
 }
 
 struct Proof;
 
-/// Asks the authorizer. It is `begun` now.
+/// Calls the authorizer. `begun` is the current time.
 pub(crate) async fn authorize<'r>(
     facts: &Facts<'_>,
     parts: &Parts,
@@ -39,7 +39,7 @@ pub(crate) async fn authorize<'r>(
     let verdict = facts.server.authorizer.authorize(&attributes).await;
     let elapsed = clock.monotonic().saturating_sub(begun);
     facts.latencies.authorization.set(elapsed);
-    // A broken rule does not take away what another rule gives.
+    // An evaluation error does not take away what another rule allows.
     if verdict.decision.is_allowed() {
         metrics.allowed.count(elapsed);
         facts.server.metrics.filters.authorization.observe(elapsed.as_secs_f64());
@@ -69,7 +69,7 @@ pub(crate) async fn authorize<'r>(
 const DECISION: &str = "authorization.k8s.io/decision";
 const REASON: &str = "authorization.k8s.io/reason";
 
-/// Tells the audit log.
+/// Adds the decision to the audit event.
 fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
     if let Some(record) = facts.record() {
         record.annotate(DECISION, decision);
@@ -77,7 +77,7 @@ fn annotate(facts: &Facts<'_>, decision: &str, reason: &str) {
     }
 }
 
-/// The selectors of a request, read. One that cannot be read selects everything; the list reports the error later.
+/// The parsed selectors of a request. An unparsable one selects everything; the list reports the error later.
 pub(crate) struct Selected {
     fields: field::Selector,
     labels: label::Selector,
@@ -92,7 +92,7 @@ impl Selected {
     }
 }
 
-/// What the authorizer is asked about a request.
+/// The attributes of a request that the authorizer sees.
 pub(crate) fn attributes<'a>(
     info: &'a RequestInfo,
     user: &'a User,

@@ -1,4 +1,4 @@
-//! Web pages of other origins.
+//! CORS: requests by web pages of other origins.
 //!
 //! Upstream: apiserver/pkg/server/filters/cors.go (v1.36.4).
 
@@ -7,11 +7,11 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use crate::response::{Body, Response};
 use crate::settings::Settings;
 
-/// The origin of the page, if it may read answers.
+/// The origin of the page, if it may read responses.
 pub(crate) struct Cors(Option<HeaderValue>);
 
 impl Cors {
-    /// What the settings say about the page that asks.
+    /// Checks the origin of the page against the settings.
     pub(crate) fn of(settings: &Settings, headers: &HeaderMap) -> Cors {
         if settings.cors_allowed_origins.is_empty() {
             return Cors(None);
@@ -23,12 +23,12 @@ impl Cors {
         Cors(origin.cloned())
     }
 
-    /// Whether it may.
+    /// Whether the origin is allowed.
     pub(crate) fn is_allowed(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells the browser.
+    /// Adds the CORS headers to a response.
     pub(crate) fn add_to(&self, response: &mut Response) {
         let Some(origin) = &self.0 else { return };
         let headers = response.headers_mut();
@@ -48,7 +48,7 @@ impl Cors {
     }
 }
 
-/// The answer to a browser that asks first.
+/// The response to a preflight request.
 pub(crate) fn preflight() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

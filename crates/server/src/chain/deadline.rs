@@ -1,4 +1,4 @@
-//! Until when a request must be answered.
+//! Request deadline.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/request_deadline.go and server/filters/timeout.go (v1.36.4).
 
@@ -21,7 +21,7 @@ pub(crate) fn of(facts: &Facts<'_>, info: &RequestInfo, query: &Query<'_>) -> Re
     Ok(Some(facts.received.saturating_add(timeout)))
 }
 
-/// Runs `work`; when it is not done in time it is dropped. What it has begun to write is finished by the engine.
+/// Runs `work`, and drops it if it is not done in time. Writes that have begun are finished by the engine.
 pub(crate) async fn run<T>(
     clock: &Clock,
     deadline: Option<Duration>,
@@ -31,7 +31,7 @@ pub(crate) async fn run<T>(
         None => work.await,
         Some(deadline) => {
             let left = deadline.saturating_sub(clock.monotonic());
-            // What is late before it begins is not begun, however fast it would be.
+            // If the deadline has passed before the work begins, it is not begun, however fast it would be.
             if left.is_zero() {
                 return Err(Error::Timeout);
             }
@@ -40,7 +40,7 @@ pub(crate) async fn run<T>(
     }
 }
 
-/// Clients may ask for less than the server's limit, not for more.
+/// Clients may ask for a shorter timeout than the server's limit, not for a longer one.
 fn timeout(query: &Query<'_>, limit: Duration) -> Result<Duration> {
     let Some(text) = query.get("timeout").filter(|it| !it.is_empty()) else { return Ok(limit) };
     let asked = GoDuration::parse(text).map_err(|error| {

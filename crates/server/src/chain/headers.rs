@@ -1,4 +1,4 @@
-//! Headers of every answer.
+//! Headers of every response.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -7,7 +7,7 @@ use crate::settings::Settings;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// The id under which the request is found in logs: the client's, or a new one.
+/// The audit id of the request: the client's, or a new one.
 pub(crate) fn audit_id(headers: &HeaderMap) -> HeaderValue {
     match headers.get(AUDIT_ID) {
         Some(given) if !given.is_empty() => given.clone(),
@@ -21,12 +21,12 @@ fn new_audit_id() -> HeaderValue {
     HeaderValue::from_str(text).expect("hexadecimal digits are header text")
 }
 
-/// Tells the client the id.
+/// Sets the audit id of the response.
 pub(crate) fn set_audit_id(response: &mut Response, id: HeaderValue) {
     response.headers_mut().entry(AUDIT_ID).or_insert(id);
 }
 
-/// What browsers and proxies must know.
+/// Adds the headers for browsers and proxies.
 pub(crate) fn add(settings: &Settings, response: &mut Response) {
     let headers = response.headers_mut();
     if !settings.hsts_directives.is_empty()
@@ -37,7 +37,7 @@ pub(crate) fn add(settings: &Settings, response: &mut Response) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
 }
 
-/// The answer to HEAD is that to GET without its body.
+/// Removes the body: the response to HEAD is that to GET without its body.
 pub(crate) fn keep_length_only(response: &mut Response) {
     if let Some(length) = response.body().len() {
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));

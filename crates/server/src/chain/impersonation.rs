@@ -1,4 +1,5 @@
-//! Acting as somebody else: who asks for it in headers is that user from here on, if all of it is allowed.
+//! Impersonation: a request with `Impersonate-*` headers is made as that user from here on, if all of it is
+//! allowed.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/impersonation (v1.36.4).
 
@@ -21,14 +22,14 @@ use crate::metrics::Registry;
 use crate::openapi::Offered;
 use crate::request_info::RequestInfo;
 
-/// Who decides who may act as whom.
+/// Decides which users may impersonate which others.
 pub(crate) struct Impersonation {
     impersonator: Impersonator,
-    /// Where the gate is open that knows narrow ways.
+    /// Set if the gate `ConstrainedImpersonation` is on.
     constrained: Option<ImpersonationMetrics>,
 }
 
-/// Who a request is made as.
+/// The impersonated user of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Actor {
     pub(crate) user: Arc<User>,
@@ -37,7 +38,7 @@ pub(crate) struct Actor {
 }
 
 impl Impersonation {
-    /// The name of this step.
+    /// The name of this step in metrics.
     pub(crate) fn step(&self) -> &'static str {
         if self.constrained.is_some() { "constrainedimpersonation" } else { "impersonation" }
     }
@@ -62,7 +63,7 @@ impl Impersonation {
     }
 }
 
-/// The user that a request is to be made as; `None` for most requests. The headers that say so go no further.
+/// The impersonated user of a request; `None` for most requests. The impersonation headers are removed.
 pub(crate) async fn impersonate(
     facts: &Facts<'_>,
     parts: &mut Parts,

@@ -1,4 +1,4 @@
-//! How many requests are under way at the same time.
+//! In-flight limits: the number of concurrent requests.
 //!
 //! Upstream: apiserver/pkg/server/filters/maxinflight.go (v1.36.4).
 
@@ -18,17 +18,17 @@ pub(crate) struct Seats {
     pub(crate) mutating: Arc<Room>,
 }
 
-/// So many at the same time.
+/// A limited number of seats.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// 0 is no limit.
+    /// The limit; 0 is none.
     limit: usize,
     taken: AtomicUsize,
-    /// The most that were taken since somebody looked.
+    /// The maximum number of taken seats since it was last read.
     peak: AtomicI64,
 }
 
-/// A place, given back on drop.
+/// A seat, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Seat(Arc<Room>);
 
@@ -53,7 +53,7 @@ impl Room {
         Some(seat)
     }
 
-    /// The most seats that were taken since this was asked last.
+    /// The maximum number of taken seats since the last call.
     pub(crate) fn peak(&self) -> i64 {
         let taken = i64::try_from(self.taken.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
         self.peak.swap(taken, Ordering::Relaxed).max(taken)
@@ -66,7 +66,8 @@ impl Drop for Seat {
     }
 }
 
-/// A seat for a request that is not long-running. Administrators get in when it is full: they are who can help.
+/// A seat for a request that is not long-running. Administrators are not limited: they must be able to fix an
+/// overload.
 pub(crate) fn take_seat(server: &Server, info: &RequestInfo, user: &User) -> Result<Option<Seat>> {
     if info.is_long_running() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Requests that come while the server ends.
+//! Requests that arrive while the server shuts down.
 
 use http::{HeaderMap, header};
 
@@ -9,14 +9,14 @@ use crate::request_info::RequestInfo;
 use crate::settings::LateClients;
 use crate::shutdown::Pass;
 
-/// Whether the client is told to come back.
+/// Whether the client is asked to retry later.
 pub(crate) fn is_refused(server: &Server, info: &RequestInfo, headers: &HeaderMap) -> bool {
     server.settings.late_clients == LateClients::ToldToComeBack
         && server.moments.not_accepting_new_request.has_happened()
         && !is_exempt(info, headers)
 }
 
-/// Counts the request, so that the server waits for it. Long-running ones are ended instead, and not waited for.
+/// Counts the request, so that the shutdown waits for it. Long-running requests are ended instead.
 pub(crate) fn enter(server: &Server, info: &RequestInfo, headers: &HeaderMap) -> Result<Option<Pass>> {
     if info.is_long_running() {
         return Ok(None);
@@ -28,7 +28,7 @@ pub(crate) fn enter(server: &Server, info: &RequestInfo, headers: &HeaderMap) ->
     }
 }
 
-/// Probes must see the end coming, and other servers have nobody else to ask.
+/// Probes must see the shutdown coming, and other API servers have no other server to call.
 fn is_exempt(info: &RequestInfo, headers: &HeaderMap) -> bool {
     let path = &info.path;
     ["/readyz", "/livez", "/healthz", "/metrics"].iter().any(|it| path.starts_with(it))

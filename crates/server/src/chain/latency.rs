@@ -1,4 +1,4 @@
-//! Latency annotations of audit events: where the time of a slow request went.
+//! Latency annotations of audit events: how long each layer of a slow request took.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/audit.go, writeLatencyToAnnotation; endpoints/request/webhook_duration.go,
 //! AuditAnnotationsFromLatencyTrackers (v1.36.4).
@@ -11,10 +11,10 @@ use keelson_object::scalar::Duration as GoDuration;
 
 use super::timing::Timings;
 
-/// Faster requests are not worth a word.
+/// Faster requests get no annotations.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// How long the steps of a request took that every request goes through.
+/// The durations of the steps that every request goes through.
 #[derive(Debug, Default)]
 pub(crate) struct Latencies {
     pub(crate) authentication: Latency,
@@ -36,11 +36,11 @@ impl Latency {
     }
 }
 
-/// What is known when the answer begins.
+/// What is known when the response begins.
 #[derive(Debug)]
 pub(crate) struct Layers {
     steps: [(&'static str, Duration); 5],
-    /// On the monotonic clock.
+    /// The time of the response, on the monotonic clock.
     answered: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Layers {
         }
     }
 
-    /// Tells the audit log about a request that was `received` then and is over `now`.
+    /// Annotates the audit event of a request that was `received` then and is over `now`.
     pub(crate) fn annotate(&self, record: &Record, received: Duration, now: Duration) {
         for (name, time) in self.notes(received, now) {
             let time = GoDuration::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));

@@ -17,7 +17,7 @@ use crate::observe;
 use crate::request_info::{RequestInfo, request_uri};
 use crate::response::Response;
 
-/// The target of the lines, by which they are switched on.
+/// The tracing target of the lines, by which they are enabled.
 pub const HTTP_LOG: &str = "keelson_server::httplog";
 
 /// Steps before the handler that took longer are named.
@@ -25,7 +25,7 @@ pub const HTTP_LOG: &str = "keelson_server::httplog";
 /// Upstream: apiserver/pkg/endpoints/filterlatency/filterlatency.go, minFilterLatencyToLog (v1.36.4).
 const SLOW_STEP: Duration = Duration::from_millis(100);
 
-/// Says what was answered to whom, and how long it took, when the last byte is sent.
+/// Logs the client, the response and the duration when the last byte is sent.
 pub(crate) fn request(facts: &Facts<'_>, parts: &Parts, response: &mut Response) {
     if !enabled!(target: HTTP_LOG, Level::INFO) {
         return;
@@ -83,7 +83,7 @@ impl Drop for Line {
     }
 }
 
-/// A time as Go prints it.
+/// A duration as Go prints it.
 fn shown(time: Duration) -> String {
     GoDuration::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)).to_string()
 }

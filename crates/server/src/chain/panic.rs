@@ -1,4 +1,4 @@
-//! A handler that panics takes its request with it, and nothing else.
+//! Panics: a handler that panics fails its own request, and nothing else.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// Runs `work`; a panic becomes an error.
 pub(crate) async fn guard<T>(server: &Server, work: impl Future<Output = T>) -> Result<T> {
-    // Nothing that the panic left half done is looked at again: the request is dropped with all it has.
+    // Data that the panic left incomplete is not used again: the request is dropped with everything it owns.
     AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| {
         server.metrics.panics.inc();
         let message = text(payload.as_ref()).to_owned();

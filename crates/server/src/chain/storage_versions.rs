@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use crate::error::{Error, Result};
 use crate::request_info::RequestInfo;
 
-/// Which resources are not recorded yet.
+/// The resources that are not recorded yet.
 #[derive(Debug)]
 pub struct StorageVersionBarrier {
-    /// True from the moment when nothing is pending any more: a look at it is all that most requests pay.
+    /// True as soon as nothing is pending: most requests only read this.
     is_open: AtomicBool,
     /// The last problem of each resource that is pending.
     pending: Mutex<HashMap<GroupResource, Option<String>>>,

@@ -1,4 +1,5 @@
-//! `Server-Timing: name;desc="what";dur=milliseconds`: who was waited for, for clients if they are to know.
+//! `Server-Timing: name;desc="what";dur=milliseconds`: the calls that a request waited for, as far as clients
+//! see them.
 
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use crate::response::Response;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// Who was waited for while a request was served.
+/// The calls that a request waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Timings(Mutex<Vec<Timing>>);
 
-/// How long an answer waited for webhooks.
+/// How long a response waited for webhooks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Webhooks {
     pub(crate) mutating: Duration,
@@ -27,8 +28,8 @@ impl Timings {
         self.0.lock().extend(timings);
     }
 
-    /// How long the answer waited for them: those who change objects come one after the other, those who judge them
-    /// all at once.
+    /// How long the response waited for webhooks: mutating ones are called one after the other, validating
+    /// ones all at once.
     ///
     /// Upstream: apiserver/pkg/endpoints/request/webhook_duration.go (v1.36.4).
     pub(crate) fn webhooks(&self) -> Webhooks {
@@ -42,13 +43,13 @@ impl Timings {
         webhooks
     }
 
-    /// How long the answer waited for all of them.
+    /// How long the response waited for all webhooks.
     pub(crate) fn waited(&self) -> Duration {
         let webhooks = self.webhooks();
         webhooks.mutating + webhooks.validating
     }
 
-    /// Writes those that the client is to know into the answer.
+    /// Adds the timings that are reported to clients to the response.
     pub(crate) fn add_to(&self, response: &mut Response) {
         for value in self.0.lock().iter().filter(|it| it.is_told).filter_map(header_value) {
             response.headers_mut().append(SERVER_TIMING, value);
@@ -56,7 +57,7 @@ impl Timings {
     }
 }
 
-/// `None` for a name that fits in no header.
+/// `None` for a name that is not valid in a header.
 fn header_value(timing: &Timing) -> Option<HeaderValue> {
     let is_token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
     if timing.name.is_empty() || !timing.name.bytes().all(is_token) {

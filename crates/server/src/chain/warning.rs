@@ -1,4 +1,4 @@
-//! `Warning: 299 - "…"`: what a client is told besides the answer.
+//! Warning headers: `Warning: 299 - "…"`.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/warning.go (v1.36.4).
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::response::Response;
 
-/// Above so many characters in all, each warning is cut to [`ITEM_CHARACTERS`].
+/// If all warnings together have more characters than this, each one is cut to [`ITEM_CHARACTERS`].
 const TOTAL_CHARACTERS: usize = 4 * 1024;
 const ITEM_CHARACTERS: usize = 256;
 
@@ -20,12 +20,12 @@ pub(crate) struct Warnings(Mutex<Texts>);
 #[derive(Debug, Default)]
 struct Texts {
     ordered: Vec<String>,
-    /// Webhooks may send very many.
+    /// For quick lookup: webhooks may send very many.
     known: HashSet<String>,
 }
 
 impl Warnings {
-    /// Adds some; the same text only once.
+    /// Adds warnings; the same text only once.
     pub(crate) fn extend(&self, texts: impl IntoIterator<Item = String>) {
         let mut told = self.0.lock();
         for text in texts {
@@ -35,7 +35,7 @@ impl Warnings {
         }
     }
 
-    /// Writes them into the answer.
+    /// Adds the warnings to a response.
     pub(crate) fn add_to(&self, response: &mut Response) {
         for value in values(&self.0.lock().ordered) {
             response.headers_mut().append(header::WARNING, value);
@@ -43,8 +43,8 @@ impl Warnings {
     }
 }
 
-/// All of them while they are short enough together; from the first on that is too much, all of them cut. A text that
-/// fits in no header does not count.
+/// All warnings in full, if they are short enough together; otherwise all of them are cut. A text that is not
+/// valid in a header does not count.
 fn values(texts: &[String]) -> Vec<HeaderValue> {
     let (mut values, mut written) = (Vec::new(), 0);
     for (position, text) in texts.iter().enumerate() {
@@ -58,7 +58,7 @@ fn values(texts: &[String]) -> Vec<HeaderValue> {
     values
 }
 
-/// The first `replayed` in any case, those that follow until it is enough.
+/// The first `replayed` texts in any case, the others until the limit is reached.
 fn cut_values(texts: &[String], replayed: usize) -> Vec<HeaderValue> {
     let (mut values, mut written) = (Vec::new(), 0);
     for (position, text) in texts.iter().enumerate() {
@@ -73,7 +73,7 @@ fn cut_values(texts: &[String], replayed: usize) -> Vec<HeaderValue> {
     values
 }
 
-/// `299 - "text"`; `None` for a text that fits in no header.
+/// `299 - "text"`; `None` for a text that is not valid in a header.
 ///
 /// Upstream: apimachinery/pkg/util/net/http.go, NewWarningHeader (v1.36.4).
 fn header_value(text: &str) -> Option<HeaderValue> {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What is told of `given`: the length of each.
+    /// The warnings that are sent for `given`: the length of each.
     #[track_caller]
     fn check(given: impl IntoIterator<Item = String>, expected: &[usize]) {
         let warnings = Warnings::default();
@@ -130,12 +130,12 @@ mod tests {
         let numbered = |count: usize, width: usize| (0..count).map(move |it| format!("{it:0>width$}"));
         check(numbered(100, 300), &[256; 16]);
         check(numbered(16, 256), &[256; 16]);
-        // The one that is too much is told, those behind it are not.
+        // The one that exceeds the limit is sent, those after it are not.
         check(numbered(16, 256).chain(["é".to_owned(), "b".to_owned()]), &[&[256; 16][..], &[1]].concat());
         check(numbered(100, 45), &[45; 92]);
         check(["x".repeat(4096)], &[4096]);
         check(["é".repeat(4097), "b".to_owned()], &[256, 1]);
-        // What cannot be told does not count, unless it can when it is cut.
+        // A text that cannot be sent does not count, unless it can be sent when it is cut.
         let broken = format!("{}\n", "x".repeat(5000));
         check([broken.clone(), "b".to_owned()], &[1]);
         check([broken, "é".repeat(4097)], &[256, 256]);

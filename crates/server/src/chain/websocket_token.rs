@@ -1,4 +1,4 @@
-//! Bearer tokens of browsers, which cannot set headers of a websocket but for its protocols.
+//! Bearer tokens of browsers, which can set no headers of a websocket except its protocols.
 //!
 //! Upstream: apiserver/pkg/authentication/request/websocket/protocol.go (v1.36.4).
 
@@ -8,22 +8,22 @@ use http::{HeaderMap, HeaderValue, header};
 
 use crate::stream::websocket;
 
-/// What the token follows in the name of a protocol.
+/// The prefix of the protocol that contains the token.
 const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// A token among the protocols that a client speaks.
+/// A token among the protocols that a client offers.
 pub(crate) struct Token {
-    /// The headers as a client sends them that can set all of them.
+    /// The headers with the token as a bearer token.
     pub(crate) as_bearer: HeaderMap,
     /// The protocols without the token.
     pub(crate) other_protocols: HeaderValue,
 }
 
-/// The protocols have a token that makes no sense, or nothing else.
+/// The token is malformed, or there are no other protocols.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// Looks for a token. Who sends one in a header as well is believed that one.
+/// Looks for a token. A token in the Authorization header takes precedence.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<Token>, Malformed> {
     if !websocket::is_asked_for(headers) || headers.contains_key(header::AUTHORIZATION) {
         return Ok(None);

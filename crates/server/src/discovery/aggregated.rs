@@ -1,6 +1,7 @@
-//! Aggregated discovery: one document with everything in it, and a tag by which clients know that it has not changed.
+//! Aggregated discovery: one document with all groups, and an ETag by which clients know that it has not
+//! changed.
 //!
-//! The tag is a hash of the hashes of the fragments: joining them costs less than hashing the document.
+//! The ETag is a hash of the hashes of the fragments: joining them costs less than hashing the document.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -19,9 +20,9 @@ use crate::encode::compress::{Gzip, whole};
 use crate::negotiate::{Encoding, Output};
 use crate::response::{Body, Response, with_type};
 
-/// A document and its tag.
+/// A document and its ETag.
 pub(crate) struct Document {
-    /// Compact.
+    /// Compact JSON.
     pub(super) json: Bytes,
     fragments: Vec<Arc<Fragment>>,
     protobuf: OnceLock<Bytes>,
@@ -64,12 +65,12 @@ impl Document {
         Document { json: Bytes::from(json), fragments, protobuf: OnceLock::new(), tag }
     }
 
-    /// Made when somebody first asks for it.
+    /// The document in protobuf, made on the first request.
     fn protobuf(&self) -> &Bytes {
         self.protobuf.get_or_init(|| message::list(self.fragments.iter().map(|it| it.message())))
     }
 
-    /// The document, or the word that the client has it already.
+    /// The document, or 304 if the client has it already.
     pub(crate) fn answer(&self, parts: &Parts, output: Output) -> Response {
         let is_known = parts.headers.get(header::IF_NONE_MATCH) == Some(&self.tag);
         let mut response = if is_known {
@@ -132,7 +133,7 @@ pub(super) fn item(group: &ServedGroup) -> String {
 
 fn resource(shown: &ServedResource<'_>, out: &mut String) {
     let resource = shown.resource;
-    // Custom resources name their group and version, built-in ones leave it to the reader.
+    // Custom resources contain their group and version, built-in ones do not.
     let own = match shown.origin {
         Origin::Builtin => ("", ""),
         Origin::Custom => (&*resource.group, &*shown.version.name),

@@ -1,4 +1,4 @@
-//! Discovery fragments: what documents say about one group, made when somebody first needs it.
+//! Discovery fragments: the documents about one group, made on the first request.
 //!
 //! A fragment belongs to one state of its group, which has a stamp of its own. When the catalog changes, the groups
 //! that did not change keep their stamps and therefore their fragments.
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::{aggregated, legacy, message};
 use crate::openapi::Offered;
 
-/// The fragments of all groups that somebody asked for.
+/// The fragments of all groups that were requested.
 #[derive(Default)]
 pub(super) struct Fragments(Mutex<HashMap<SmolStr, Arc<Fragment>>>);
 
@@ -26,7 +26,7 @@ impl Fragments {
         current(&mut self.0.lock(), group)
     }
 
-    /// The fragments of all groups, in order. Those of groups that are gone are forgotten.
+    /// The fragments of all groups, in order. Those of removed groups are dropped.
     pub(super) fn all<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c ServedGroup, Arc<Fragment>)> {
         let mut known = self.0.lock();
         let all: Vec<_> =
@@ -54,22 +54,22 @@ fn current(known: &mut HashMap<SmolStr, Arc<Fragment>>, group: &ServedGroup) -> 
     }
 }
 
-/// What documents say about one group.
+/// The documents about one group.
 pub(super) struct Fragment {
     stamp: u64,
-    /// By which the legacy list of groups is sorted.
+    /// The sort key in the legacy list of groups.
     pub(super) first_service: SmolStr,
     item: OnceLock<Item>,
     message: OnceLock<Bytes>,
     /// The legacy document of the group.
     group: Arc<str>,
-    /// The legacy documents of its versions, as far as they were asked for.
+    /// The legacy documents of its versions, as far as they were requested.
     lists: Mutex<HashMap<SmolStr, Arc<str>>>,
 }
 
 /// A part of the aggregated document.
 pub(super) struct Item {
-    /// Compact.
+    /// Compact JSON.
     pub(super) json: String,
     pub(super) hash: Digest,
 }
@@ -94,7 +94,7 @@ impl Fragment {
         })
     }
 
-    /// The same in protobuf; empty as long as nobody asked for the JSON.
+    /// The same in protobuf; empty as long as the JSON was not requested.
     pub(super) fn message(&self) -> &Bytes {
         self.message
             .get_or_init(|| self.item.get().map(|it| message::item(it.json.as_bytes())).unwrap_or_default())

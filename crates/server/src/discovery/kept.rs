@@ -1,4 +1,4 @@
-//! What is made of the catalog, once per generation of it.
+//! Values derived from the catalog, computed once per generation.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use keelson_registry::Catalog;
 use keelson_stdx::offload;
 
-/// A thing and the generation of the catalog that it was made of.
+/// A value and the generation of the catalog that it was derived from.
 pub(crate) struct Kept<T>(ArcSwapOption<(u64, T)>);
 
 impl<T> Default for Kept<T> {
@@ -16,7 +16,7 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// The thing as of `catalog`. Two who ask at the same time may both make it; the last one is kept.
+    /// The value for `catalog`. Two concurrent callers may both compute it; the last one is kept.
     pub(crate) async fn of(&self, catalog: &Catalog, make: impl FnOnce() -> T) -> Arc<(u64, T)> {
         if let Some(kept) = self.0.load_full()
             && kept.0 == catalog.generation()

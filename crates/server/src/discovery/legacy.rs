@@ -12,7 +12,7 @@ use keelson_registry::{Catalog, Resource, Scope};
 use super::{Fragments, subresources, verbs};
 use crate::openapi::Offered;
 
-/// Below which path a group is served.
+/// The path below which a group is served.
 pub(super) fn root(group: &ServedGroup) -> String {
     if group.name.is_empty() { "/api".to_owned() } else { format!("/apis/{}", group.name) }
 }
@@ -38,7 +38,7 @@ pub(super) fn group_list(fragments: &Fragments, catalog: &Catalog) -> String {
     let mut out = String::from("{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
     for (at, (_, fragment)) in groups.iter().enumerate() {
         let comma = if at == 0 { "{" } else { ",{" };
-        // The document of a group is its entry in the list, after a head.
+        // The document of a group is its entry in the list, with a head before it.
         let entry = fragment.group().strip_prefix(GROUP_HEAD).unwrap_or_default();
         out.push_str(comma);
         out.push_str(entry);
@@ -137,7 +137,7 @@ fn is_namespaced(resource: &Resource) -> bool {
     resource.scope == Scope::Namespaced
 }
 
-/// Tells clients when the stored version changes, without telling them what it is.
+/// A hash by which clients notice a change of the stored version, without knowing the version.
 ///
 /// Upstream: apiserver/pkg/endpoints/discovery/storageversionhash.go (v1.36.4).
 fn storage_version_hash(api_version: &str, kind: &str) -> String {
@@ -146,14 +146,14 @@ fn storage_version_hash(api_version: &str, kind: &str) -> String {
     STANDARD.encode(&hash.as_ref()[..8])
 }
 
-/// `["a","b"]`. Names have nothing in them that JSON would escape.
+/// `["a","b"]`. Names contain nothing that JSON would escape.
 fn strings<'s>(texts: impl IntoIterator<Item = &'s str>) -> String {
     let mut out = String::new();
     push_strings(texts, &mut out);
     out
 }
 
-/// The same behind a text.
+/// The same, appended to a text.
 pub(super) fn push_strings<'s>(texts: impl IntoIterator<Item = &'s str>, out: &mut String) {
     out.push('[');
     for (at, text) in texts.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Protobuf of the discovery document with everything in it, whose types no resource has.
+//! Protobuf of the aggregated discovery document, whose types are not those of any resource.
 //!
 //! Upstream: api/apidiscovery/v2/generated.proto (v1.36.4).
 
@@ -31,7 +31,7 @@ pub(super) fn item(compact: &[u8]) -> Bytes {
     write(compact, &TYPES.group).into()
 }
 
-/// Empty if it is not what we write.
+/// Empty if the JSON is not one that we write.
 fn write(compact: &[u8], as_type: &Struct) -> Vec<u8> {
     let message = json::read(compact).ok().and_then(|it| protobuf::write(&it.value, as_type).ok());
     message.map(Into::into).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! Discovery of custom resources: both forms agree with routing, and a change makes one fragment again.
+//! Tests of discovery of custom resources: both forms agree with routing, and a change makes one fragment
+//! again.
 
 use std::sync::Arc;
 
@@ -109,7 +110,7 @@ fn the_stored_version_of_a_custom_resource_is_told_if_it_is_served() {
     check(false);
 }
 
-/// The legacy list goes by `v1.example.com`, the aggregated document by `example.com`.
+/// The legacy list is sorted by `v1.example.com`, the aggregated document by `example.com`.
 #[test]
 fn each_form_has_its_own_order_of_groups() {
     let catalog = builtin()

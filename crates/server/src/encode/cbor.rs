@@ -1,4 +1,4 @@
-//! The same answers in CBOR, made of the compact JSON: nothing of it is kept, because few ask.
+//! CBOR responses, made from the compact JSON: nothing is cached, because few clients use CBOR.
 
 use bytes::{Bytes, BytesMut};
 use keelson_codec::{cbor, json};
@@ -17,7 +17,7 @@ pub(crate) fn of_json(compact: &[u8]) -> Bytes {
     out.into()
 }
 
-/// A frame of a watch that we wrote as JSON. The object within is a document of its own, as upstream writes it.
+/// A watch frame that we wrote as JSON. The object within is a separate document, as upstream writes it.
 pub(crate) fn frame(json: &[u8]) -> Bytes {
     let value = read(json);
     let map = value.as_map();
@@ -31,8 +31,8 @@ pub(crate) fn frame(json: &[u8]) -> Bytes {
     out.into()
 }
 
-/// A list that is written while it is sent. Names are in the order of CBOR, the shorter first: `kind`, `items`,
-/// `metadata`, `apiVersion`. `schema` is that of the items, if they have one.
+/// A list that is written while it is sent. Names are in the order of CBOR, the shorter first: `kind`,
+/// `items`, `metadata`, `apiVersion`. `schema` is that of the items, if they have one.
 pub(super) fn list<I: Items>(list: List<I>, schema: Option<Schema>) -> impl Pieces {
     let List { mut members, name, items } = list;
     members.sort_unstable_by_key(|(name, _)| (name.len(), *name));
@@ -51,7 +51,7 @@ struct Written<I> {
     schema: Option<Schema>,
     /// The piece that is being written; `None` after the last one.
     open: Option<Vec<u8>>,
-    /// The members that follow the items.
+    /// The members after the items.
     behind: Vec<(&'static str, Bytes)>,
 }
 
@@ -105,7 +105,7 @@ fn write_as(value: &Value, schema: Option<&Schema>, out: &mut Vec<u8>) {
     }
 }
 
-/// What we wrote ourselves can be read.
+/// Reads JSON that we wrote ourselves, which cannot fail.
 fn read(json: &[u8]) -> Value {
     json::read(json).map(|document| document.value).unwrap_or_default()
 }
@@ -120,7 +120,7 @@ mod tests {
     use crate::encode::list::tests::{all, compact, things};
     use crate::encode::list::{Item, ListMeta};
 
-    /// What CBOR says, as JSON.
+    /// The CBOR as JSON.
     fn shown(data: &[u8]) -> String {
         String::from_utf8(json::to_bytes(&cbor::read(data).unwrap()).to_vec()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! gzip for long answers, as fast as it gets: networks are slow, CPUs are busy.
+//! gzip of long responses, at the fastest level: networks are slow, CPUs are busy.
 
 use std::io::{self, Write as _};
 
@@ -13,17 +13,17 @@ use super::{CHUNK, COMPRESS_FROM};
 use crate::negotiate::text;
 use crate::response::{Body, Response};
 
-/// Whether the client reads gzip.
+/// Whether the client accepts gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gzip {
     /// It does.
     Yes,
-    /// It does not, or did not say.
+    /// It does not, or does not say.
     No,
 }
 
 impl Gzip {
-    /// What the client says.
+    /// Reads `Accept-Encoding`.
     pub(crate) fn of(headers: &HeaderMap) -> Gzip {
         let accepted = text(headers, header::ACCEPT_ENCODING);
         if accepted.split(',').any(|it| it.trim() == "gzip") { Gzip::Yes } else { Gzip::No }
@@ -33,7 +33,7 @@ impl Gzip {
 /// Upstream's level: half the size for a tenth of the time.
 const LEVEL: u32 = 1;
 
-/// Compresses an answer that is all there, if it is long.
+/// Compresses a complete response, if it is long.
 pub(crate) fn whole(response: Response, gzip: Gzip) -> Response {
     let is_long = response.body().len().is_some_and(|size| size > COMPRESS_FROM as u64);
     if gzip == Gzip::No || !is_long {
@@ -44,7 +44,7 @@ pub(crate) fn whole(response: Response, gzip: Gzip) -> Response {
     stream(Response::from_parts(parts, Body::empty()), Paced::new(chunks), gzip)
 }
 
-/// A long answer that is made while it is sent. `response` has no body yet.
+/// A long response that is produced while it is sent. `response` has no body yet.
 pub(super) fn stream(mut response: Response, pieces: Paced<impl Pieces>, gzip: Gzip) -> Response {
     if gzip == Gzip::No {
         *response.body_mut() = Body::stream(pieces.stream());
@@ -57,10 +57,10 @@ pub(super) fn stream(mut response: Response, pieces: Paced<impl Pieces>, gzip: G
     response
 }
 
-/// The pieces of an answer, compressed.
+/// The pieces of a response, compressed.
 struct Compressed<P> {
     pieces: Paced<P>,
-    /// What is left of the last piece.
+    /// The rest of the last piece.
     rest: Bytes,
     encoder: Option<GzEncoder<Vec<u8>>>,
 }
@@ -71,7 +71,7 @@ impl<P: Pieces> Compressed<P> {
         Compressed { pieces, rest: Bytes::new(), encoder }
     }
 
-    /// Whatever is ready after the next piece. A large piece is compressed in steps.
+    /// The compressed bytes after the next piece. A large piece is compressed in steps.
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             let encoder = self.encoder.as_mut()?;

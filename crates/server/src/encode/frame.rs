@@ -1,4 +1,4 @@
-//! The frames of a watch: `{"type":"ADDED","object":{…}}` and a line end.
+//! Watch frames: `{"type":"ADDED","object":{…}}` and a line end.
 
 use bytes::{Bytes, BytesMut};
 use keelson_object::Frozen;
@@ -9,7 +9,7 @@ use super::metadata::write_metadata;
 use super::object::write_object;
 use crate::negotiate::MetaVersion;
 
-/// As it stands in `type`.
+/// The value of `type`.
 pub(crate) fn type_name(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Added => "ADDED",
@@ -28,12 +28,12 @@ pub(crate) fn metadata(kind: EventKind, version: MetaVersion, object: &Frozen) -
     frame(type_name(kind), object.metadata_json().len() + 64, |out| write_metadata(out, version, object))
 }
 
-/// Anything that is already JSON.
+/// An object that is already JSON.
 pub(crate) fn raw(type_name: &str, object: &[u8]) -> Bytes {
     frame(type_name, object.len(), |out| out.extend_from_slice(object))
 }
 
-/// Everything up to `revision` was told. `head` is that of the resource.
+/// A bookmark: everything up to `revision` was sent. `head` is that of the resource.
 pub(crate) fn bookmark(head: &[u8], revision: u64, is_initial_end: InitialEnd) -> Bytes {
     let annotations = match is_initial_end {
         InitialEnd::Yes => ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}",
@@ -56,7 +56,7 @@ pub(crate) fn marks(is_initial_end: InitialEnd) -> StringMap {
     }
 }
 
-/// Whether a bookmark marks the end of the state that a watch begins with.
+/// Whether a bookmark marks the end of the initial events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitialEnd {
     /// It does.

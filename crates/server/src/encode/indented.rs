@@ -1,4 +1,4 @@
-//! Indented JSON (`?pretty=true`, and what curl gets), made of the compact JSON piece by piece.
+//! Indented JSON (`?pretty=true`, and the default for curl), made from the compact JSON piece by piece.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use keelson_codec::json::Indenter;
@@ -7,14 +7,14 @@ use super::CHUNK;
 use super::pace::Pieces;
 use crate::error::Result;
 
-/// The pieces of another iterator, indented. There is no line end behind the last one.
+/// The pieces of another iterator, indented. There is no line end after the last one.
 pub(super) fn indented(compact: impl Pieces) -> impl Pieces {
     Indented { compact, rest: Bytes::new(), indenter: Indenter::default() }
 }
 
 struct Indented<P> {
     compact: P,
-    /// What is left of the last piece.
+    /// The rest of the last piece.
     rest: Bytes,
     indenter: Indenter,
 }

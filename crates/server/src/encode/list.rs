@@ -1,7 +1,7 @@
 //! Lists and tables: members, and items that are written one by one while they are sent.
 //!
-//! A [`List`] knows nothing of encodings but compact JSON, in which its members and items are. [`List::json`] writes it
-//! as it is; `yaml.rs` and `cbor.rs` turn it into their own form, item by item.
+//! A [`List`] contains its members and items as compact JSON, and does not depend on other encodings.
+//! [`List::json`] writes it as it is; `yaml.rs` and `cbor.rs` convert it, item by item.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use super::pace::Pieces;
 use crate::error::Result;
 use crate::negotiate::MetaVersion;
 
-/// What a list says about itself.
+/// The metadata of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListMeta {
     /// The revision of which it is a list.
     pub(crate) revision: u64,
-    /// How to get the next page; empty after the last one.
+    /// The continue token of the next page; empty after the last one.
     pub(crate) continue_token: String,
-    /// How many come after this page, if that is known.
+    /// The number of objects after this page, if it is known.
     pub(crate) remaining: Option<u64>,
-    /// Which part of the collection it is a list of.
+    /// The shard that this is a list of.
     pub(crate) shard: Option<String>,
     /// Whether an empty token is written, as lists of custom resources have it.
     pub(crate) shows_empty_token: bool,
@@ -65,7 +65,7 @@ impl ListMeta {
     }
 }
 
-/// A list: members, and one more that has the items.
+/// A list: members, and one more member with the items.
 pub(crate) struct List<I> {
     /// Names and values in compact JSON, in the order of JSON.
     pub(super) members: Vec<(&'static str, Bytes)>,
@@ -77,27 +77,28 @@ pub(crate) struct List<I> {
 
 /// Items that are written one by one.
 pub(crate) trait Items: Send + 'static {
-    /// How many are left.
+    /// The number of items that are left.
     fn left(&self) -> usize;
 
-    /// How many bytes the next items have that fill a piece.
+    /// The number of bytes in the next items that fill a piece.
     fn ahead(&self) -> Ahead;
 
-    /// Appends the next item as compact JSON, and says how many bytes were parsed for it; `None` after the last one.
+    /// Appends the next item as compact JSON, and returns how many bytes were parsed for it; `None` after the
+    /// last one.
     fn write_next(&mut self, out: &mut BytesMut) -> Result<Option<usize>>;
 }
 
-/// What stands before the writer of a piece.
+/// The work for the next piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ahead {
-    /// How many bytes must be parsed to get compact JSON.
+    /// The number of bytes that must be parsed to get compact JSON.
     pub(crate) parsed: usize,
-    /// How many bytes of compact JSON that is.
+    /// The number of bytes of that compact JSON.
     pub(crate) written: usize,
 }
 
 impl Ahead {
-    /// Adds up what the next objects ask for, until it is a piece.
+    /// Adds up the work for the next objects, until they fill a piece.
     pub(super) fn of(objects: &[Arc<Frozen>], one: impl Fn(&Frozen) -> Ahead) -> Ahead {
         let mut sum = Ahead::default();
         for object in objects {
@@ -164,7 +165,7 @@ impl<I: Items> Pieces for Json<I> {
     }
 }
 
-/// The kind of list a list of `kind` is, and the version it is in.
+/// The kind and version of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct ListHead {
     /// `DeploymentList`.
@@ -200,7 +201,7 @@ pub(crate) enum Item {
 pub(crate) struct Objects {
     pub(crate) objects: std::vec::IntoIter<Arc<Frozen>>,
     pub(crate) item: Item,
-    /// The version that shows them, if its shape is not the stored one.
+    /// The version that shows them, if its shape is not that of the stored version.
     pub(crate) shown_by: Option<Found>,
 }
 

@@ -1,4 +1,4 @@
-//! The metadata of objects, which is a slice of what they are.
+//! Metadata of objects, which is a slice of their bytes.
 
 use bytes::{BufMut as _, BytesMut};
 use keelson_object::Frozen;

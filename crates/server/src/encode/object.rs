@@ -1,10 +1,10 @@
-//! One object: head and frozen bytes.
+//! Encoding of one object: head and frozen bytes.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use keelson_object::Frozen;
 
-/// GET, watch events and items of custom lists carry kind and apiVersion. `head` is
-/// `"kind":"…","apiVersion":"…",`.
+/// Writes an object with kind and apiVersion, as in GET, watch events and lists of custom resources. `head`
+/// is `"kind":"…","apiVersion":"…",`.
 pub(crate) fn write_object(out: &mut BytesMut, head: &[u8], object: &Frozen) {
     out.reserve(1 + head.len() + object.json().len());
     out.put_u8(b'{');
@@ -12,7 +12,7 @@ pub(crate) fn write_object(out: &mut BytesMut, head: &[u8], object: &Frozen) {
     out.extend_from_slice(object.json());
 }
 
-/// The items of a built-in list do not.
+/// Writes an item of a built-in list, which has no kind and apiVersion.
 pub(crate) fn write_item(out: &mut BytesMut, object: &Frozen) {
     out.reserve(1 + object.json().len());
     out.put_u8(b'{');

@@ -1,7 +1,7 @@
-//! The pace at which answers are made: in bounded steps, between which other tasks have their turn.
+//! Pacing: responses are produced in bounded steps, between which other tasks can run.
 //!
-//! The next piece is only made when it is asked for, which is when the client has taken the last one. Those who make
-//! pieces say how much they must read for the next one, so that what is large is done off the worker threads.
+//! The next piece is produced only when the client has taken the last one. Producers estimate how much they
+//! must read for the next piece, so that large ones are produced outside of the worker threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,12 +13,12 @@ use tracing::warn;
 
 use crate::error::Result;
 
-/// An answer that is made piece by piece.
+/// A response that is produced piece by piece.
 pub(crate) trait Pieces: Send + 'static {
     /// The next piece, of [`CHUNK`](super::CHUNK) bytes or little more.
     fn next_piece(&mut self) -> Option<Result<Bytes>>;
 
-    /// How many bytes must be parsed for the next piece, as far as that is known.
+    /// The number of bytes that must be parsed for the next piece, as far as it is known.
     fn work(&self) -> usize {
         0
     }
@@ -30,9 +30,9 @@ impl<I: Iterator<Item = Result<Bytes>> + Send + 'static> Pieces for I {
     }
 }
 
-/// Pieces with breaks in between.
+/// Pieces with pauses in between.
 pub(crate) struct Paced<P> {
-    /// Those that are made already.
+    /// Pieces that are ready.
     made: VecDeque<Bytes>,
     pieces: P,
     breaks: Breaks,
@@ -45,7 +45,7 @@ impl<P: Pieces> Paced<P> {
         Paced { made: VecDeque::new(), pieces, breaks: Breaks::default(), last: 0 }
     }
 
-    /// The same after these, which came first.
+    /// The same, with these pieces first.
     pub(super) fn after(self, made: VecDeque<Bytes>) -> Paced<P> {
         Paced { made, ..self }
     }
@@ -60,7 +60,7 @@ impl<P: Pieces> Paced<P> {
         Some(piece)
     }
 
-    /// A body. An error breaks it off: it is too late to answer with it.
+    /// A response body. An error breaks it off: it is too late for an error response.
     pub(super) fn stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
         futures_util::stream::unfold(self, |mut pieces| async move {
             let piece = pieces.next().await?;
@@ -69,7 +69,7 @@ impl<P: Pieces> Paced<P> {
     }
 }
 
-/// What a stream ends with when its next piece cannot be made.
+/// The error of a stream whose next piece cannot be produced.
 pub(super) fn broken(error: crate::error::Error) -> io::Error {
     warn!(%error, "an answer is broken off");
     io::Error::other(error)
@@ -86,7 +86,7 @@ mod tests {
     use super::Paced;
     use crate::encode::CHUNK;
 
-    /// Ten pieces that count how many were made.
+    /// Ten pieces, and a counter of those that were produced.
     fn counted(size: usize) -> (Arc<AtomicUsize>, Paced<impl super::Pieces>) {
         let made = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&made);

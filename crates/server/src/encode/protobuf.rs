@@ -1,4 +1,4 @@
-//! The same answers in protobuf: envelopes around messages that are made once per object.
+//! Protobuf responses: envelopes around messages that are made once per object.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) fn of_json(compact: &[u8]) -> Option<Bytes> {
     if let Some(api_version) = text("apiVersion") {
         return protobuf::encode(&value, api_version, kind).ok();
     }
-    // Discovery of the core group does not say in which version it is, in no encoding.
+    // Discovery of the core group does not contain its version, in any encoding.
     let schema = Schema::builtin("", "v1", kind)?;
     let message = protobuf::write(&value, schema.root()).ok()?;
     Some(Head::new("", kind).wrap(&message))
@@ -86,14 +86,15 @@ pub(crate) async fn list(found: &Found, listing: Listing, shape: Shape, gzip: Gz
     Ok(response.map(|_| Body::chunks(chunks)))
 }
 
-/// How many bytes of messages are kept between the two times that a list needs them.
+/// The number of bytes of messages that are kept between the two passes over a list.
 const KEPT: usize = 4 * CHUNK;
 
 /// The messages of a list's items.
 ///
-/// A list begins with its size, so that all messages must be made before its first byte is sent. They are not kept until
-/// they are sent: memory must not grow with the list. Most are cached with their objects. Of the others the first
-/// [`KEPT`] bytes stay, which is all of a short list, and what comes after them is made again when it is its turn.
+/// A list begins with its size, so all messages must be made before its first byte is sent. They are not kept
+/// until they are sent: memory must not grow with the list. Most are cached with their objects. Of the
+/// others, the first [`KEPT`] bytes are kept, which is all of a short list; the others are made again when
+/// they are sent.
 struct Messages {
     found: Found,
     shape: Shape,
@@ -114,7 +115,7 @@ impl Messages {
         }
     }
 
-    /// How many bytes must be read for the message of an object.
+    /// The number of bytes that must be read for the message of an object.
     fn cost(&self, item: &Frozen) -> usize {
         let version = self.found.version();
         let is_cached = version.stored && version.conversion.is_none() && item.has_protobuf();
@@ -132,7 +133,7 @@ impl Messages {
             let made: Result<Vec<Bytes>> = offload::run(size, work).await;
             for message in made? {
                 sizes.push(message.len());
-                // None is kept behind one that was not.
+                // After the first message that was not kept, none is kept.
                 kept += message.len();
                 if kept <= KEPT {
                     self.first.push_back(message);
@@ -145,7 +146,7 @@ impl Messages {
         Ok(sizes)
     }
 
-    /// How many bytes must be read for the next messages that fill a piece.
+    /// The number of bytes that must be read for the next messages that fill a piece.
     fn work(&self) -> usize {
         if !self.first.is_empty() {
             return 0;
@@ -154,7 +155,7 @@ impl Messages {
         Ahead::of(self.items.as_slice(), ahead).parsed
     }
 
-    /// The next message, and how many bytes were read for it.
+    /// The next message, and the number of bytes that were read for it.
     fn next(&mut self) -> Option<Result<(Bytes, usize)>> {
         let item = self.items.next()?;
         if let Some(message) = self.first.pop_front() {
@@ -165,7 +166,7 @@ impl Messages {
     }
 }
 
-/// How many of the next items are done at once, and how many bytes must be read for these.
+/// The number of items in the next step, and the number of bytes that must be read for them.
 fn step(items: &[Arc<Frozen>], size: impl Fn(&Frozen) -> usize) -> (usize, usize) {
     const ITEMS: usize = 4096;
     let mut sum = 0;
@@ -184,7 +185,7 @@ struct ListPieces {
     messages: Messages,
     /// The piece that is being written; `None` after the last one.
     open: Option<BytesMut>,
-    /// How many bytes are still to come, by the size that the list begins with.
+    /// The number of bytes that are still to come, by the size at the beginning of the list.
     left: usize,
 }
 
@@ -194,7 +195,7 @@ impl ListPieces {
         ListPieces { left: list.size(), list, messages, open }
     }
 
-    /// A piece that is done. Its size is part of the size that was announced.
+    /// Finishes a piece. Its size is part of the size that was announced.
     fn done(&mut self, out: BytesMut) -> Result<Bytes> {
         let left = self.left.checked_sub(out.len());
         self.left = left.ok_or_else(|| bug("a list became longer while it was sent"))?;
@@ -247,7 +248,7 @@ fn list_meta(listing: &Listing) -> Value {
     Value::Map(map)
 }
 
-/// How the frames of a watch look.
+/// The form of watch frames.
 pub(crate) struct Frames {
     head: Head,
     metadata_only: bool,
@@ -283,7 +284,7 @@ impl Frames {
         }
     }
 
-    /// A bookmark: an object of which only the revision is known.
+    /// A bookmark: an object with nothing but its revision.
     pub(crate) fn bookmark(&self, revision: u64, is_initial_end: InitialEnd) -> Bytes {
         let mut metadata = Map::new();
         metadata.push_new("resourceVersion", revision.to_string());
@@ -292,7 +293,8 @@ impl Frames {
         }
         let mut value = Map::new();
         value.push_new("metadata", metadata);
-        // Every kind begins with its metadata, so that the message of metadata alone is one of the kind, too.
+        // The first field of every kind is its metadata, so that a message of metadata alone is also one of
+        // the kind.
         let schema = Schema::builtin("meta.k8s.io", "v1", "PartialObjectMetadata");
         let message = schema.and_then(|schema| protobuf::write(&Value::Map(value), schema.root()).ok());
         frame("BOOKMARK", &self.head, &message.unwrap_or_default())

@@ -17,20 +17,20 @@ use crate::error::Result;
 use crate::negotiate::MetaVersion;
 use crate::params::table::IncludeObject;
 
-/// How to make a table.
+/// The parameters of a table.
 #[derive(Clone)]
 pub(crate) struct Table {
-    /// Of what, and in which version.
+    /// The resource and its version.
     pub(crate) found: Found,
-    /// Which version of Table.
+    /// The version of Table.
     pub(crate) version: MetaVersion,
-    /// What rows carry besides their cells.
+    /// The content of `rows[].object`.
     pub(crate) include: IncludeObject,
-    /// Ages are as of now.
+    /// The current time, for ages.
     pub(crate) now: Time,
 }
 
-/// Whether the columns are described; in a watch only the first event does that.
+/// Whether the columns are described; in a watch only the first event describes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Headings {
     /// They are.
@@ -40,7 +40,7 @@ pub(crate) enum Headings {
 }
 
 impl Table {
-    /// The same, with the metadata of objects at least.
+    /// The same table, with at least the metadata of objects.
     pub(crate) fn with_objects(&self) -> Table {
         let include = match self.include {
             IncludeObject::None => IncludeObject::Metadata,
@@ -116,7 +116,7 @@ impl Table {
                     self.write_cell(out, cell);
                 }
             }
-            // A row without cells is still a row: the name is in its object.
+            // A row without cells is still useful: its object contains the name.
             Err(error) => warn!(%error, name = %object.index().name, "cannot make the cells of an object"),
         }
         out.extend_from_slice(b"],\"object\":");

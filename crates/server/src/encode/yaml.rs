@@ -1,4 +1,4 @@
-//! YAML, made of the compact JSON item by item, in pieces of bounded size.
+//! YAML responses, made from the compact JSON item by item, in pieces of bounded size.
 
 use std::collections::VecDeque;
 
@@ -46,16 +46,16 @@ impl Pieces for Document {
 pub(super) fn list<I: Items>(list: List<I>) -> impl Pieces {
     let List { mut members, name, items } = list;
     members.push((name, Bytes::new()));
-    // Names of letters are sorted by those.
+    // YAML sorts the names.
     members.sort_unstable_by_key(|(name, _)| *name);
     let list = if items.left() == 0 { ListState::Empty } else { ListState::Waiting };
     Written { members: members.into(), name, items, list, writer: Some(Writer::default()) }
 }
 
 struct Written<I> {
-    /// Those that are not begun.
+    /// The members that are not written yet.
     members: VecDeque<(&'static str, Bytes)>,
-    /// The one that has the items.
+    /// The member with the items.
     name: &'static str,
     items: I,
     list: ListState,
@@ -97,7 +97,8 @@ impl<I: Items> Pieces for Written<I> {
         }
     }
 
-    /// What is handed over already is not known: the end of a large item is written at the cost of the next one.
+    /// Items that the writer has already received are not counted: the end of a large item counts for the
+    /// next one.
     fn work(&self) -> usize {
         let ahead = self.items.ahead();
         ahead.parsed + ahead.written
@@ -105,7 +106,8 @@ impl<I: Items> Pieces for Written<I> {
 }
 
 impl<I: Items> Written<I> {
-    /// Gives the writer the next member or item, and says how many bytes were read for it; `None` after the last one.
+    /// Gives the writer the next member or item, and returns how many bytes were read for it; `None` after
+    /// the last one.
     fn hand_over(&mut self) -> Result<Option<usize>> {
         let Some(writer) = &mut self.writer else { return Ok(None) };
         if self.list == ListState::Begun {
@@ -129,7 +131,7 @@ impl<I: Items> Written<I> {
     }
 }
 
-/// What we wrote ourselves can be read.
+/// Reads JSON that we wrote ourselves, which cannot fail.
 fn read(compact: &[u8]) -> Value {
     json::read(compact).map(|document| document.value).unwrap_or_default()
 }

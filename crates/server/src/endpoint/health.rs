@@ -15,9 +15,9 @@ use crate::query::Query;
 use crate::response::{NOSNIFF, Response, text, text_error};
 use crate::shutdown::Moment;
 
-/// Whether one thing works; the error says what does not, for the log.
+/// A health check; the error is for the log.
 pub trait Check: Send + Sync {
-    /// Looks now.
+    /// Runs the check.
     fn check(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -30,12 +30,12 @@ where
     }
 }
 
-/// A check with the name under which clients ask for it and leave it out.
+/// A check, and the name by which clients select or exclude it.
 #[derive(Clone)]
 pub struct NamedCheck {
     name: String,
     check: Arc<dyn Check>,
-    /// `/livez` does not look before this time of the server's clock.
+    /// `/livez` ignores the check before this time of the server's clock.
     livez_from: Duration,
     in_livez: bool,
     /// `exclude=` of this name leaves the check out as well.
@@ -54,13 +54,13 @@ impl NamedCheck {
         }
     }
 
-    /// The same check, which is left out with all others of a group: `etcd-override-0` with `etcd`.
+    /// The same check, which is excluded together with all others of a group: `etcd-override-0` with `etcd`.
     #[must_use]
     pub fn in_group(self, group: &'static str) -> NamedCheck {
         NamedCheck { group, ..self }
     }
 
-    /// The same check, but `/livez` does not have it: a restart would not help.
+    /// The same check, but not for `/livez`: a restart would not help.
     #[must_use]
     pub fn without_livez(self) -> NamedCheck {
         NamedCheck { in_livez: false, ..self }
@@ -70,7 +70,7 @@ impl NamedCheck {
         !self.group.is_empty() && self.group == group
     }
 
-    /// Always fine.
+    /// Always succeeds.
     pub fn ping() -> NamedCheck {
         NamedCheck::new("ping", || Ok(()))
     }
@@ -94,9 +94,9 @@ impl NamedCheck {
 pub enum Probe {
     /// `/healthz`, the old one: everything but shutdown.
     Healthz,
-    /// `/livez`: restart me if this fails.
+    /// `/livez`: the server should be restarted if this fails.
     Livez,
-    /// `/readyz`: send me no requests if this fails.
+    /// `/readyz`: the server should get no requests if this fails.
     Readyz,
 }
 
@@ -123,28 +123,28 @@ pub struct Health {
     counts: HealthMetrics,
 }
 
-/// What a server's health is made of.
+/// The parts of the health endpoints.
 pub struct HealthSettings {
-    /// Time for the grace period.
+    /// The clock for the grace period.
     pub clock: Clock,
     /// Checks of all three endpoints.
     pub checks: Vec<NamedCheck>,
-    /// Checks that take part while the server starts: `/livez` leaves them alone for the grace period.
+    /// Checks of the startup: `/livez` ignores them for the grace period.
     pub boot_checks: Vec<NamedCheck>,
-    /// How long that is.
+    /// The grace period.
     pub livez_grace: Duration,
     /// Checks of `/readyz` alone.
     pub readyz_only: Vec<NamedCheck>,
     /// The last check of `/readyz`.
     pub shutdown: NamedCheck,
-    /// Happens when `/readyz` is green for the first time.
+    /// Happens when `/readyz` succeeds for the first time.
     pub ready: Moment,
     /// Counts checks by name, endpoint and result.
     pub counts: HealthMetrics,
 }
 
 impl Health {
-    /// Tells the checks of the start how long `/livez` ignores them.
+    /// Sets the grace period of the startup checks.
     pub fn new(settings: HealthSettings) -> Health {
         let HealthSettings { clock, checks, boot_checks, livez_grace, readyz_only, shutdown, ready, counts } =
             settings;
@@ -153,7 +153,7 @@ impl Health {
         Health { clock, checks, readyz_only, boot_checks, shutdown, ready, counts }
     }
 
-    /// The answer to a path, if it is one of ours.
+    /// The response to a path, if it is a health endpoint.
     pub async fn answer(&self, path: &str, query: &Query<'_>) -> Option<Response> {
         for probe in Probe::ALL {
             let Some(rest) = path.strip_prefix('/').and_then(|it| it.strip_prefix(probe.name())) else {
@@ -168,7 +168,7 @@ impl Health {
         None
     }
 
-    /// The paths that are answered.
+    /// The paths of the health endpoints.
     pub fn paths(&self) -> impl Iterator<Item = String> {
         Probe::ALL.into_iter().flat_map(|probe| {
             let single = self.checks(probe).map(move |check| format!("/{}/{}", probe.name(), check.name));
@@ -176,7 +176,7 @@ impl Health {
         })
     }
 
-    /// In the order in which upstream lists them.
+    /// The checks of an endpoint, in upstream's order.
     fn checks(&self, probe: Probe) -> impl Iterator<Item = &NamedCheck> {
         let is_readyz = probe == Probe::Readyz;
         let only = if is_readyz { &self.readyz_only[..] } else { &[] };

@@ -1,4 +1,5 @@
-//! `/.well-known/openid-configuration` and `/openid/v1/jwks`: how others verify tokens that we sign.
+//! `/.well-known/openid-configuration` and `/openid/v1/jwks`: for verifying service account tokens outside of
+//! the cluster.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use crate::query::Query;
 use crate::respond;
 use crate::response::{Body, Response, with_type};
 
-/// What is told about the issuer.
+/// The documents of the token issuer.
 #[derive(Clone, Debug)]
 pub struct IssuerDocuments {
-    /// Who issues, and where the keys are.
+    /// The issuer, and the URL of the keys.
     pub configuration: Bytes,
     /// The keys.
     pub keys: Bytes,
@@ -28,7 +29,7 @@ pub struct IssuerDocuments {
 #[derive(Clone)]
 pub struct OpenId {
     documents: Arc<ArcSwap<IssuerDocuments>>,
-    /// For how many seconds others may keep them.
+    /// How many seconds clients may cache them.
     max_age: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -39,18 +40,18 @@ const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
 
 impl OpenId {
-    /// Tells this.
+    /// Serves these documents.
     pub fn new(documents: IssuerDocuments) -> OpenId {
         OpenId { documents: Arc::new(ArcSwap::from_pointee(documents)), max_age: Arc::new(|| MAX_AGE) }
     }
 
-    /// The same for documents that others may keep for as many seconds as `max_age` says then.
+    /// The same with another cache time: `max_age` returns it in seconds for each response.
     #[must_use]
     pub fn kept_for(self, max_age: impl Fn() -> u64 + Send + Sync + 'static) -> OpenId {
         OpenId { max_age: Arc::new(max_age), ..self }
     }
 
-    /// Tells something else from now on.
+    /// Replaces the documents.
     pub fn replace(&self, documents: IssuerDocuments) {
         self.documents.store(Arc::new(documents));
     }

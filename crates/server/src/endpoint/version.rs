@@ -1,23 +1,23 @@
-//! `/version`: which server this is.
+//! `/version`: the version of the server.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 
-/// What `/version` says. The level of the API is what clients look at.
+/// The content of `/version`. Clients look at the version of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     /// `1`
     pub major: &'static str,
     /// `36`
     pub minor: &'static str,
-    /// The major version whose behaviour is shown.
+    /// The emulated major version.
     pub emulation_major: &'static str,
-    /// The minor version whose behaviour is shown.
+    /// The emulated minor version.
     pub emulation_minor: Cow<'static, str>,
-    /// The oldest major version that this one works with.
+    /// The oldest compatible major version.
     pub min_compatibility_major: &'static str,
-    /// The oldest minor version that this one works with.
+    /// The oldest compatible minor version.
     pub min_compatibility_minor: Cow<'static, str>,
     /// `v1.36.4`
     pub git_version: Cow<'static, str>,
@@ -25,18 +25,18 @@ pub struct Version {
     pub git_commit: &'static str,
     /// `clean` or `dirty`.
     pub git_tree_state: &'static str,
-    /// When it was built.
+    /// The time of the build.
     pub build_date: &'static str,
-    /// What it was built with; the field is called so for clients written for Go.
+    /// The compiler version; the field is called so for clients written for Go.
     pub go_version: &'static str,
-    /// Which compiler.
+    /// The compiler.
     pub compiler: &'static str,
     /// `linux/amd64`
     pub platform: &'static str,
 }
 
 impl Version {
-    /// The level of the API that is served.
+    /// The version of the API that is served.
     pub const KUBERNETES: Version = Version {
         major: "1",
         minor: "36",

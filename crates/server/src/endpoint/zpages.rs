@@ -1,6 +1,6 @@
-//! `/statusz` and `/flagz`: what runs here, and with which flags, for people who look for a mistake.
+//! `/statusz` and `/flagz`: the version and the flags of the server, for troubleshooting.
 //!
-//! Both are plain text, and documents of the group `config.k8s.io` for clients that ask for these by name:
+//! Both are plain text, or documents of the group `config.k8s.io` for clients that explicitly ask for them:
 //! `Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io`.
 
 use std::collections::BTreeMap;
@@ -32,16 +32,16 @@ const GROUP: &str = "config.k8s.io";
 const WARNING: &str = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees \
     and is for debugging purposes only.\n";
 
-/// What `/statusz` tells.
+/// The content of `/statusz`.
 #[derive(Clone)]
 pub struct Statusz {
-    /// Which version this is, and what it emulates.
+    /// The version of the server, and the version that it emulates.
     pub version: Version,
-    /// When the process began, in seconds of Unix time.
+    /// The start of the process, in seconds of Unix time.
     pub started: u64,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
-    /// Where else to look.
+    /// The other debugging paths.
     pub paths: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub fn flagz(flags: BTreeMap<String, String>, cbor: Offered) -> Mounted {
     Mounted { path: "/flagz".to_owned(), endpoint: Arc::new(Zpage { page: Page::Flagz(flags), cbor }) }
 }
 
-/// The form of an answer.
+/// The form of a response.
 enum Form {
     Text,
     Document { encoding: Encoding, conversion: Conversion, layout: Layout },
@@ -201,7 +201,7 @@ impl Statusz {
         Time::from_unix(i64::try_from(self.started).unwrap_or_default())
     }
 
-    /// `1.36.4`, without what was added to it.
+    /// `1.36.4`, without the suffix.
     fn binary_version(&self) -> &str {
         let version = self.version.git_version.trim_start_matches('v');
         version.split(['-', '+']).next().unwrap_or(version)

@@ -1,4 +1,4 @@
-//! POST to a subresource that does something.
+//! POST to a subresource that executes an action.
 
 use std::sync::Arc;
 
@@ -60,14 +60,14 @@ pub(crate) async fn act(
     answered(call, answer, schema.as_ref(), output).await
 }
 
-/// An object that is not stored as an answer.
+/// An object that is not stored, as a response.
 pub(super) async fn answered(
     call: &Call<'_>,
     mut answer: Object,
     schema: Option<&Schema>,
     output: Output,
 ) -> Result<Response> {
-    // An action that has nothing to show answers with a Status, which has one form.
+    // An action without a result returns a Status, which has one form.
     let is_status = answer.kind == "Status";
     if let Some(schema) = schema.filter(|_| !is_status) {
         schema.arrange(&mut answer);

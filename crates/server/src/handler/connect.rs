@@ -1,5 +1,5 @@
-//! Subresources that are known but not there: streams to where an object runs, and what else is still to come. Clients
-//! are told so, once everybody who judges such requests agreed.
+//! Subresources that are known but not implemented, such as streams to the node of a pod. Clients get an
+//! error that says so, after admission.
 
 use keelson_registry::DryRun;
 use keelson_registry::admission::{self, Operation, Request};
@@ -15,7 +15,7 @@ use crate::response::Response;
 /// Why there are no streams.
 pub(crate) const NO_NODES: &str = "this server opens no connections to nodes yet";
 
-/// Opens a stream, as far as that is possible: who may is asked before anybody looks for the object.
+/// Opens a stream, as far as that is possible. Admission runs before the object is looked up.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, ConnectResource (v1.36.4).
 pub(crate) async fn open(call: &Call<'_>, name: &str, options: &ForeignKind) -> Result<Response> {

@@ -19,7 +19,7 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Response> {
     call.answer(StatusCode::OK, &object, output).await
 }
 
-/// How new the answer must be.
+/// The freshness that the request asks for.
 pub(super) fn freshness(call: &Call<'_>) -> Result<Freshness> {
     let revision = params::revision(call.query.get("resourceVersion").unwrap_or_default());
     Ok(match revision.map_err(Error::BadRevision)? {

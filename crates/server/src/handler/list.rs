@@ -22,10 +22,10 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response> {
     answer(call, listing, output).await
 }
 
-/// Many objects as an answer, in the shape that was agreed on.
+/// Many objects as a response, in the negotiated shape.
 pub(super) async fn answer(call: &Call<'_>, listing: Listing, output: Output) -> Result<Response> {
     let gzip = Gzip::of(&call.parts.headers);
-    // Only the kind's own list has a place for it.
+    // Only the kind's own list has a field for it.
     let listing = match output.shape {
         Shape::Object => listing,
         Shape::Table(_) | Shape::Metadata(_) | Shape::MetadataList(_) => Listing { shard: None, ..listing },
@@ -51,7 +51,7 @@ fn table(call: &Call<'_>, version: MetaVersion, listing: Listing) -> Result<List
     Ok(call.table(version)?.list(&meta, items))
 }
 
-/// A list that is no table.
+/// A list that is not a table.
 fn objects(call: &Call<'_>, shape: Shape, listing: Listing) -> Result<List<Objects>> {
     let Listing { items, revision, continue_token, remaining, shard } = listing;
     let shows_empty_token = matches!(shape, Shape::Object) && call.found.live.resource.is_custom();
@@ -62,7 +62,7 @@ fn objects(call: &Call<'_>, shape: Shape, listing: Listing) -> Result<List<Objec
     Ok(encode::list::list(&head, &meta, Objects { objects: items.into_iter(), item, shown_by }))
 }
 
-/// What a list that is no table begins with, and what its items are.
+/// The head and the form of the items of a list that is not a table.
 fn form(call: &Call<'_>, shape: Shape) -> Result<(ListHead, Item)> {
     let resource = &call.found.live.resource;
     Ok(match shape {
@@ -92,7 +92,7 @@ fn form(call: &Call<'_>, shape: Shape) -> Result<(ListHead, Item)> {
     })
 }
 
-/// A list as compact JSON for the audit log, but not much more of it than fits there.
+/// A list as compact JSON for the audit log, cut not far beyond what fits there.
 async fn recorded(call: &Call<'_>, listing: Listing, shape: Shape) -> Option<Bytes> {
     if let Shape::Table(version) = shape {
         return beginning(table(call, version, listing).ok()?).await;

@@ -26,7 +26,7 @@ use crate::openapi::Offered;
 use crate::params::write::{Writing, write};
 use crate::response::Response;
 
-/// A byte of a patch is more work than one of an object: it is compared with all that is there.
+/// A byte of a patch costs more than one of an object, because it is compared with the object.
 pub(super) const WORK_PER_BYTE: usize = 16;
 
 pub(crate) async fn patch(call: &Call<'_>, part: Part, body: RequestBody) -> Result<Response> {
@@ -72,14 +72,14 @@ async fn apply(
     call.answer(code, &updated.object, output).await
 }
 
-/// What a client applies.
+/// The body of a server-side apply.
 pub(super) struct Applied {
     pub(super) value: Value,
-    /// What a strict reader complains of.
+    /// The complaint of a strict reader.
     pub(super) complaint: Option<String>,
 }
 
-/// Reads what a client applies. Whatever it is written in, upstream calls it YAML.
+/// Reads the body of a server-side apply. Whatever its encoding, upstream calls it YAML.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher.applyPatchToCurrentObject (v1.36.4).
 pub(super) fn read_applied(language: Language, body: &Bytes) -> Result<Applied> {
@@ -114,7 +114,7 @@ pub(super) fn read_applied(language: Language, body: &Bytes) -> Result<Applied> 
     }
 }
 
-/// What the types of CBOR are called.
+/// Go's names of CBOR types.
 fn cbor_type(value: &Value) -> &'static str {
     match value {
         Value::Int(it) if *it < 0 => "negative integer",
@@ -125,7 +125,7 @@ fn cbor_type(value: &Value) -> &'static str {
     }
 }
 
-/// What kind of patch a body is.
+/// The type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
@@ -134,10 +134,10 @@ pub(super) enum Form {
     Apply(Language),
 }
 
-/// What an applied object is written in.
+/// The encoding of the body of a server-side apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
-    /// JSON is YAML as well.
+    /// YAML, which includes JSON.
     Yaml,
     Cbor,
 }
@@ -158,7 +158,7 @@ impl Form {
             Offered::Yes => &FORMS[..],
             Offered::No => &FORMS[..FORMS.len() - 1],
         };
-        // Custom resources have no strategic merge patches; their scale has.
+        // Custom resources have no strategic merge patches, but their scale does.
         let is_custom = call.found.live.resource.is_custom() && call.info.subresource != "scale";
         let is_offered = |form: Form| !is_custom || form != Form::Strategic;
         let offered = offered.iter().filter(|(_, form)| is_offered(*form));
@@ -173,12 +173,12 @@ impl Form {
     }
 }
 
-/// A patch that has been read; it may be applied more than once.
+/// A parsed patch; it may be applied more than once.
 pub(super) enum Patch {
-    /// The patch, and what a strict reader complains of.
+    /// The patch, and the complaints of a strict reader.
     Json(JsonPatch, Vec<String>),
     Merge(Document),
-    /// The patch, and what a strict reader complains of.
+    /// The patch, and the complaints of a strict reader.
     Strategic(Arc<Value>, Vec<String>),
 }
 
@@ -224,7 +224,7 @@ impl Patch {
         decode::object(context, resource, version, draft, validation)
     }
 
-    /// What the object that the patch makes comes from.
+    /// The origin of the object that the patch produces.
     pub(super) fn origin(&self) -> Origin {
         match self {
             Patch::Json(..) | Patch::Merge(_) => Origin::Patch,
@@ -232,7 +232,7 @@ impl Patch {
         }
     }
 
-    /// Changes `value`, and gives what a strict reader complains of in the patch.
+    /// Changes `value`, and returns the complaints of a strict reader about the patch.
     pub(super) fn merge_into(
         &self,
         schema: Option<&Schema>,
@@ -258,10 +258,10 @@ impl Patch {
     }
 }
 
-/// What an object is.
+/// The fields that identify the kind of an object.
 const IDENTITY: [&str; 2] = ["kind", "apiVersion"];
 
-/// A strategic patch is about the fields of an object: whatever else it says it is, it stays what it was.
+/// Restores kind and apiVersion: a strategic merge patch cannot change them.
 fn keep_identity(value: &mut Value, was: [Option<Value>; 2]) {
     let Value::Map(map) = value else { return };
     for (key, was) in IDENTITY.into_iter().zip(was) {
@@ -272,7 +272,7 @@ fn keep_identity(value: &mut Value, was: [Option<Value>; 2]) {
     }
 }
 
-/// Why a document is not what a patch of this form is made of, in Go's words.
+/// Why a document is not a patch of this type, in Go's words.
 fn misfit(form: Form, value: &Value) -> Option<String> {
     match (form, value) {
         (Form::Merge, Value::Map(_) | Value::Null) | (Form::Json, Value::Null) => None,

@@ -1,4 +1,4 @@
-//! The objects of a request in the audit log, where the policy wants them.
+//! Objects of a request in the audit log, if the policy wants them.
 
 use bytes::Bytes;
 use keelson_audit::Record;
@@ -35,7 +35,7 @@ impl Call<'_> {
         }
     }
 
-    /// What the address does not say is known from the object.
+    /// Completes the reference by what the URL does not contain.
     ///
     /// Upstream: apiserver/pkg/audit/request.go, LogRequestObject (v1.36.4).
     fn record_reference(&self, record: &Record, object: &Object) {
@@ -55,7 +55,7 @@ impl Call<'_> {
         });
     }
 
-    /// A patch, as it was sent. (Upstream loses events of patches that are no JSON.)
+    /// A patch, as it was sent. (Upstream loses events of patches that are not JSON.)
     pub(super) fn record_patch(&self, form: Form, body: &Bytes) {
         let Some(record) = self.record().filter(|it| it.wants_request()) else { return };
         let value = match form {
@@ -67,7 +67,7 @@ impl Call<'_> {
         record.request_patch(json::to_bytes(&value.unwrap_or_else(unreadable)));
     }
 
-    /// How something is to be deleted. The version is what upstream calls it.
+    /// The options of a delete. The version is upstream's.
     pub(super) fn record_delete_options(&self, options: &Value) {
         const FIELDS: [&str; 6] = [
             "gracePeriodSeconds",
@@ -89,12 +89,12 @@ impl Call<'_> {
         record.request_object(json::to_bytes(&Value::Map(map)));
     }
 
-    /// Whether the policy wants the answer.
+    /// Whether the policy wants the response object.
     pub(super) fn is_response_recorded(&self) -> bool {
         self.record().is_some_and(Record::wants_response)
     }
 
-    /// The answer, as compact JSON that is only made if it is wanted.
+    /// The response object, as compact JSON that is made only if it is wanted.
     pub(super) fn record_response(&self, object: impl FnOnce() -> Option<Bytes>) {
         if let Some(record) = self.record().filter(|it| it.wants_response())
             && let Some(object) = object()

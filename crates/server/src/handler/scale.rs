@@ -1,4 +1,5 @@
-//! The scale subresource: read, replaced and patched like an object, written as one number of another.
+//! Scale subresource: read, replaced and patched like an object, but stored as the replicas of another
+//! object.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -182,7 +183,7 @@ pub(super) fn as_metadata(scale: &Object, version: MetaVersion) -> Value {
     Value::Map(map)
 }
 
-/// A scale that says what it is.
+/// A Scale with its kind and version.
 fn as_scale(wanted: &Object) -> Object {
     Object { kind: scale::KIND.into(), api_version: scale::API_VERSION.into(), ..wanted.clone() }
 }
@@ -197,7 +198,7 @@ fn read(context: &Context, draft: Draft, validation: FieldValidation) -> keelson
         kind: scale::KIND,
         group: "autoscaling",
         api_version: scale::API_VERSION,
-        // The scale has one version, whatever those of the object are.
+        // The scale has one version, independent of those of the object.
         served: &[],
         is_custom: false,
     };

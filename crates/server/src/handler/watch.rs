@@ -73,7 +73,7 @@ pub(crate) async fn watch(call: &Call<'_>) -> Result<Response> {
     Ok(with_type(StatusCode::OK, media_type, Body::stream(frames(setup))))
 }
 
-/// The scope of what a watch begins with; a selector may name a namespace.
+/// The scope of the initial events of a watch; a selector may name a namespace.
 ///
 /// Upstream: apiserver/pkg/endpoints/metrics/metrics.go, CleanListScope (v1.36.4).
 fn listed(call: &Call<'_>) -> &'static str {
@@ -83,7 +83,7 @@ fn listed(call: &Call<'_>) -> &'static str {
     }
 }
 
-/// How the stream begins. A client whose revision is too old or too new learns within it where it must begin again.
+/// Begins the stream. If the revision is too old or too new, the stream itself contains the error.
 async fn begin(call: &Call<'_>, options: &WatchOptions) -> Result<Beginning> {
     let is_over = options.lives == Some(Duration::ZERO);
     match operation::watch(&call.found.live, call.namespace(), options).await {
@@ -96,7 +96,7 @@ async fn begin(call: &Call<'_>, options: &WatchOptions) -> Result<Beginning> {
     }
 }
 
-/// The same events, each a message.
+/// The same events, one per message.
 fn by_websocket(call: &Call<'_>, upgrade: OnUpgrade, setup: Frames, encoding: Encoding) -> Response {
     let response = match websocket::shake_hands(&call.parts.headers) {
         Ok(response) => response,

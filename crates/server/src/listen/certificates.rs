@@ -9,7 +9,8 @@
 //!                                            └─▶ anything else        the default
 //! ```
 //!
-//! Names that were given beat names that stand in a certificate; of two pairs with a name, the earlier has it.
+//! Names that were configured take precedence over names in a certificate; of two pairs with the same name,
+//! the first one is used.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -24,7 +25,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-/// Where bytes come from: a file, which may change, or memory.
+/// The source of PEM data: a file, which may change, or memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PemSource {
     /// A PEM file, read again when it changes.
@@ -75,44 +76,44 @@ pub enum CertificateError {
     /// The file is not readable.
     #[error("cannot read {}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// There is no certificate in the text.
     #[error("{from} holds no PEM certificate")]
     NoCertificate {
-        /// Which file, or `memory`.
+        /// The file, or `memory`.
         from: String,
     },
     /// There is no private key in the text.
     #[error("{from} holds no PEM private key")]
     NoKey {
-        /// Which file, or `memory`.
+        /// The file, or `memory`.
         from: String,
     },
-    /// The key does not fit, or is of a kind that is not supported.
+    /// The key does not belong to the certificate, or is of a kind that is not supported.
     #[error("the certificate of {from} and its key do not go together")]
     Pair {
-        /// Which file, or `memory`.
+        /// The file, or `memory`.
         from: String,
-        /// Why.
+        /// The reason.
         source: rustls::Error,
     },
-    /// The TLS settings contradict themselves.
+    /// The TLS settings are inconsistent.
     #[error("TLS cannot be configured")]
     Settings(#[source] rustls::Error),
-    /// A cipher suite that does not exist here.
+    /// A cipher suite that is not supported.
     #[error("cipher suite {0} is not supported")]
     CipherSuite(String),
-    /// A key exchange group that does not exist here.
+    /// A key exchange group that is not supported.
     #[error("key exchange group {0} is not supported")]
     Group(u16),
 }
 
 impl PemSource {
-    /// The text as it is now.
+    /// The current text.
     pub fn read(&self) -> Result<Bytes, CertificateError> {
         match self {
             PemSource::Memory(text) => Ok(text.clone()),
@@ -148,7 +149,7 @@ pub(crate) fn load(
     Ok(Arc::new(pair))
 }
 
-/// Which pair a client gets. See the drawing on top.
+/// The pairs by name. See the drawing at the top.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     exact: HashMap<String, Arc<CertifiedKey>>,
@@ -190,13 +191,13 @@ impl Names {
         })
     }
 
-    /// The pairs for clients that name no host and come in on an address.
+    /// The pairs for clients that send no host name, by the local address of the connection.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = (IpAddr, &Arc<CertifiedKey>)> {
         self.addresses.iter().map(|(address, pair)| (*address, pair))
     }
 }
 
-/// The names that stand in a certificate: common name, DNS names, addresses.
+/// The names in a certificate: common name, DNS names, addresses.
 fn own_names(certificate: &CertificateDer<'static>) -> Vec<String> {
     let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return Vec::new() };
     let mut names: Vec<String> = parsed

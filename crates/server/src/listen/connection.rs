@@ -1,4 +1,4 @@
-//! One connection: handshake, HTTP with its limits, idle and header deadlines, graceful end.
+//! Connection: handshake, HTTP with its limits, idle and header deadlines, graceful shutdown.
 
 use std::convert::Infallible;
 use std::future::{self, poll_fn};
@@ -46,16 +46,17 @@ pub trait Handler: Send + Sync + 'static {
         peer: Arc<Peer>,
     ) -> BoxFuture<'static, Response>;
 
-    /// A peer did not get through the handshake.
+    /// The handshake of a client failed.
     fn handshake_failed(&self) {}
 }
 
-/// Who is at the other end of a connection.
+/// The client of a connection.
 #[derive(Debug)]
 pub struct Peer {
-    /// Where it comes from.
+    /// The address of the client.
     pub address: SocketAddr,
-    /// The chain of its client certificate, leaf first. It holds the leaf's key; nobody has checked the chain.
+    /// The chain of its client certificate, leaf first. The client has proved that it holds the leaf's key;
+    /// the chain is not verified yet.
     pub certificates: Vec<CertificateDer<'static>>,
     /// When its client certificate expires, in seconds since 1970.
     expires: OnceLock<Option<i64>>,
@@ -63,7 +64,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A peer as it is before it has said anything.
+    /// A client that has not sent a request yet.
     pub fn new(address: SocketAddr, certificates: Vec<CertificateDer<'static>>) -> Peer {
         Peer { address, certificates, expires: OnceLock::new(), go_away: Notify::new() }
     }
@@ -76,13 +77,13 @@ impl Peer {
         })
     }
 
-    /// Asks the peer to open a new connection for its next requests; those under way are finished.
+    /// Asks the client to open a new connection for its next requests; those in flight are finished.
     pub fn go_away(&self) {
         self.go_away.notify_one();
     }
 }
 
-/// What a connection may take.
+/// The limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of all headers of a request; more is answered with 431.
@@ -91,9 +92,9 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long a connection stays open without requests.
     pub idle_time: Duration,
-    /// HTTP/2 requests at the same time on one connection.
+    /// The maximum number of concurrent HTTP/2 requests on one connection.
     pub streams: u32,
-    /// What HTTP/2 takes at once for one request: window and frame.
+    /// The HTTP/2 window and frame size of a request.
     pub stream_bytes: u32,
 }
 
@@ -113,17 +114,17 @@ impl Default for Limits {
 pub struct Shared<H> {
     /// Answers requests.
     pub handler: Arc<H>,
-    /// TLS as it is now.
+    /// The current TLS configuration.
     pub tls: Arc<Tls>,
-    /// What a connection may take.
+    /// The limits of a connection.
     pub limits: Limits,
-    /// Time for the deadlines.
+    /// The clock for the deadlines.
     pub clock: Clock,
-    /// No further requests: those under way are finished, then the connection ends.
+    /// Stops new requests: those in flight are finished, then the connection ends.
     pub draining: CancellationToken,
 }
 
-/// Slack in the buffer, so that the size of headers is what decides.
+/// Extra buffer, so that the limit of the header size applies first.
 const BUFFER_SLACK: usize = 64 << 10;
 /// More header lines than any client sends, impersonation with many groups included.
 const HEADER_LINES: usize = 1000;
@@ -224,7 +225,7 @@ async fn serve_http<H: Handler>(shared: &Arc<Shared<H>>, stream: TlsStream<TcpSt
     }
 }
 
-/// What Go calls a status, where that is not what everybody calls it today.
+/// Go's reason phrase of a status, if it differs from today's.
 ///
 /// Origin: Go, net/http/status.go, StatusText.
 fn go_reason(status: StatusCode) -> Option<&'static [u8]> {
@@ -243,7 +244,7 @@ fn http1_builder(limits: &Limits) -> http1::Builder {
         .timer(TokioTimer::new())
         // As Go writes them: `Content-Type`, `Audit-Id`.
         .title_case_headers(true)
-        // The pulse has the deadline: hyper's own would also run while the connection is idle.
+        // The pulse enforces the deadline: hyper's own would also run while the connection is idle.
         .header_read_timeout(None)
         .max_buf_size(limits.header_bytes + BUFFER_SLACK)
         .max_header_size(limits.header_bytes)
@@ -305,7 +306,7 @@ where
     }
 }
 
-/// Polls the connection, and between polls looks whether it must be finished or cut.
+/// Polls the connection, and between polls checks whether it must be finished or cut.
 async fn drive<H: Handler>(
     connection: impl Connection,
     shared: &Shared<H>,
@@ -371,8 +372,8 @@ impl<S: tokio::io::AsyncWrite + Unpin> tokio::io::AsyncWrite for Wire<S> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    /// Waits a moment if the client may still be sending: the system answers bytes that come to a closed socket with a
-    /// reset, and that may overtake the answer.
+    /// Waits a moment if the client may still be sending: the system answers bytes that arrive at a closed
+    /// socket with a reset, which may overtake the response.
     ///
     /// Upstream: Go's net/http, (*conn).closeWriteAndWait.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {

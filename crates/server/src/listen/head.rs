@@ -1,7 +1,8 @@
-//! What two readers of one HTTP/1.1 connection could understand in two ways is answered at once, and the connection ends.
+//! HTTP request smuggling: requests that two parsers could understand differently are refused, and the
+//! connection ends.
 //!
-//! hyper refuses most of it before anybody sees a request: lengths that contradict each other, folded lines, names with
-//! spaces, control characters. Here is what it lets through and upstream does not.
+//! hyper refuses most of them before a handler sees them: contradictory lengths, folded lines, names with
+//! spaces, control characters. This module refuses those that hyper accepts and upstream does not.
 
 use http::header::{CONNECTION, EXPECT, HOST, HeaderMap, TRANSFER_ENCODING};
 use http::{HeaderValue, Method, Request, StatusCode, Version};
@@ -9,7 +10,7 @@ use http::{HeaderValue, Method, Request, StatusCode, Version};
 use crate::body::Expects;
 use crate::response::{Body, Response, TEXT, with_type};
 
-/// The answer to a head that nobody should act on.
+/// The response to a request that must not be executed.
 ///
 /// Upstream: Go's net/http, (*conn).readRequest, (*transferReader).parseTransferEncoding and (*conn).serve.
 pub(super) fn objection<B>(request: &Request<B>) -> Option<Response> {

@@ -1,25 +1,26 @@
 //! Cipher suites and key exchange groups, by the names and numbers that operators of upstream know.
 //!
-//! Only suites with forward secrecy and authenticated encryption can be had. Who asks for another one that upstream
-//! has is told so; who asks for one that nobody has is refused.
+//! Only suites with forward secrecy and authenticated encryption are supported. For other suites of upstream
+//! the operator gets a warning; unknown ones are refused.
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS};
 
 use crate::listen::certificates::CertificateError;
 
-/// What becomes of a wish.
+/// Whether a suite or group is supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// It can be had.
+    /// It is supported.
     Offered,
     /// Upstream has it, this server does not.
     NotHere,
-    /// Nobody has it.
+    /// It is unknown.
     Unknown,
 }
 
-/// What upstream accepts and this server does not speak: CBC, RC4, 3DES, and RSA without forward secrecy.
+/// Suites that upstream accepts and this server does not support: CBC, RC4, 3DES, and RSA without forward
+/// secrecy.
 ///
 /// Upstream: staging/src/k8s.io/component-base/cli/flag/ciphersuites_flag.go (v1.36.4).
 const NOT_HERE: [&str; 16] = [
@@ -44,7 +45,7 @@ const NOT_HERE: [&str; 16] = [
 /// P-521 and SecP384r1MLKEM1024, which Go has.
 const GROUPS_NOT_HERE: [u16; 2] = [25, 4589];
 
-/// Whether a suite can be had, by its registered name.
+/// Whether a suite is supported, by its registered name.
 pub fn suite(name: &str) -> Wish {
     let name = registered(name);
     if ALL_CIPHER_SUITES.iter().any(|it| name_of(it) == name) {
@@ -56,7 +57,7 @@ pub fn suite(name: &str) -> Wish {
     }
 }
 
-/// Whether a key exchange group can be had, by its registered number.
+/// Whether a key exchange group is supported, by its registered number.
 pub fn group(number: u16) -> Wish {
     if ALL_KX_GROUPS.iter().any(|it| u16::from(it.name()) == number) {
         Wish::Offered
@@ -67,7 +68,7 @@ pub fn group(number: u16) -> Wish {
     }
 }
 
-/// All that is safe, less what is not wanted. An empty list of wishes takes everything.
+/// The crypto provider with these suites and groups. An empty list means all safe ones.
 pub(super) fn provider(suites: &[String], groups: &[u16]) -> Result<CryptoProvider, CertificateError> {
     let mut provider = rustls::crypto::aws_lc_rs::default_provider();
     if !suites.is_empty() {
@@ -87,7 +88,7 @@ pub(super) fn provider(suites: &[String], groups: &[u16]) -> Result<CryptoProvid
     Ok(provider)
 }
 
-/// The TLS 1.3 suites have other names in the library than everywhere else.
+/// The registered name of a suite; the library has other names for those of TLS 1.3.
 fn name_of(suite: &rustls::SupportedCipherSuite) -> String {
     format!("{:?}", suite.suite()).replacen("TLS13_", "TLS_", 1)
 }

@@ -44,7 +44,8 @@ pub fn bind(address: SocketAddr, sharing: Sharing) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Takes the next connection. Trouble with one connection, or with too many open files, is waited out.
+/// Accepts the next connection. After an error, for example because of too many open files, it waits and
+/// tries again.
 pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
     loop {
@@ -63,7 +64,7 @@ pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// A socket option that cannot be set is no reason to refuse a client.
+/// A failure to set a socket option does not refuse the client.
 fn prepare(stream: &TcpStream) {
     let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE);
     let socket = SockRef::from(stream);

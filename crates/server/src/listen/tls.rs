@@ -1,8 +1,9 @@
 //! TLS: one prepared configuration for all handshakes, replaced when a file changes.
 //!
-//! Client certificates are asked for when there is a client CA, never demanded, and any chain passes the handshake
-//! as long as it can be read and the client holds its key. Whether the chain is trusted is decided per request, by
-//! authentication: a certificate without a trusted issuer leads to 401, not to a broken connection.
+//! If there is a client CA, client certificates are requested but not required, and any chain passes the
+//! handshake as long as it can be parsed and the client holds its key. Whether the chain is trusted is
+//! decided per request, by authentication: a certificate without a trusted issuer leads to 401, not to a
+//! broken connection.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -31,22 +32,22 @@ use crate::listen::certificates::{
 };
 use crate::listen::suites;
 
-/// What TLS is made of.
+/// The settings of TLS.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
     /// The pair for clients that ask for no known name.
     pub default: CertificateSource,
     /// Pairs for names.
     pub named: Vec<NamedCertificate>,
-    /// Whose client certificates are of use; none means that clients are not asked for any.
+    /// The CAs of client certificates; if empty, no client certificates are requested.
     pub client_cas: Vec<PemSource>,
-    /// The oldest protocol that is spoken.
+    /// The oldest version of TLS.
     pub min_version: MinVersion,
-    /// Cipher suites by their IANA names; empty takes all safe ones. TLS 1.3 has its own and ignores this.
+    /// Cipher suites by their IANA names; empty means all safe ones. TLS 1.3 has its own and ignores this.
     pub cipher_suites: Vec<String>,
-    /// Key exchange groups by their registered numbers; empty takes all safe ones.
+    /// Key exchange groups by their registered numbers; empty means all safe ones.
     pub groups: Vec<u16>,
-    /// Which versions of HTTP are offered.
+    /// The versions of HTTP that are offered.
     pub protocols: Protocols,
 }
 
@@ -65,7 +66,7 @@ impl TlsSettings {
     }
 }
 
-/// The oldest TLS that is spoken.
+/// The oldest version of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MinVersion {
     /// 1.2.
@@ -75,7 +76,7 @@ pub enum MinVersion {
     Tls13,
 }
 
-/// Which versions of HTTP a client may choose from.
+/// The versions of HTTP that a client can choose from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocols {
     /// HTTP/2, then HTTP/1.1.
@@ -85,31 +86,32 @@ pub enum Protocols {
     Http1,
 }
 
-/// TLS as it is now. Cheap to ask per connection; files are read by [`Tls::watch`] alone.
+/// The current TLS configuration. Cheap to read per connection; only [`Tls::watch`] reads files.
 #[derive(Debug)]
 pub struct Tls {
     settings: TlsSettings,
-    /// Clients that come back within hours skip the costly half of a handshake, also after a reload: what they prove
-    /// with a ticket is who they were, and whether that is still of use is asked again with each request.
+    /// Clients that come back within hours skip the expensive half of a handshake, also after a reload. A
+    /// ticket only proves which certificate they had; whether it is still trusted is checked with each
+    /// request.
     tickets: Arc<dyn ProducesTickets>,
     current: ArcSwap<Prepared>,
 }
 
-/// What a look at the files led to.
+/// The result of a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
-    /// The new ones are in use.
+    /// The new certificates are in use.
     Done,
-    /// They are not usable, the old ones stay.
+    /// The new certificates are not usable; the old ones stay.
     Failed,
 }
 
 #[derive(Debug)]
 struct Prepared {
-    /// What the files looked like just before they were read: what changes meanwhile is noticed later.
+    /// The state of the files just before they were read, so that later changes are noticed.
     files: Vec<Fingerprint>,
     config: Arc<ServerConfig>,
-    /// For clients that name no host on an address that a pair names.
+    /// For clients that send no host name, by local address.
     by_address: HashMap<IpAddr, Arc<ServerConfig>>,
 }
 
@@ -133,8 +135,8 @@ impl Tls {
         Ok(())
     }
 
-    /// Looks at the files every `interval` and reloads when one has changed, telling `seen` what came of it. Runs for
-    /// ever.
+    /// Checks the files every `interval` and reloads them when one has changed, and passes the result to
+    /// `seen`. Runs for ever.
     pub async fn watch(&self, clock: &Clock, interval: Duration, seen: impl Fn(Reload)) {
         let mut complained = None;
         loop {
@@ -162,7 +164,7 @@ impl Tls {
     }
 }
 
-/// What a file looked like.
+/// The state of a file.
 #[derive(Clone, Debug)]
 struct Fingerprint {
     path: PathBuf,
@@ -189,7 +191,7 @@ impl Fingerprint {
     }
 }
 
-/// Content decides: an editor that writes the same bytes again causes no reload.
+/// The content decides: writing the same bytes again causes no reload.
 impl PartialEq for Fingerprint {
     fn eq(&self, other: &Fingerprint) -> bool {
         self.content == other.content
@@ -277,7 +279,8 @@ fn verifier(
     Ok(Some(Arc::new(AnyHolder { hints, algorithms: provider.signature_verification_algorithms })))
 }
 
-/// Takes any certificate whose key the client holds. See the module's text for who looks at the chain.
+/// Accepts any certificate whose key the client holds. See the module's documentation for the verification of
+/// the chain.
 #[derive(Debug)]
 struct AnyHolder {
     /// The names of the CAs, so that a client with several certificates picks the right one.
@@ -300,7 +303,7 @@ impl ClientCertVerifier for AnyHolder {
         others: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        // What cannot be read at all ends the handshake, as in Go.
+        // A certificate that cannot be parsed ends the handshake, as in Go.
         for certificate in std::iter::once(leaf).chain(others) {
             Certificate::parse(certificate).map_err(|_| rustls::CertificateError::BadEncoding)?;
         }

@@ -1,4 +1,4 @@
-//! How long admission takes, and each of its plugins.
+//! Admission metrics: the durations of admission, and of each plugin.
 //!
 //! Upstream: apiserver/pkg/admission/metrics/metrics.go (v1.36.4).
 
@@ -10,7 +10,7 @@ use super::{Family, Histogram, Registry, Summary};
 
 const BUCKETS: &[f64] = &[0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 
-/// The chain, with its times in `registry` from now on.
+/// The chain, with its durations recorded in `registry`.
 pub fn measured(chain: Chain, registry: &Registry) -> Chain {
     let times = Times::new(&chain, registry);
     chain.measured(Arc::new(times))
@@ -21,12 +21,12 @@ struct Times {
     summary: Arc<Family<Summary>>,
     controller: Arc<Family<Histogram>>,
     names: Vec<&'static str>,
-    /// What was looked up before: a series is there once there is something in it.
+    /// Metrics that were looked up before: a series exists once it has a value.
     steps: Grid<(Arc<Histogram>, Arc<Summary>)>,
     plugins: Vec<Grid<Arc<Histogram>>>,
 }
 
-/// Something for each phase, operation and outcome.
+/// A value for each phase, operation and outcome.
 struct Grid<T>([OnceLock<T>; 16]);
 
 impl<T> Default for Grid<T> {

@@ -1,4 +1,4 @@
-//! What is counted about the audit log.
+//! Audit metrics.
 //!
 //! Upstream: apiserver/pkg/audit/metrics.go (v1.36.4).
 
@@ -43,7 +43,7 @@ pub(crate) fn add_to(registry: &Registry, audit: Option<&Arc<Audit>>) {
     ));
 }
 
-/// Those that happened.
+/// The counts that are not zero.
 fn samples(counts: impl Iterator<Item = (&'static str, u64)>) -> Vec<Sample> {
     let happened = counts.filter(|(_, count)| *count > 0);
     happened.map(|(label, count)| Sample { labels: vec![label.to_owned()], value: count as f64 }).collect()

@@ -1,4 +1,4 @@
-//! Families: metrics of one name that differ in their labels.
+//! Metric families: metrics of one name that differ in their labels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,14 +13,14 @@ pub trait Collect: Send + Sync {
     /// The name of the family.
     fn name(&self) -> &'static str;
 
-    /// What it is; begins with how stable it is, as in `[ALPHA]`.
+    /// The help text; begins with the stability level, as in `[ALPHA]`.
     fn help(&self) -> &'static str;
 
     /// Prints help, type and all samples.
     fn write(&self, out: &mut String);
 }
 
-/// What Prometheus calls a family.
+/// The Prometheus type of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.
@@ -29,7 +29,7 @@ pub enum Kind {
     Gauge,
     /// A distribution.
     Histogram,
-    /// How many, and how much in all.
+    /// Count and sum.
     Summary,
 }
 
@@ -79,7 +79,7 @@ impl<M: Metric> Family<M> {
         Arc::clone(self.members.write().entry(key).or_insert_with(|| Arc::new(M::new(self.buckets))))
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn len(&self) -> usize {
         self.members.read().len()
     }
@@ -107,7 +107,7 @@ impl<M: Metric> Collect for Family<M> {
 
 type Gather<M> = Box<dyn Fn() -> Vec<(Vec<String>, Arc<M>)> + Send + Sync>;
 
-/// A family whose members are kept elsewhere and gathered when they are asked for.
+/// A family whose members are kept elsewhere and gathered when they are printed.
 pub struct Gathered<M> {
     name: &'static str,
     help: &'static str,
@@ -116,7 +116,7 @@ pub struct Gathered<M> {
 }
 
 impl<M: Metric> Gathered<M> {
-    /// `gather` tells the members with the values of their labels.
+    /// `gather` returns the members with their label values.
     pub fn new(
         name: &'static str,
         help: &'static str,
@@ -143,7 +143,7 @@ impl<M: Metric> Collect for Gathered<M> {
     }
 }
 
-/// One sample of a family that is computed when it is asked for.
+/// One sample of a family that is computed when it is printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The values of the labels.
@@ -154,7 +154,7 @@ pub struct Sample {
 
 type Compute = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
 
-/// A family that is computed when it is asked for.
+/// A family that is computed when it is printed.
 pub struct Computed {
     name: &'static str,
     help: &'static str,
@@ -256,10 +256,10 @@ impl Line<'_> {
     }
 }
 
-/// What a family is called, what it is, and the names of its labels.
+/// The name and the help text of a family, and the names of its labels.
 type Head = (&'static str, &'static str, &'static [&'static str]);
 
-/// Prints a family of which there are members.
+/// Prints a family that has members.
 fn write_members<'m, M: Metric>(
     out: &mut String,
     (name, help, labels): Head,

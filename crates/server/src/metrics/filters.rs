@@ -1,4 +1,4 @@
-//! How long each step takes that a request goes through before it is answered, and who came through.
+//! Filter metrics: the durations of the steps before the handler, and the number of requests by user.
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filterlatency/filterlatency.go and
 //! endpoints/filters/metrics.go (v1.36.4).
@@ -9,14 +9,14 @@ use super::{Counter, Family, Histogram, Registry};
 
 const BUCKETS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0];
 
-/// How long the steps take. Who is turned away in a step has not gone through it.
+/// The durations of the steps. A request that is refused in a step is not counted for it.
 pub struct Filters {
     family: Arc<Family<Histogram>>,
-    /// Who asks, also if nobody knows.
+    /// Authentication, also if it fails.
     pub authentication: Arc<Histogram>,
-    /// Whether it is recorded.
+    /// Audit.
     pub audit: Arc<Histogram>,
-    /// Whether they may.
+    /// Authorization.
     pub authorization: Arc<Histogram>,
     impersonation: OnceLock<Arc<Histogram>>,
 }
@@ -38,17 +38,18 @@ impl Filters {
         }
     }
 
-    /// As whom, under the name that the step has in this server. It has one for as long as the server runs.
+    /// Impersonation, under the name of the step in this server. The name does not change while the server
+    /// runs.
     pub(crate) fn impersonation(&self, name: &'static str) -> &Histogram {
         self.impersonation.get_or_init(|| self.family.with(&[name]))
     }
 }
 
-/// The names that are shown; everybody else is counted together.
+/// The user names that are shown; all others are counted together.
 const SHOWN: [&str; 5] =
     ["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"];
 
-/// Requests by who made them, in few words.
+/// Requests by user name.
 pub struct Users {
     family: Arc<Family<Counter>>,
     shown: [OnceLock<Arc<Counter>>; SHOWN.len()],
@@ -70,7 +71,7 @@ impl Users {
         }
     }
 
-    /// One more of this user.
+    /// Counts one more request of this user.
     pub(crate) fn count(&self, name: &str) {
         let (slot, label) = match SHOWN.iter().position(|it| *it == name) {
             Some(position) => (&self.shown[position], SHOWN[position]),

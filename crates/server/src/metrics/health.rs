@@ -1,4 +1,4 @@
-//! What health checks say: `/metrics/slis`.
+//! Health check metrics: `/metrics/slis`.
 //!
 //! Upstream: staging/src/k8s.io/component-base/metrics/prometheus/slis/metrics.go (v1.36.4).
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Counter, Family, Gauge, Registry, process};
 
-/// The health checks that were made.
+/// The results of health checks.
 #[derive(Clone)]
 pub struct HealthMetrics {
     registry: Arc<Registry>,
@@ -15,7 +15,7 @@ pub struct HealthMetrics {
 }
 
 impl HealthMetrics {
-    /// None yet.
+    /// No results yet.
     pub fn new() -> HealthMetrics {
         let registry = Registry::default();
         process::add_start_time_to(&registry, "[ALPHA] When the process started, in Unix time.");
@@ -34,14 +34,14 @@ impl HealthMetrics {
         }
     }
 
-    /// A check of an endpoint was made.
+    /// Counts a check of an endpoint.
     pub(crate) fn count(&self, name: &str, endpoint: &str, outcome: &Result<(), String>) {
         let (value, status) = if outcome.is_ok() { (1, "success") } else { (0, "error") };
         self.last.with(&[name, endpoint]).set(value);
         self.total.with(&[name, endpoint, status]).inc();
     }
 
-    /// What is printed.
+    /// The metrics to print.
     pub(crate) fn registry(&self) -> &Registry {
         &self.registry
     }

@@ -1,4 +1,4 @@
-//! What the process takes: CPU, memory, files. Empty where the machine does not say.
+//! Process metrics: CPU, memory, files. Empty if the system does not provide them.
 
 use std::fs;
 use std::sync::Arc;
@@ -42,12 +42,12 @@ pub fn add_to(registry: &Registry) {
     add_start_time_to(registry, "When the process started, in Unix time.");
 }
 
-/// Adds when the process started, without which counters cannot be read.
+/// Adds the start time of the process, which is needed to interpret counters.
 pub(super) fn add_start_time_to(registry: &Registry, help: &'static str) {
     registry.add(Arc::new(Computed::number("process_start_time_seconds", help, Kind::Gauge, start_time)));
 }
 
-/// Linux counts in hundredths of a second in `/proc`, whatever it does inside.
+/// Linux counts in hundredths of a second in `/proc`, whatever it does internally.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 fn cpu_seconds() -> Option<f64> {
@@ -80,7 +80,7 @@ fn max_files() -> Option<f64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.map(|it| it as f64)
 }
 
-/// Without a limit it is the largest number that there is, as upstream has it.
+/// Without a limit it is the largest number, as in upstream.
 #[allow(clippy::unnecessary_wraps)]
 fn max_virtual_bytes() -> Option<f64> {
     Some(rustix::process::getrlimit(rustix::process::Resource::As).current.unwrap_or(u64::MAX) as f64)

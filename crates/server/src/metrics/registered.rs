@@ -1,4 +1,4 @@
-//! How many families there are, by how stable they are.
+//! Metrics about metrics: the number of families by stability level.
 //!
 //! Upstream: staging/src/k8s.io/component-base/metrics/{registry,metric}.go (v1.36.4).
 
@@ -39,7 +39,7 @@ pub(super) fn add_to(registry: &Registry) {
     )));
 }
 
-/// Those that do not say how stable they are, which Prometheus itself defines, do not count.
+/// Families without a stability level, which Prometheus itself defines, do not count.
 fn count(collectors: &Weak<Collectors>) -> Vec<Sample> {
     let Some(collectors) = collectors.upgrade() else { return Vec::new() };
     let mut counts = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is counted about requests.
+//! Request metrics.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -11,7 +11,7 @@ use super::Registry;
 use super::family::Family;
 use super::{Counter, Gauge, Histogram};
 
-/// Which requests are counted together. Everything here is the name of something that is served, or of a fixed list.
+/// The labels of a series of requests. All values are names of what is served, or of a fixed list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesLabels<'s> {
     /// `GET`, `LIST`, `WATCH`, `POST`, `PUT`, `PATCH`, `APPLY`, `DELETE`, `CONNECT`.
@@ -32,7 +32,7 @@ pub struct SeriesLabels<'s> {
     pub component: &'s str,
 }
 
-/// The handles of requests that are counted together.
+/// The handles of a series.
 pub struct Series {
     labels: [String; 8],
     families: Arc<Families>,
@@ -44,33 +44,33 @@ pub struct Series {
     own: OnceLock<Arc<Counter>>,
 }
 
-/// What there is to count about an answer.
+/// What is counted about a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
-    /// Its status.
+    /// The status.
     pub code: u16,
-    /// Since the request came.
+    /// The duration since the request arrived.
     pub elapsed: Duration,
-    /// How much of that was waiting for webhooks.
+    /// The part of it that was spent waiting for webhooks.
     pub webhooks: Duration,
-    /// Its length.
+    /// The length.
     pub bytes: u64,
-    /// What the client wants done about fields that nobody knows.
+    /// The field validation that the client asked for.
     pub validation: FieldValidation,
 }
 
-/// What the client wants done about fields that nobody knows.
+/// The field validation that the client asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// It does not say.
+    /// The request does not have the parameter.
     Unsaid,
-    /// Nothing.
+    /// Unknown fields are ignored.
     Ignore,
-    /// A warning.
+    /// Unknown fields cause a warning.
     Warn,
-    /// A refusal.
+    /// Unknown fields are refused.
     Strict,
-    /// Something that nobody knows.
+    /// The value is unknown.
     Invalid,
 }
 
@@ -83,7 +83,7 @@ impl FieldValidation {
         FieldValidation::Invalid,
     ];
 
-    /// What the values of the parameter say.
+    /// Parses the values of the parameter.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, cleanFieldValidation (v1.36.4).
     pub fn of<'v>(mut values: impl Iterator<Item = &'v str>) -> FieldValidation {
@@ -107,20 +107,20 @@ impl FieldValidation {
     }
 }
 
-/// The codes that have a place in [`Series`]; others are looked up.
+/// The codes that have a slot in [`Series`]; others are looked up.
 const CODES: [u16; 26] = [
     101, 200, 201, 202, 204, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 431,
     500, 501, 502, 503, 504,
 ];
 
-/// Per request.
+/// Request metrics.
 pub struct RequestMetrics {
     families: Arc<Families>,
     /// By hash of the labels: finding a series takes no lock and makes no strings.
     series: ArcSwap<HashMap<u64, Vec<Arc<Series>>>>,
-    /// Requests under way that only read: the most there were lately.
+    /// The recent maximum of concurrent read-only requests.
     pub read_only_in_flight: Arc<Gauge>,
-    /// Requests under way that change something: the most there were lately.
+    /// The recent maximum of concurrent mutating requests.
     pub mutating_in_flight: Arc<Gauge>,
 }
 
@@ -227,7 +227,7 @@ impl RequestMetrics {
             "[STABLE] The most requests that were under way lately, by kind.",
             &["request_kind"],
         ));
-        // Nobody waits here: who finds no seat is told to come back.
+        // There is no queue: requests without a seat are asked to retry.
         let in_queue = registry.family(Family::<Gauge>::new(
             "apiserver_current_inqueue_requests",
             "[ALPHA] The most requests that were waiting lately, by kind.",
@@ -289,7 +289,7 @@ impl Series {
         SeriesLabels { verb, dry_run, group, version, resource, subresource, scope, component }
     }
 
-    /// A request was answered.
+    /// Counts a response.
     pub fn observe(&self, answered: &Answered) {
         self.count(answered.code);
         let seconds = answered.elapsed.as_secs_f64();
@@ -300,7 +300,7 @@ impl Series {
         if let Some(sizes) = &self.sizes {
             sizes.observe(answered.bytes as f64);
         }
-        // Who reads has no fields that anybody could not know.
+        // Reads have no fields to validate.
         if matches!(self.labels().verb, "POST" | "PUT" | "PATCH" | "APPLY") {
             let Families { validation, validations, .. } = &*self.families;
             let asked = answered.validation;
@@ -308,7 +308,7 @@ impl Series {
         }
     }
 
-    /// There was a request with this code, and nothing else is known about it.
+    /// Counts a request of which only the status code is known.
     pub fn count(&self, code: u16) {
         match CODES.iter().position(|it| *it == code) {
             Some(position) => self.codes[position].get_or_init(|| self.total(code)).inc(),
@@ -316,7 +316,7 @@ impl Series {
         }
     }
 
-    /// The body of a request was read.
+    /// Counts the size of a request body.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/metrics/metrics.go (v1.36.4).
     pub fn body(&self, bytes: usize) {
@@ -334,7 +334,7 @@ impl Series {
         sizes.observe(bytes as f64);
     }
 
-    /// A server makes this request.
+    /// Counts a request of another API server.
     pub fn own(&self) {
         let own = self.own.get_or_init(|| {
             let SeriesLabels { verb, group, resource, subresource, .. } = self.labels();
@@ -343,7 +343,7 @@ impl Series {
         own.inc();
     }
 
-    /// The server ended a request to protect itself.
+    /// Counts a request that the server ended to protect itself.
     pub fn terminated(&self, code: u16) {
         let SeriesLabels { verb, group, version, resource, subresource, scope, component, .. } =
             self.labels();
@@ -354,7 +354,8 @@ impl Series {
             .inc();
     }
 
-    /// Long-running requests under way; their scope is that of what they select. Keep it: this is a lookup.
+    /// The gauge of long-running requests; their scope is that of what they select. Keep it: this is a
+    /// lookup.
     pub fn long_running(&self, scope: &str) -> Arc<Gauge> {
         let SeriesLabels { verb, group, version, resource, subresource, component, .. } = self.labels();
         self.families.long_running.with(&[verb, group, version, resource, subresource, scope, component])

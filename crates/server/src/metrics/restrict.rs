@@ -1,6 +1,6 @@
-//! Restrictions: metrics that an operator leaves out, and labels that may have certain values only.
+//! Metric restrictions: metrics that an operator disables, and labels that may have certain values only.
 //!
-//! They are kept when metrics are printed: what has a value that is not allowed is added up as `unexpected`.
+//! They are applied when metrics are printed: values that are not allowed are added up as `unexpected`.
 //!
 //! Upstream: staging/src/k8s.io/component-base/metrics/options.go (v1.36.4).
 
@@ -8,29 +8,29 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::value::Number;
 
-/// What `--disabled-metrics` and `--allow-metric-labels` say.
+/// The flags `--disabled-metrics` and `--allow-metric-labels`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restrictions {
     /// Families that are not printed.
     pub disabled: BTreeSet<String>,
-    /// Family, label, the values that it may have.
+    /// The allowed values, by family and label.
     pub allowed: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
 const UNEXPECTED: &str = "unexpected";
 
-/// Values that a label may have, by label.
+/// The allowed values, by label.
 type Allowed = BTreeMap<String, BTreeSet<String>>;
 
 /// One family with its labels restricted.
 pub(super) struct Limited {
     pub(super) text: String,
-    /// How many observations had a value that is not allowed.
+    /// The number of observations with a value that is not allowed.
     pub(super) unexpected: f64,
 }
 
 impl Restrictions {
-    /// The family `name` as it may be printed; `None` if there is nothing to restrict.
+    /// The restricted form of the family `name`; `None` if there is nothing to restrict.
     pub(super) fn limit(&self, name: &str, printed: &str) -> Option<Limited> {
         self.allowed.get(name).map(|allowed| limit(allowed, printed))
     }
@@ -81,7 +81,7 @@ fn is_count(series: &str) -> bool {
     series.split('{').next().is_some_and(|name| name.ends_with("_count"))
 }
 
-/// `name{label="value"}` with the values that are allowed, and whether one was not.
+/// `name{label="value"}` with allowed values, and whether a value had to be replaced.
 fn restricted(series: &str, allowed: &Allowed) -> (String, bool) {
     let Some((name, labels)) = series.strip_suffix('}').and_then(|it| it.split_once('{')) else {
         return (series.to_owned(), false);

@@ -1,4 +1,4 @@
-//! A counter, a gauge, a histogram: atomics that are printed.
+//! Counters, gauges and histograms: atomics that can be printed.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -7,9 +7,9 @@ use keelson_stdx::histogram::Histogram;
 
 use super::family::{Kind, Line};
 
-/// Something that a family has many of.
+/// A member of a family.
 pub trait Metric: Send + Sync + 'static {
-    /// What Prometheus calls it.
+    /// The Prometheus type.
     const KIND: Kind;
 
     /// Zero.
@@ -24,17 +24,17 @@ pub trait Metric: Send + Sync + 'static {
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds one.
     pub fn inc(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many more.
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// The current value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -57,22 +57,22 @@ impl Metric for Counter {
 pub struct Gauge(AtomicI64);
 
 impl Gauge {
-    /// One more.
+    /// Adds one.
     pub fn inc(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One less.
+    /// Subtracts one.
     pub fn dec(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Exactly so many.
+    /// Sets the value.
     pub fn set(&self, value: i64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// How many there are.
+    /// The current value.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -112,12 +112,12 @@ impl Metric for Histogram {
     }
 }
 
-/// How many values there were, and their sum: what upstream prints of a summary without quantiles.
+/// The count and the sum of values: what upstream prints of a summary without quantiles.
 #[derive(Debug)]
 pub struct Summary(Histogram);
 
 impl Summary {
-    /// One more value.
+    /// Adds a value.
     pub fn observe(&self, value: f64) {
         self.0.observe(value);
     }
@@ -136,8 +136,8 @@ impl Metric for Summary {
     }
 }
 
-/// A number as Go's `strconv.FormatFloat(…, 'g', -1, 64)` prints it: exponents from 10^6 on and below 10^-4. The
-/// bounds of buckets are labels, and read `1e+06` in what dashboards ask for.
+/// A number as Go's `strconv.FormatFloat(…, 'g', -1, 64)` prints it: exponents from 10^6 on and below 10^-4.
+/// The bounds of buckets are labels, and the queries of dashboards contain `1e+06`.
 pub(super) struct Number(pub(super) f64);
 
 impl std::fmt::Display for Number {

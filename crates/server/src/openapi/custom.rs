@@ -17,7 +17,7 @@ use super::route::{Body, Method, Model, Parameter, Route, options};
 
 /// Adds the routes of a custom resource, and the schemas that they refer to.
 ///
-/// Every definition has the same routes, whatever can be done at the moment.
+/// Every definition has the same routes, whether or not they work at the moment.
 pub(super) fn routes(shown: &ServedResource<'_>, components: &mut Components<'_>) -> Vec<Route> {
     let names = Names::of(shown);
     let scale = shown.resource.scale.is_some();
@@ -33,13 +33,13 @@ pub(super) fn routes(shown: &ServedResource<'_>, components: &mut Components<'_>
     place.routes()
 }
 
-/// What stands for the content of a document of these resources, without making it.
+/// A fingerprint of the document of these resources, computed without making the document.
 pub(super) fn fingerprint(shown: &[ServedResource<'_>], enums: Enums) -> Vec<u8> {
     let mut text = format!("keelson {} {enums:?}", env!("CARGO_PKG_VERSION"));
     for one in shown {
         let resource = one.resource;
         let published = one.version.published.as_ref();
-        // Names have no spaces: different facts are different texts.
+        // Names contain no spaces: different facts give different texts.
         let _ = write!(
             text,
             "\n{} {} {} {} {} {:?} {} {} {}",
@@ -57,7 +57,7 @@ pub(super) fn fingerprint(shown: &[ServedResource<'_>], enums: Enums) -> Vec<u8>
     text.into_bytes()
 }
 
-/// What a kind and its list are called.
+/// The names of a kind and of its list.
 #[derive(Clone)]
 struct Names {
     group: SmolStr,
@@ -80,8 +80,8 @@ impl Names {
         }
     }
 
-    /// Adds the schemas of the kind and of its list, and gives the first. Each is made when it is written, so that a
-    /// document of thousands of kinds does not need all their schemas at once.
+    /// Adds the schemas of the kind and of its list, and returns the first. Each is made when it is written,
+    /// so that a document of thousands of kinds does not need all their schemas at once.
     fn schemas(&self, shown: &ServedResource<'_>, components: &mut Components<'_>) -> Model {
         components.meta("ObjectMeta");
         components.meta("ListMeta");
@@ -90,7 +90,7 @@ impl Names {
         for (at, kind) in [&self.kind, &self.list_kind].into_iter().enumerate() {
             let (names, published) = (self.clone(), published.clone());
             components.given(name(kind), move || {
-                // The list refers to the kind and needs no schema of it.
+                // The list refers to the kind and does not contain its schema.
                 let source = published.as_ref().filter(|_| at == 0);
                 let tree = source.and_then(|it| schema_of(it, form));
                 let mut made = names.definitions(form, published.as_ref(), tree.as_ref());
@@ -126,7 +126,7 @@ impl Names {
     }
 }
 
-/// The schema of a definition. The v2 form says nothing about kinds that keep all unknown fields.
+/// The schema of a definition. The v2 form does not describe kinds that keep all unknown fields.
 fn schema_of(published: &Arc<dyn PublishedSchema>, form: Form) -> Option<Map> {
     if form == Form::V2 && published.preserves_unknown_fields() {
         return None;
@@ -141,7 +141,7 @@ fn into_map(value: Value) -> Option<Map> {
     }
 }
 
-/// The v2 document has no defaults.
+/// The v2 document contains no defaults.
 ///
 /// Upstream: kube-openapi/pkg/handler/default_pruning.go, PruneDefaults (v1.36.4).
 fn drop_defaults(schema: &mut Map) {
@@ -156,7 +156,7 @@ fn drop_defaults(schema: &mut Map) {
     }
 }
 
-/// A resource and what its routes take and give.
+/// A resource, and the kinds that its routes accept and return.
 struct Place<'r> {
     shown: &'r ServedResource<'r>,
     item: Model,
@@ -167,13 +167,13 @@ struct Place<'r> {
     delete_options: Model,
 }
 
-/// What a route does.
+/// The operation of a route.
 #[derive(Clone, Copy)]
 struct Deed {
     method: Method,
-    /// As `x-kubernetes-action` says it.
+    /// The value of `x-kubernetes-action`.
     action: &'static str,
-    /// The first word of the operation's name, and of its description unless that says it in other words.
+    /// The first word of the operation id, and of the description unless that is worded differently.
     verb: &'static str,
     options: &'static str,
     /// Status codes besides 200.

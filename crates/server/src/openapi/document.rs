@@ -1,4 +1,4 @@
-//! OpenAPI documents: which there are, and the routes that each describes.
+//! OpenAPI documents: the list of documents, and the routes that each one describes.
 
 use keelson_registry::Catalog;
 use keelson_registry::catalog::{Origin, ServedGroup};
@@ -9,7 +9,7 @@ use super::route::{Method, Model, Parameter, Route};
 use super::write::About;
 use super::{Extra, Settings, custom, resource, v2, v3};
 
-/// What one v3 document is about.
+/// The subject of one v3 document.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'c> {
     /// `/api`.
@@ -31,14 +31,14 @@ pub(super) enum Subject<'c> {
 }
 
 impl<'c> Subject<'c> {
-    /// Every document of what is served.
+    /// The subjects of all documents.
     pub(super) fn all(catalog: &'c Catalog, settings: &Settings) -> Vec<Subject<'c>> {
         let mut subjects = Subject::fixed(settings);
         subjects.extend(catalog.groups().iter().flat_map(|group| Subject::of_group(group)));
         subjects
     }
 
-    /// What does not depend on the catalog.
+    /// The subjects that do not depend on the catalog.
     fn fixed(settings: &Settings) -> Vec<Subject<'c>> {
         let mut subjects = vec![Subject::Groups, Subject::ServerVersion];
         for extra in &settings.extras {
@@ -59,7 +59,7 @@ impl<'c> Subject<'c> {
         own.into_iter().chain(group.versions.iter().map(move |version| Subject::Version(group, version)))
     }
 
-    /// The document at a path below `/openapi/v3/`. Nothing is looked at but its group.
+    /// The document at a path below `/openapi/v3/`. Only its own group is read.
     pub(super) fn find(catalog: &'c Catalog, settings: &Settings, path: &str) -> Option<Subject<'c>> {
         let mut parts = path.split('/');
         let group = match (parts.next(), parts.next()) {
@@ -71,7 +71,8 @@ impl<'c> Subject<'c> {
         Subject::fixed(settings).into_iter().chain(of_group).find(|it| it.path() == path)
     }
 
-    /// What the document is made of, as a number: it is the same as long as this is. 0 is for those that never change.
+    /// A stamp of what the document is made from: the document changes only if the stamp does. 0 for
+    /// documents that never change.
     pub(super) fn stamp(&self) -> u64 {
         match self {
             Subject::Version(group, version) => group.stamp_of(version),
@@ -84,7 +85,7 @@ impl<'c> Subject<'c> {
         matches!(self, Subject::Version(group, version) if group.origin(version) == Origin::Custom)
     }
 
-    /// What stands for the content of a document without making it, if that is possible.
+    /// A fingerprint of the document, computed without making the document, if that is possible.
     pub(super) fn fingerprint(&self, settings: &Settings) -> Option<Vec<u8>> {
         match self {
             Subject::Version(group, version) if self.is_custom() => {
@@ -94,7 +95,7 @@ impl<'c> Subject<'c> {
         }
     }
 
-    /// The path of the document below `/openapi/v3/`, which is that of what it describes.
+    /// The path of the document below `/openapi/v3/`, which is that of its subject.
     pub(super) fn path(&self) -> String {
         match self {
             Subject::CoreVersions => "api".to_owned(),
@@ -194,7 +195,7 @@ impl<'c> Subject<'c> {
     }
 }
 
-/// The v2 document, which is about everything.
+/// The v2 document, which describes everything.
 pub(super) fn v2(catalog: &Catalog, settings: &Settings) -> Vec<u8> {
     let (routes, components) = everything(catalog, settings);
     v2::write(&routes, &components, &About::kubernetes(&settings.version))
@@ -206,7 +207,8 @@ pub(super) fn v2_protobuf(catalog: &Catalog, settings: &Settings) -> Vec<u8> {
     v2::write_protobuf(&routes, &components, &About::kubernetes(&settings.version))
 }
 
-/// Custom resources come last: where names collide, those of built-in ones stay.
+/// The routes of everything. Custom resources come last: where names collide, those of built-in ones are
+/// kept.
 fn everything<'c>(catalog: &'c Catalog, settings: &Settings) -> (Vec<Route>, Components<'c>) {
     let mut components = Components::new(Form::V2, settings.features.enums, None);
     let mut subjects = Subject::all(catalog, settings);
@@ -215,7 +217,7 @@ fn everything<'c>(catalog: &'c Catalog, settings: &Settings) -> (Vec<Route>, Com
     (routes, components)
 }
 
-/// The files of the folder with logs. What they are called and contain is not described.
+/// The log files. Their names and contents are not described.
 fn logs(base: &str) -> Vec<Route> {
     let bare = |path: String, verb: &'static str| {
         let route = Place { path, types: Vec::new() }.read("", "", String::new());
@@ -226,14 +228,14 @@ fn logs(base: &str) -> Vec<Route> {
     vec![bare(base.to_owned(), "logFileListHandler"), file]
 }
 
-/// A path that is no resource.
+/// A path that is not a resource.
 struct Place {
     path: String,
     types: Vec<&'static str>,
 }
 
 impl Place {
-    /// Text that is made by the server itself.
+    /// A text that the server itself produces.
     fn read_text(self, rest: &str, description: &str) -> Route {
         let route = self.read(rest, description, String::new());
         Route { answers: vec![(200, Model::Text)], consumes: Vec::new(), ..route }

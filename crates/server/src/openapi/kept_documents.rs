@@ -1,7 +1,7 @@
-//! Kept OpenAPI documents: the hash of every v3 document, and the documents that were asked for lately.
+//! OpenAPI document cache: the hash of every v3 document, and the documents that were requested recently.
 //!
-//! Hashes are kept for all, because the index needs them. The documents of thousands of custom resources would be
-//! gigabytes: those that nobody asked for lately are made again when somebody does.
+//! Hashes are kept for all documents, because the index needs them. The documents of thousands of custom
+//! resources would need gigabytes: those that were not requested recently are made again on the next request.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) enum Encoding {
     Protobuf,
 }
 
-/// The hash of a document, and since when it has been that.
+/// The hash of a document, and the time since which it has been that.
 #[derive(Clone)]
 pub(super) struct Hashed {
     pub(super) hash: Arc<str>,
@@ -37,13 +37,13 @@ pub(super) struct Hashed {
 pub(super) struct Hashes(Mutex<HashMap<String, (u64, Hashed)>>);
 
 impl Hashes {
-    /// The hash of the document at `path`, if what it is made of still has this stamp.
+    /// The hash of the document at `path`, if the stamp of its subject is unchanged.
     pub(super) fn get(&self, path: &str, stamp: u64) -> Option<Hashed> {
         let known = self.0.lock();
         known.get(path).filter(|it| it.0 == stamp).map(|it| it.1.clone())
     }
 
-    /// Keeps a hash. A document that did not change is as old as it was.
+    /// Stores a hash. A document that did not change keeps its time.
     pub(super) fn put(&self, path: &str, stamp: u64, hash: String, now: SystemTime) -> Hashed {
         let mut known = self.0.lock();
         let before = known.get(path).filter(|it| *it.1.hash == *hash).map(|it| it.1.clone());
@@ -52,7 +52,7 @@ impl Hashes {
         hashed
     }
 
-    /// Forgets documents that are not at one of these paths.
+    /// Drops the hashes of documents that are not at one of these paths.
     pub(super) fn retain<'p>(&self, paths: impl ExactSizeIterator<Item = &'p str>) {
         let mut known = self.0.lock();
         if known.len() > paths.len() {
@@ -62,9 +62,9 @@ impl Hashes {
     }
 }
 
-/// v3 documents, those that were asked for lately.
+/// The v3 documents that were requested recently.
 pub(super) struct Bodies {
-    /// How many bytes all of them may have.
+    /// The limit of all documents together, in bytes.
     limit: usize,
     kept: Mutex<Kept>,
 }
@@ -84,12 +84,13 @@ struct Body {
 }
 
 impl Bodies {
-    /// Keeps up to `limit` bytes.
+    /// A cache of up to `limit` bytes.
     pub(super) fn new(limit: usize) -> Bodies {
         Bodies { limit, kept: Mutex::default() }
     }
 
-    /// The document at `path` with this hash, or what `make` makes. Nobody waits while it is made.
+    /// The document at `path` with this hash, or the result of `make`. Other requests do not wait while it is
+    /// made.
     pub(super) fn of(
         &self,
         (path, encoding): (&str, Encoding),
@@ -145,7 +146,7 @@ mod tests {
             is_made
         };
         assert!(ask("a", "1") && ask("b", "1") && !ask("a", "1"));
-        // There is no room for a third one: that which was not used for longest goes.
+        // There is no room for a third one: the least recently used one is dropped.
         assert!(ask("c", "1"));
         assert!(!ask("a", "1") && !ask("c", "1") && ask("b", "1"));
         // Another hash is another document.

@@ -1,8 +1,8 @@
-//! The media types that documents name.
+//! Media types in OpenAPI documents.
 
 use super::{Features, Offered};
 
-/// Whatever the client sends is looked at.
+/// The endpoint inspects whatever the client sends.
 pub(super) const ANY: &str = "*/*";
 
 const JSON: &str = "application/json";
@@ -10,14 +10,14 @@ const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const CBOR: &str = "application/cbor";
 
-/// Whether tables describe a kind: only such kinds have a protobuf form and know how their lists are merged.
+/// Whether tables describe a kind: only such kinds have a protobuf form and merge keys for their lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     Builtin,
     Custom,
 }
 
-/// What objects come in.
+/// The media types of objects.
 pub(super) fn objects(origin: Origin, features: Features) -> Vec<&'static str> {
     let mut types = vec![JSON, YAML];
     if origin == Origin::Builtin {
@@ -29,7 +29,7 @@ pub(super) fn objects(origin: Origin, features: Features) -> Vec<&'static str> {
     types
 }
 
-/// What lists and watches come in.
+/// The media types of lists and watches.
 pub(super) fn streams(origin: Origin, features: Features) -> Vec<&'static str> {
     let mut types = objects(origin, features);
     types.push("application/json;stream=watch");
@@ -42,7 +42,7 @@ pub(super) fn streams(origin: Origin, features: Features) -> Vec<&'static str> {
     types
 }
 
-/// What patches come in.
+/// The media types of patches.
 pub(super) fn patches(origin: Origin, features: Features) -> Vec<&'static str> {
     let mut types = vec!["application/json-patch+json", "application/merge-patch+json"];
     if origin == Origin::Builtin {
@@ -55,27 +55,27 @@ pub(super) fn patches(origin: Origin, features: Features) -> Vec<&'static str> {
     types
 }
 
-/// What custom resources come in, as documents say it; more is served.
+/// The media types of custom resources in documents; more are served.
 pub(super) fn custom_objects() -> Vec<&'static str> {
     vec![JSON, YAML]
 }
 
-/// What patches of custom resources come in, as documents say it.
+/// The media types of patches of custom resources in documents.
 pub(super) fn custom_patches() -> Vec<&'static str> {
     vec!["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]
 }
 
-/// What discovery documents of groups come in.
+/// The media types of discovery documents of groups.
 pub(super) fn discovery() -> Vec<&'static str> {
     vec![JSON, YAML, PROTOBUF]
 }
 
-/// What sets of keys come in.
+/// The media types of key sets.
 pub(super) fn keys() -> Vec<&'static str> {
     vec!["application/jwk-set+json"]
 }
 
-/// What plain documents come in.
+/// The media types of plain documents.
 pub(super) fn plain() -> Vec<&'static str> {
     vec![JSON]
 }

@@ -25,14 +25,14 @@ pub(super) fn id_and_tag(verb: &str, rest: &str, path: &str) -> (String, String)
     (id, tag)
 }
 
-/// What becomes of the first letter.
+/// The case of the first letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
     Upper,
     AsItIs,
 }
 
-/// Letters, digits and underscores stay; a letter behind anything else becomes a capital.
+/// Letters, digits and underscores stay; a letter after anything else becomes a capital.
 fn camel(text: &str, first: First) -> String {
     let mut out = String::with_capacity(text.len());
     let mut raise = first == First::Upper;

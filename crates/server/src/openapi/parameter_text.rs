@@ -1,9 +1,9 @@
-//! Parameter descriptions: what OpenAPI documents say about queries and parts of paths, in our own words.
+//! Parameter descriptions of OpenAPI documents, for query and path parameters, in our own words.
 //!
 //! A parameter that means different things in different options is described for each of them, so that the shared
 //! parameters of `/openapi/v2` are as many as upstream's.
 
-/// What the query parameter `name` of the options `kind` means; empty if it is not described.
+/// The description of the query parameter `name` of the options `kind`; empty if there is none.
 pub(super) fn query(kind: &str, name: &str) -> &'static str {
     let of_stream = match kind {
         "PodLogOptions" => log(name),
@@ -17,7 +17,7 @@ pub(super) fn query(kind: &str, name: &str) -> &'static str {
     if of_stream.is_empty() { request(kind, name) } else { of_stream }
 }
 
-/// What the part `name` of a path means; `kind` is the kind of the object that the path leads to.
+/// The description of the path parameter `name`; `kind` is the kind of the object that the path leads to.
 pub(super) fn path(kind: &str, name: &str) -> String {
     match name {
         "name" => format!("The name of the {kind}."),

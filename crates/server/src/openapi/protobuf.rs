@@ -1,4 +1,4 @@
-//! The protobuf form of documents: gnostic's messages, made from the same pieces as the JSON.
+//! Protobuf form of OpenAPI documents: gnostic's messages, made from the same pieces as the JSON.
 //!
 //! A map becomes repeated pairs (`{name = 1; value = 2}`), an alternative a message with one of its fields, and
 //! what begins with `x-` a pair whose value is YAML. `{"type":"string","x-y":"z"}` as a schema of v2 is
@@ -14,12 +14,12 @@ pub(super) mod v3;
 use keelson_codec::yaml;
 use keelson_object::{Map, Value};
 
-/// The fields of a message that were written so far.
+/// The fields of a message, as far as they are written.
 #[derive(Default)]
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// A message that has nothing but `message`.
+    /// A message with `message` as its only field.
     fn wrapping(field: u32, message: Message) -> Message {
         let mut outer = Message::default();
         outer.message(field, message);
@@ -48,7 +48,7 @@ impl Message {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Empty text is not written: it is what a reader assumes.
+    /// Empty text is not written: it is the default.
     fn text(&mut self, field: u32, text: &str) {
         if !text.is_empty() {
             self.bytes(field, text.as_bytes());
@@ -71,7 +71,7 @@ impl Message {
         }
     }
 
-    /// Written even if it is not true, for alternatives.
+    /// Written even if it is false, for alternatives.
     fn truth(&mut self, field: u32, truth: Truth) {
         self.varint(u64::from(field) << 3);
         self.varint(u64::from(truth == Truth::Yes));
@@ -124,7 +124,7 @@ impl Message {
     }
 }
 
-/// Whether something is so.
+/// A boolean.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Truth {
     No,

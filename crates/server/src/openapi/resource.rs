@@ -1,4 +1,4 @@
-//! The routes of a resource: what upstream's installer registers for its verbs and subresources.
+//! OpenAPI routes of a resource: what upstream's installer registers for its verbs and subresources.
 //!
 //! Upstream: apiserver/pkg/endpoints/installer.go, registerResourceHandlers (v1.36.4).
 
@@ -53,9 +53,9 @@ pub(super) fn routes(
 struct Installer<'i, 'c> {
     base: &'i str,
     resource: &'i Resource,
-    /// Empty for the resource itself.
+    /// The subresource; empty for the resource itself.
     subresource: &'i str,
-    /// What is sent and comes back.
+    /// Group, version and kind of requests and responses.
     kind: [SmolStr; 3],
     model: Model,
     origin: Origin,
@@ -64,14 +64,14 @@ struct Installer<'i, 'c> {
     routes: Vec<Route>,
 }
 
-/// Where a stream begins: at the subresource, or anywhere below it.
+/// The path of a stream: the subresource, or anything below it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Path {
     Own,
     Further,
 }
 
-/// Which collection: that of one namespace (or of the cluster), or those of all namespaces.
+/// The collection: that of one namespace (or of the cluster), or that of all namespaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Own,
@@ -125,8 +125,8 @@ impl<'i> Installer<'i, '_> {
             }
         }
         if self.resource.supports(Verb::Delete) {
-            // Upstream's documents do not know it of resources whose storage is hidden behind something of its own,
-            // which hides the deletion of collections too.
+            // Upstream's documents do not show this for resources whose storage is wrapped. Such a wrapper
+            // also hides the deletion of collections.
             let is_told = self.resource.supports(Verb::DeleteCollection);
             let answer = if self.resource.returns_deleted && is_told {
                 self.model.clone()
@@ -150,7 +150,7 @@ impl<'i> Installer<'i, '_> {
         self.subresource = "";
     }
 
-    /// What the subresource takes and gives from now on.
+    /// Sets the kind that the subresource accepts and returns.
     fn speaks(&mut self, group: &str, version: &str, kind: &str) {
         self.kind = [group.into(), version.into(), kind.into()];
         self.model = self.components.kind(group, version, kind, None).into();
@@ -187,7 +187,7 @@ impl<'i> Installer<'i, '_> {
         self.subresource = "";
     }
 
-    /// Something is posted to an object.
+    /// A POST to a subresource of an object.
     fn action(&mut self) {
         let mut route = self.route(self.item_path(), Method::Post, "post", "create");
         let kind = &self.resource.kind;
@@ -208,7 +208,7 @@ impl<'i> Installer<'i, '_> {
         self.routes.push(route);
     }
 
-    /// A stream, by every method that opens one.
+    /// A stream, with every method that opens one.
     fn connect(&mut self, one: &Subresource, path: Path) {
         const METHODS: [(Method, &str); 7] = [
             (Method::Delete, "delete"),
@@ -264,7 +264,7 @@ impl<'i> Installer<'i, '_> {
         self.routes.push(route);
     }
 
-    /// The old paths that watch; a list with `watch=true` does the same.
+    /// The deprecated watch paths; a list with `watch=true` does the same.
     fn watches(&mut self) {
         if !self.resource.supports(Verb::Watch) {
             return;
@@ -336,7 +336,7 @@ impl<'i> Installer<'i, '_> {
         route
     }
 
-    /// What all routes have in common; path parameters are those that the path names.
+    /// The common part of all routes; path parameters are those in the path.
     fn route(&self, path: String, method: Method, action: &'static str, verb: &'static str) -> Route {
         let mut parameters = vec![Parameter::query("pretty")];
         if self.resource.scope == Scope::Namespaced {
@@ -362,7 +362,7 @@ impl<'i> Installer<'i, '_> {
         }
     }
 
-    /// An object is sent and comes back.
+    /// The route takes an object and returns it.
     fn send(&self, route: &mut Route, with: &str, codes: &[u16]) {
         route.parameters.extend(options(with));
         route.body = Some(Body { model: self.model.clone(), is_required: true });
@@ -374,7 +374,7 @@ impl<'i> Installer<'i, '_> {
     }
 }
 
-/// Whether every method is passed on, to whatever path: such a stream can be updated like an object.
+/// Whether all methods and paths are forwarded: such a stream can be updated like an object.
 fn is_proxy(one: &Subresource) -> bool {
     one.verbs.contains(&"update")
 }

@@ -1,4 +1,4 @@
-//! Route: one method of one path, in words that both forms of OpenAPI are made from.
+//! Route: one method of one path, from which both forms of OpenAPI are made.
 
 use keelson_object::{Map, SmolStr, Value};
 use keelson_schema::openapi;
@@ -10,27 +10,27 @@ pub(super) struct Route {
     /// `/api/v1/namespaces/{namespace}/things`.
     pub(super) path: String,
     pub(super) method: Method,
-    /// What happens, as `x-kubernetes-action` says it; empty for what is no resource.
+    /// The value of `x-kubernetes-action`; empty for paths that are not resources.
     pub(super) action: &'static str,
-    /// The first word of the operation's name: `read`.
+    /// The first word of the operation id: `read`.
     pub(super) verb: &'static str,
-    /// The rest of it: `NamespacedThing`.
+    /// The rest of the operation id: `NamespacedThing`.
     pub(super) rest: String,
-    /// What it does, in a sentence; may be empty.
+    /// The description, in one sentence; may be empty.
     pub(super) description: String,
-    /// Group, version and kind of what is sent or comes back.
+    /// Group, version and kind of requests and responses.
     pub(super) kind: Option<[SmolStr; 3]>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
-    /// Status codes of success, and what comes with them.
+    /// Status codes of success, and their schemas.
     pub(super) answers: Vec<(u16, Model)>,
     /// Media types of requests.
     pub(super) consumes: Vec<&'static str>,
-    /// Media types of answers.
+    /// Media types of responses.
     pub(super) produces: Vec<&'static str>,
 }
 
-/// How a path is called. The order is that of documents.
+/// The method of a route. The order is that of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Method {
     Delete,
@@ -56,7 +56,7 @@ impl Method {
     }
 }
 
-/// What is sent or comes back.
+/// The schema of a request or response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Model {
     /// The schema of this name.
@@ -81,13 +81,13 @@ impl From<String> for Model {
     }
 }
 
-/// What is sent.
+/// The request body.
 pub(super) struct Body {
     pub(super) model: Model,
     pub(super) is_required: bool,
 }
 
-/// Where a parameter stands.
+/// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Path,
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// A part of the path, or of the query.
+/// A path or query parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
     pub(super) name: SmolStr,
@@ -114,7 +114,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// The part `name` of the path to an object of `kind`.
+    /// The path parameter `name` of the path to an object of `kind`.
     pub(super) fn path(name: &'static str, kind: &str) -> Parameter {
         let description = parameter_text::path(kind, name).into();
         Parameter { name: SmolStr::new_static(name), place: Place::Path, ty: "string", description }
@@ -126,12 +126,12 @@ impl Parameter {
     }
 }
 
-/// The parameters that some options of the meta group allow.
+/// The query parameters of some options of the meta group.
 pub(super) fn options(kind: &str) -> Vec<Parameter> {
     options_of("meta.k8s.io", "v1", kind)
 }
 
-/// The parameters that some options allow.
+/// The query parameters of some options.
 pub(super) fn options_of(group: &str, version: &str, kind: &str) -> Vec<Parameter> {
     let query = |it: openapi::Parameter| {
         let description = SmolStr::new_static(parameter_text::query(kind, &it.name));
@@ -140,7 +140,7 @@ pub(super) fn options_of(group: &str, version: &str, kind: &str) -> Vec<Paramete
     openapi::options(group, version, kind).into_iter().map(query).collect()
 }
 
-/// The routes of one path: what all of them take is said once.
+/// The routes of one path: parameters that they have in common are written once.
 pub(super) struct PathRoutes<'r> {
     pub(super) path: &'r str,
     pub(super) routes: Vec<&'r Route>,
@@ -155,14 +155,14 @@ impl<'r> PathRoutes<'r> {
         sorted.chunk_by(same_path).map(|it| PathRoutes { path: &it[0].path, routes: it.to_vec() }).collect()
     }
 
-    /// The parameters that every route takes, by name.
+    /// The parameters that all routes have, by name.
     pub(super) fn common(&self) -> Vec<&'r Parameter> {
         let (first, others) = self.routes.split_first().expect("a path has a route");
         let everywhere = |it: &&Parameter| others.iter().all(|route| route.parameters.contains(it));
         by_name(first.parameters.iter().filter(everywhere).collect())
     }
 
-    /// The parameters that `route` takes and another does not, by name.
+    /// The parameters that `route` has and another route does not, by name.
     pub(super) fn own(&self, route: &'r Route) -> Vec<&'r Parameter> {
         let common = self.common();
         by_name(route.parameters.iter().filter(|it| !common.contains(it)).collect())
@@ -174,7 +174,7 @@ fn by_name(mut parameters: Vec<&Parameter>) -> Vec<&Parameter> {
     parameters
 }
 
-/// What a status code of success is called.
+/// The description of a status code of success.
 pub(super) fn reason(code: u16) -> &'static str {
     match code {
         201 => "Created",

@@ -1,4 +1,4 @@
-//! OpenAPI endpoints: which document, in which encoding, and whether the client has it already.
+//! OpenAPI endpoints: selects the document and the encoding, and handles conditional requests.
 //!
 //! Upstream: kube-openapi/pkg/{handler,handler3}/handler.go and
 //! kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go (v1.36.4).
@@ -36,23 +36,23 @@ struct Documents {
     clock: Clock,
     hashes: Hashes,
     bodies: Bodies,
-    /// With the generation of the catalog that it was made of.
+    /// The index, with the generation of the catalog that it was made from.
     index: Mutex<Option<(u64, Document)>>,
     v2: Mutex<V2Memo>,
 }
 
-/// What a client asks for.
+/// A request for a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// `/openapi/v3/apis/apps/v1`.
     pub path: &'a str,
-    /// What follows the question mark, as it came.
+    /// The query string, undecoded.
     pub query: &'a str,
     /// The headers of the request.
     pub headers: &'a HeaderMap,
 }
 
-/// The v2 document of one generation of the catalog, in the encodings that were asked for.
+/// The v2 document of one generation of the catalog, in the encodings that were requested.
 #[derive(Default)]
 struct V2Memo {
     generation: Option<u64>,
@@ -63,7 +63,7 @@ struct V2Memo {
 /// A year: a document that is named with its hash never changes.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/// The second is what it was called once, and what client-go asks for to this day.
+/// The second is the old name, which client-go still uses.
 const V2_SUBTYPES: [&str; 2] =
     ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
 const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
@@ -94,8 +94,8 @@ impl OpenApi {
         [V2, V3, "/openapi/v3/"].map(|path| Mounted { path: path.to_owned(), endpoint: endpoint.clone() })
     }
 
-    /// The answer to a GET; `None` if the path is none of OpenAPI's. Makes the document if nobody asked for it yet,
-    /// which takes a while.
+    /// The response to a GET; `None` if the path is not an OpenAPI endpoint. The first request for a document
+    /// makes it, which takes a while.
     pub fn answer(&self, ask: Ask<'_>) -> Option<http::Response<Bytes>> {
         self.0.answer(ask)
     }
@@ -114,7 +114,7 @@ impl Documents {
         }
     }
 
-    /// One is made at a time, because it is large: who asks meanwhile waits for it.
+    /// The v2 document. Only one is made at a time, because it is large: concurrent requests wait for it.
     fn v2(&self, catalog: &Catalog, ask: Ask<'_>) -> http::Response<Bytes> {
         let Some(encoding) = negotiate(ask.headers, &V2_SUBTYPES) else {
             return empty(StatusCode::NOT_ACCEPTABLE, vary());
@@ -150,7 +150,7 @@ impl Documents {
         let document = known.unwrap_or_else(|| {
             let body = self.all_hashes(catalog);
             let mut index = self.index.lock();
-            // What says the same is as old as it was.
+            // An index with the same content keeps its time.
             let before = index.take().map(|it| it.1);
             let made = match before {
                 Some(before) if before.body == body => before,
@@ -169,9 +169,9 @@ impl Documents {
         serve(&document, headers, ask.headers)
     }
 
-    /// The text of the index. Only hashes of what changed are computed.
+    /// The text of the index. Hashes are computed only for documents that changed.
     fn all_hashes(&self, catalog: &Catalog) -> Vec<u8> {
-        // Held while documents are made, so that they are unpacked once and not for every document.
+        // Held while documents are made, so that descriptions are unpacked once and not for every document.
         let mut descriptions = None;
         let mut hash = |subject: Subject<'_>| {
             let path = subject.path();
@@ -191,7 +191,7 @@ impl Documents {
         index(&hashes)
     }
 
-    /// The hash of a document, which is made only if there is no other way.
+    /// The hash of a document. The document is made only if there is no other way.
     fn hashed(&self, subject: &Subject<'_>, path: &str) -> Hashed {
         self.hashes.get(path, subject.stamp()).unwrap_or_else(|| {
             let hash = match subject.fingerprint(&self.settings) {
@@ -244,17 +244,17 @@ impl Endpoint for OpenApi {
     fn answer<'a>(&'a self, path: &'a str, parts: &'a Parts) -> BoxFuture<'a, Response> {
         let (query, headers) = (parts.uri.query().unwrap_or_default(), &parts.headers);
         Box::pin(async move {
-            // Documents are megabytes, made for the first request.
+            // Documents have megabytes, and are made on the first request.
             let answer = offload::run(offload::LARGE, || self.answer(Ask { path, query, headers })).await;
             let answer = answer.unwrap_or_else(|| empty(StatusCode::NOT_FOUND, HeaderMap::new()));
-            // Upstream compresses v2 alone.
+            // Upstream compresses only v2.
             let gzip = if path == V2 { Gzip::of(headers) } else { Gzip::No };
             compress::whole(answer.map(Body::full), gzip)
         })
     }
 }
 
-/// The body, unless the client has it.
+/// The document, or 304 if the client has it.
 fn serve(document: &Document, mut headers: HeaderMap, asked: &HeaderMap) -> http::Response<Bytes> {
     let etag = headers.get(header::ETAG).and_then(|it| it.to_str().ok());
     let is_known = match etag {
@@ -278,7 +278,7 @@ fn empty(status: StatusCode, headers: HeaderMap) -> http::Response<Bytes> {
     response
 }
 
-/// The best encoding that the client takes. `protobuf` are the subtypes of protobuf.
+/// The best encoding that the client accepts. `protobuf` are the subtypes of protobuf.
 fn negotiate(headers: &HeaderMap, protobuf: &[&str]) -> Option<Encoding> {
     let accept = headers.get(header::ACCEPT).and_then(|it| it.to_str().ok()).filter(|it| !it.is_empty());
     let Some(accept) = accept else {
@@ -305,7 +305,7 @@ fn has_already(headers: &HeaderMap, etag: &str) -> bool {
         .any(|it| it == "*" || it.trim_start_matches("W/") == etag)
 }
 
-/// Whether `If-Modified-Since` names the second in which the document was made, or a later one.
+/// Whether `If-Modified-Since` is not older than the second in which the document was made.
 fn is_unchanged(headers: &HeaderMap, made: SystemTime) -> bool {
     let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|it| it.to_str().ok());
     let parser = jiff::fmt::rfc2822::DateTimeParser::new();
@@ -360,7 +360,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// `Sun, 15 Nov 2026 21:07:16 GMT`. Upstream says `UTC` in one header, which means the same.
+/// `Sun, 15 Nov 2026 21:07:16 GMT`. Upstream writes `UTC` in one header, which means the same.
 fn date(time: SystemTime, zone: &str) -> HeaderValue {
     let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
     let text =
@@ -388,7 +388,7 @@ mod tests {
             Client(OpenApi::new(settings, catalog, Clock::manual().0))
         }
 
-        /// The answer to a GET with one header: status, one of the answer's headers, body.
+        /// The response to a GET with one header: status, one of the response's headers, body.
         fn get(&self, address: &str, header: (&str, &str), wanted: &str) -> (u16, String, String) {
             let (path, query) = address.split_once('?').unwrap_or((address, ""));
             let name = HeaderName::try_from(header.0).expect("a name");

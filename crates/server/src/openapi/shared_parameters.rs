@@ -1,4 +1,5 @@
-//! Shared parameters of `/openapi/v2`: what many operations take is written once, under `parameters`, and referred to.
+//! Shared parameters of `/openapi/v2`: parameters of many operations are written once, under `parameters`,
+//! and referred to.
 //!
 //! Upstream: kube-openapi/pkg/builder/parameters.go (v1.36.4). A name is that of the parameter and a hash of its JSON:
 //! `watch-XNNPZGbK`. The JSON contains the description, which is not upstream's here, so most hashes differ from
@@ -56,8 +57,8 @@ impl SharedParameters {
     }
 }
 
-/// Names and bodies belong to one kind. `dryRun` and `fieldValidation` stay in place because old versions of kubectl
-/// look for them there.
+/// Parameters `name` and bodies belong to one kind. `dryRun` and `fieldValidation` stay in place because old
+/// versions of kubectl look for them there.
 fn is_shared(parameter: &Map) -> bool {
     let is_of_meta = |schema: &Map| {
         let reference = schema.str("$ref");

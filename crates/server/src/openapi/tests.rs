@@ -1,4 +1,4 @@
-//! The documents of what is built in are those that upstream publishes.
+//! Documents of the built-in API equal those that upstream publishes.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::document::{self, Subject};
 use super::{Enums, Extra, Features, Offered, Settings};
 
-/// As the published documents were made.
+/// The settings with which the published documents were made.
 fn settings() -> Settings {
     let features = Features { enums: Enums::Hidden, cbor: Offered::Yes };
     let extras = vec![Extra::Logs, Extra::Issuer];
@@ -96,7 +96,7 @@ fn parameters_are_shared_as_upstream_shares_them() {
     }
 }
 
-/// What the published discovery documents list.
+/// The groups in the published discovery documents.
 fn published_groups(folder: &Path) -> Vec<Group> {
     let swagger = json(&folder.join("openapi/swagger.json"));
     let mut groups: Vec<Group> = Vec::new();
@@ -166,7 +166,7 @@ fn with_subresource(resource: Resource, name: &str, entry: &Value, version: &str
     }
 }
 
-/// Whether a DELETE answers with the object: discovery does not tell.
+/// Whether a DELETE responds with the object: discovery does not contain that.
 fn answers_object(swagger: &Value, path: &str) -> bool {
     let answer = &swagger["paths"][path]["delete"]["responses"]["200"]["schema"]["$ref"];
     answer.as_str().is_some_and(|it| !it.ends_with(".Status"))
@@ -180,7 +180,7 @@ impl Action for Nothing {
     }
 }
 
-/// What documents say about a kind that no table describes.
+/// The documents of a kind that no table describes.
 #[test]
 fn a_custom_kind_is_described_like_any_other() {
     let flowers = Resource::namespaced("Flower", "flowers").version(Version::stored("v1")).with_status();

@@ -53,7 +53,7 @@ pub(super) fn write_protobuf(routes: &[Route], components: &Components<'_>, abou
     document.finish(&about.info(), &bearer_token())
 }
 
-/// What the operations of all paths refer to.
+/// The shared parameters of all paths.
 fn shared_parameters(paths: &[PathRoutes<'_>]) -> SharedParameters {
     let of_route =
         |route: &&Route| route.parameters.iter().map(parameter).chain(body(route)).collect::<Vec<_>>();

@@ -1,4 +1,5 @@
-//! What both forms write alike. A document is written piece by piece: only one path or schema is a tree at a time.
+//! Common parts of both forms of OpenAPI. A document is written piece by piece: only one path or schema is a
+//! tree at a time.
 
 use keelson_codec::json;
 use keelson_object::{Map, SmolStr, Value};
@@ -19,7 +20,7 @@ impl<'o> Members<'o> {
         Members { out, is_first: true }
     }
 
-    /// The place of the next value.
+    /// Writes a key, and returns the buffer for its value.
     pub(super) fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !self.is_first {
             self.out.push(b',');
@@ -48,11 +49,11 @@ pub(super) fn schemas(components: &Components<'_>, out: &mut Vec<u8>) {
     members.close();
 }
 
-/// What a document says about itself.
+/// The header of a document.
 pub(super) struct About<'s> {
     title: &'static str,
     version: &'s str,
-    /// Whether it says how clients say who they are.
+    /// Whether it describes how clients authenticate.
     pub(super) has_security: bool,
 }
 
@@ -74,7 +75,7 @@ impl<'s> About<'s> {
     }
 }
 
-/// How clients say who they are.
+/// The security scheme of bearer tokens.
 pub(super) fn bearer_token() -> Map {
     let token = map([
         ("description", Value::from("Bearer Token authentication")),
@@ -85,7 +86,7 @@ pub(super) fn bearer_token() -> Map {
     map([("BearerToken", token.into())])
 }
 
-/// Sets what every operation says about itself.
+/// Sets the common fields of every operation.
 pub(super) fn describe(operation: &mut Map, route: &Route) {
     let (id, tag) = id_and_tag(route.verb, &route.rest, &route.path);
     if !route.description.is_empty() {

@@ -1,4 +1,4 @@
-//! The options of a stream, from the query: an object of the kind that the subresource names.
+//! Options of a stream, from the query: an object of the kind that the subresource names.
 //!
 //! ```text
 //! …/pods/web/exec?command=ls&command=-l&stdout=1     PodExecOptions   {stdout: true, command: [ls, -l]}
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 
-/// The field that holds what follows the subresource in the address.
+/// The field for the path after the subresource.
 const REST: &str = "path";
 
 /// Reads the options.
@@ -39,7 +39,7 @@ pub(crate) fn connect(kind: &ForeignKind, info: &RequestInfo, query: &Query<'_>)
     Ok(options)
 }
 
-/// The value of a field that the query names; `None` is as good as not there.
+/// The value of a field in the query; `None` if it is absent.
 fn read(field: &Field, query: &Query<'_>) -> Result<Option<Value>> {
     let name = field.name.as_str();
     Ok(match &field.ty.shape {
@@ -68,7 +68,7 @@ fn port(text: &str) -> Result<Value> {
     )))
 }
 
-/// What follows the subresource, with a slash before it, and behind it if the address ends with one.
+/// The path after the subresource, with a slash before it, and one after it if the URL ends with one.
 fn rest(info: &RequestInfo) -> String {
     let mut rest: String = info.parts.iter().skip(3).map(|it| format!("/{it}")).collect();
     if info.path.ends_with('/') && !rest.ends_with('/') {

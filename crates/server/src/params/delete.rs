@@ -1,4 +1,4 @@
-//! How to delete: from the query, or from a body of kind DeleteOptions.
+//! DeleteOptions: from the query, or from the body.
 //!
 //! Upstream: apiserver/pkg/endpoints/handlers/delete.go and ValidateDeleteOptions (v1.36.4).
 
@@ -14,32 +14,32 @@ use crate::error::{Error, Result};
 use crate::openapi::Offered;
 use crate::query::Query;
 
-/// How to delete.
+/// The options of a delete.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteParams {
-    /// How to delete.
+    /// The options for the engine.
     pub(crate) options: DeleteOptions,
-    /// Whether anything is written.
+    /// Whether it is a dry run.
     pub(crate) dry_run: DryRun,
-    /// The old way to ask for propagation; `Some(false)` changes the code of the answer.
+    /// The deprecated form of propagation; `Some(false)` changes the status code of the response.
     pub(crate) orphan_dependents: Option<bool>,
-    /// Whether an object is meant that cannot be read.
+    /// Whether the request is for an unreadable object.
     pub(crate) unreadable: Unreadable,
-    /// What was asked for, for those who judge it.
+    /// The options as they were sent, for admission.
     pub(crate) sent: Map,
 }
 
-/// Whether an object is meant that cannot be read.
+/// Whether the request is for an unreadable object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It is one like any other.
+    /// It is an ordinary delete.
     #[default]
     No,
-    /// Only such a one is to be deleted.
+    /// Only an unreadable object is to be deleted.
     Meant,
 }
 
-/// What was asked for, read but not yet judged.
+/// The parsed options, not yet validated.
 #[derive(Default)]
 struct Raw {
     grace_seconds: Option<i64>,
@@ -65,7 +65,7 @@ pub(crate) fn from_query(query: &Query<'_>, unreadable: Offered) -> Result<Delet
     })
 }
 
-/// The options of a delete with a body; the query then counts for nothing.
+/// The options of a delete with a body; the query is then ignored.
 pub(crate) fn from_body(body: &Value, unreadable: Offered) -> Result<DeleteParams> {
     let mut raw = Raw::default();
     let map = match body {
@@ -109,7 +109,7 @@ pub(crate) fn from_body(body: &Value, unreadable: Offered) -> Result<DeleteParam
             }
             IGNORE_READ_ERROR => {
                 let is_set = value.as_bool().ok_or_else(|| wrong(key, value, "bool"))?;
-                // Behind a closed gate it is read and counts for nothing.
+                // If the gate is off, the option is parsed and ignored.
                 raw.ignore_read_error = is_set && unreadable == Offered::Yes;
             }
             _ => {}
@@ -118,9 +118,9 @@ pub(crate) fn from_body(body: &Value, unreadable: Offered) -> Result<DeleteParam
     judge(raw)
 }
 
-/// A field of the wrong type, as Go puts it.
+/// A field of the wrong type, in Go's words.
 fn wrong(field: &str, value: &Value, wanted: &str) -> Error {
-    // A number that is of the right type but does not fit is shown.
+    // The error shows a number of the right type that is out of range.
     let shown = match value {
         Value::Float(_) if wanted == "int64" => {
             format!(" {}", String::from_utf8_lossy(&keelson_codec::json::to_bytes(value)))
@@ -207,7 +207,7 @@ fn judge(raw: Raw) -> Result<DeleteParams> {
 }
 
 impl Raw {
-    /// The fields of a DeleteOptions.
+    /// The fields of a DeleteOptions object.
     fn shown(&self) -> Map {
         let mut map = Map::new();
         let mut push = |key: &'static str, value: Option<Value>| {
@@ -249,7 +249,7 @@ fn judge_unreadable(raw: &Raw, errors: &mut FieldErrors) {
     }
 }
 
-/// Many objects cannot be meant.
+/// A collection cannot be deleted with this option.
 pub(crate) fn refuse_unreadable(params: &DeleteParams) -> Result<()> {
     let mut errors = FieldErrors::default();
     if params.unreadable == Unreadable::Meant {

@@ -1,4 +1,4 @@
-//! How to list and watch.
+//! ListOptions: the options of lists and watches.
 //!
 //! Upstream: apimachinery/pkg/apis/meta/internalversion/validation, ValidateListOptions, and
 //! apiserver/pkg/endpoints/handlers/get.go, listOpts (v1.36.4).
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::openapi::Offered;
 use crate::query::Query;
 
-/// The parameters that lists and watches share, read but not yet judged.
+/// The parameters that lists and watches share, parsed but not yet validated.
 struct Raw<'q> {
     selection: Selection,
     revision: &'q str,
@@ -27,7 +27,7 @@ struct Raw<'q> {
     bookmarks: bool,
 }
 
-/// How to list. `name` is the object that the address or the selector names; empty for none.
+/// The options of a list. `name` is the object in the URL or the selector; empty for none.
 pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<ListOptions> {
     let raw = read(query)?;
     refuse_if_any("ListOptions", list_errors(&raw))?;
@@ -36,14 +36,14 @@ pub(crate) fn list(query: &Query<'_>, name: &str, shards: Offered) -> Result<Lis
     Ok(ListOptions {
         freshness,
         selection: with_shard(with_name(raw.selection, name)?, query, shards)?,
-        // A negative limit is none.
+        // A negative limit is no limit.
         limit: u64::try_from(raw.limit).unwrap_or(0),
         continue_token: raw.continue_token.to_owned(),
         revision_beside_token: has_token && !matches!(raw.revision, "" | "0"),
     })
 }
 
-/// What the gates allow a watch.
+/// The feature gates of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct WatchGates {
     /// `ShardedListAndWatch`.
@@ -52,10 +52,12 @@ pub(crate) struct WatchGates {
     pub(crate) initial_events: Offered,
 }
 
-/// How to watch; `lives` is `None` where the client leaves it to the server. `name` as for [`list`].
+/// The options of a watch; `lives` is `None` if the client leaves the timeout to the server. `name` as for
+/// [`list`].
 pub(crate) fn watch(query: &Query<'_>, name: &str, gates: WatchGates) -> Result<WatchOptions> {
     let mut raw = read(query)?;
-    // The deprecated paths watch without saying so in the query: upstream judges those options as the ones of a list.
+    // The deprecated watch paths have no `watch` in the query: upstream validates their options as those of a
+    // list.
     if query.switch("watch").unwrap_or(false) {
         if gates.initial_events == Offered::Yes {
             set_defaults(&mut raw);
@@ -79,7 +81,7 @@ pub(crate) fn watch(query: &Query<'_>, name: &str, gates: WatchGates) -> Result<
             Some(false) => InitialEvents::Skipped,
             None => InitialEvents::Unmarked,
         },
-        // A negative time is over before it begins.
+        // A negative timeout has passed before the watch begins.
         lives: raw
             .timeout_seconds
             .filter(|it| *it != 0)
@@ -88,7 +90,7 @@ pub(crate) fn watch(query: &Query<'_>, name: &str, gates: WatchGates) -> Result<
     Ok(options)
 }
 
-/// A watch that says nothing, or any revision, begins with the state.
+/// A watch without a revision, or with revision 0, begins with the state.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/internalversion/defaults.go, SetListOptionsDefaults (v1.36.4).
 fn set_defaults(raw: &mut Raw<'_>) {
@@ -175,7 +177,7 @@ fn watch_errors(raw: &Raw<'_>, initial_events: Offered) -> FieldErrors {
     errors
 }
 
-/// Beside a token nothing but 0 means anything, and the token is judged first.
+/// The freshness of a list. With a continue token only revision 0 is allowed, and the token is checked first.
 fn freshness(raw: &Raw<'_>) -> Result<Freshness> {
     if !raw.continue_token.is_empty() {
         return Ok(if raw.revision == "0" { Freshness::Any } else { Freshness::Latest });
@@ -184,16 +186,16 @@ fn freshness(raw: &Raw<'_>) -> Result<Freshness> {
         .map_err(|text| Error::BadRequest(format!("invalid resource version: {text}")))?;
     Ok(match (raw.revision_match, revision) {
         (_, None) => Freshness::Latest,
-        // Other ways to write 0 are numbers, not the wish for whatever there is.
+        // Other ways to write 0 are numbers, and do not mean any revision.
         (_, Some(0)) if raw.revision == "0" => Freshness::Any,
         ("Exact", Some(revision)) => Freshness::Exactly(revision),
-        // With a limit, and nothing said, a page is of exactly this revision.
+        // With a limit and without resourceVersionMatch, a page is of exactly this revision.
         ("", Some(revision)) if raw.limit > 0 && revision > 0 => Freshness::Exactly(revision),
         (_, Some(revision)) => Freshness::AtLeast(revision),
     })
 }
 
-/// A name in the address is a field selector; a field selector beside it must agree.
+/// A name in the URL is a field selector; another field selector must agree with it.
 fn with_name(mut selection: Selection, name: &str) -> Result<Selection> {
     if name.is_empty() {
         return Ok(selection);
@@ -211,7 +213,7 @@ fn with_name(mut selection: Selection, name: &str) -> Result<Selection> {
     Ok(selection)
 }
 
-/// A shard selector; without the gate it counts for nothing.
+/// Adds the shard selector; it is ignored if the gate is off.
 fn with_shard(mut selection: Selection, query: &Query<'_>, shards: Offered) -> Result<Selection> {
     if let (Some(text), Offered::Yes) = (query.get("shardSelector").filter(|it| !it.is_empty()), shards) {
         let parsed = shard::Selector::parse(text)

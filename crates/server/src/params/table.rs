@@ -1,11 +1,11 @@
-//! What the rows of a table carry besides their cells.
+//! Table options: the object in each row.
 
 use keelson_object::scalar::quote;
 
 use crate::error::{Error, Result};
 use crate::query::Query;
 
-/// What stands in `rows[].object`.
+/// The content of `rows[].object`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum IncludeObject {
     /// The metadata.

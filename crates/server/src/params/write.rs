@@ -1,4 +1,4 @@
-//! How to create and update.
+//! CreateOptions, UpdateOptions and PatchOptions.
 //!
 //! Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go (v1.36.4).
 
@@ -12,20 +12,20 @@ use super::refuse_if_any;
 use crate::error::Result;
 use crate::query::Query;
 
-/// How to write.
+/// The options of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriteParams {
-    /// Whether anything is written.
+    /// Whether it is a dry run.
     pub(crate) dry_run: DryRun,
-    /// What to do about unknown and duplicate fields.
+    /// The handling of unknown and duplicate fields.
     pub(crate) validation: FieldValidation,
-    /// Under which name fields are managed; empty leaves it to the user agent.
+    /// The field manager; if it is empty, it is taken from the user agent.
     pub(crate) field_manager: SmolStr,
-    /// Whether an apply takes fields from others.
+    /// Whether an apply takes fields over from other managers.
     pub(crate) force: Force,
 }
 
-/// Which verb the options are for.
+/// The kind of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writing {
     /// `CreateOptions`.
@@ -48,7 +48,7 @@ impl Writing {
     }
 }
 
-/// Reads and judges the options of a write.
+/// Parses and validates the options of a write.
 pub(crate) fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> {
     let field_manager = query.get("fieldManager").unwrap_or_default();
     let mut errors = FieldErrors::default();
@@ -70,7 +70,7 @@ pub(crate) fn write(query: &Query<'_>, writing: Writing) -> Result<WriteParams> 
     Ok(WriteParams { dry_run, validation, field_manager: field_manager.into(), force })
 }
 
-/// The name under which fields are managed: what the client says, or the first word of its user agent.
+/// The field manager: the given name, or the first word of the user agent.
 ///
 /// Upstream: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent (v1.36.4).
 pub(crate) fn field_manager(given: &str, user_agent: &str) -> SmolStr {

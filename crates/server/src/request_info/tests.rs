@@ -1,4 +1,4 @@
-//! Every form of path and what it means.
+//! Every form of path, and its RequestInfo.
 
 use http::{Method, Uri};
 

@@ -1,4 +1,4 @@
-//! The stream of a watch: one frame per change; what is ready goes out in one write.
+//! Watch stream: one frame per change; frames that are ready are sent in one write.
 
 use std::io;
 use std::pin::Pin;
@@ -28,63 +28,64 @@ use crate::negotiate::MetaVersion;
 use crate::respond;
 use crate::shutdown::Pass;
 
-/// What a stream is made of.
+/// The parameters of a stream.
 pub(crate) struct Frames {
     pub(crate) server: Arc<Server>,
     pub(crate) found: Found,
     pub(crate) beginning: Beginning,
     pub(crate) look: Look,
     pub(crate) wire: Wire,
-    /// How long it lasts.
+    /// The timeout.
     pub(crate) timeout: Duration,
     pub(crate) tally: Tally,
 }
 
-/// What is counted about the stream.
+/// The labels of metrics about the stream.
 pub(crate) struct Tally {
     pub(crate) series: Arc<Series>,
-    /// When the request came.
+    /// The time at which the request arrived.
     pub(crate) received: Duration,
     /// The scope of the request.
     pub(crate) scope: &'static str,
-    /// The scope of what the stream begins with.
+    /// The scope of the initial events.
     pub(crate) listed: &'static str,
 }
 
-/// How the stream begins.
+/// The beginning of the stream.
 pub(crate) enum Beginning {
-    /// With what happens.
+    /// Events.
     Watch(Box<Watch>),
-    /// With an ERROR frame, which is also its end.
+    /// An ERROR frame, which is also the end.
     Failed(Box<Status>),
-    /// Not at all: its time was up before.
+    /// Nothing: the timeout had passed before.
     Over,
 }
 
-/// How objects look in the frames.
+/// The form of objects in the frames.
 pub(crate) enum Look {
-    /// As they are.
+    /// Whole objects.
     Object,
-    /// Their metadata alone.
+    /// Only the metadata.
     Metadata(MetaVersion),
-    /// As rows. The first frame describes the columns.
+    /// Table rows. The first frame describes the columns.
     Table(Box<Table>, Headings),
-    /// In protobuf, whole or their metadata alone.
+    /// Protobuf, of whole objects or of their metadata.
     Protobuf(protobuf::Frames),
-    /// As what none of them is: the first one ends the stream.
+    /// A form that objects do not have: the first object ends the stream.
     Impossible,
 }
 
-/// What becomes of a frame on its way.
+/// The conversion of a frame before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
-    /// It stays what its look made it.
+    /// None.
     Own,
-    /// It is JSON and becomes CBOR.
+    /// From JSON to CBOR.
     Cbor,
 }
 
-/// The frames, until the time is up, the server ends, or the watch does. What is ready comes in one piece.
+/// The frames, until the timeout, the shutdown of the server, or the end of the watch. Frames that are ready
+/// come in one piece.
 pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     futures_util::stream::unfold(State::new(setup), |mut state| async move {
         let chunk = state.next_chunk().await?;
@@ -92,7 +93,7 @@ pub(crate) fn frames(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + S
     })
 }
 
-/// The same, one by one and without what tells them apart in a stream.
+/// The same, one by one and without the separators of a stream.
 pub(crate) fn messages(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     futures_util::stream::unfold(State::new(setup), |mut state| async move {
         let frame = state.next_frame().await?;
@@ -104,12 +105,12 @@ pub(crate) fn messages(setup: Frames) -> impl Stream<Item = io::Result<Bytes>> +
     })
 }
 
-/// What a watch says next; `None` when it is over.
+/// The next change of a watch; `None` when it is over.
 type Next = Option<keelson_registry::Result<Change>>;
 
 struct State {
     watch: Option<Box<Watch>>,
-    /// Whether the last chunk was full, so that others have their turn before the next one.
+    /// Whether the last chunk was full, so that other tasks run before the next one.
     is_break_due: bool,
     failed: Option<Box<Status>>,
     writer: Writer,
@@ -200,7 +201,7 @@ impl State {
                     error @ RegistryError::Expired { .. } => {
                         Some(self.writer.error(&respond::watch_error(error)))
                     }
-                    // The client goes on from the last revision it saw.
+                    // The client continues from the last revision that it has seen.
                     error => {
                         debug!(%error, "a watch ends early");
                         None
@@ -228,7 +229,7 @@ impl Writer {
         next.as_ref().and_then(|it| it.as_ref().ok()).map_or(0, |change| self.work_of(change))
     }
 
-    /// How many bytes must be parsed for the frame of a change.
+    /// The number of bytes that must be parsed for the frame of a change.
     fn work_of(&self, change: &Change) -> usize {
         let object = match change {
             Change::Shared(event) => event.object(),
@@ -265,12 +266,12 @@ impl Writer {
         frame
     }
 
-    /// All who watch whole objects in the stored version get the same bytes.
+    /// All watchers of whole objects in the stored version get the same bytes.
     fn is_shareable(&self) -> bool {
         matches!(self.look, Look::Object) && self.found.version().stored
     }
 
-    /// The last frame of a watch that cannot go on.
+    /// The last frame of a watch that cannot continue.
     fn error(&self, status: &Status) -> Bytes {
         self.on_wire(match &self.look {
             Look::Protobuf(_) => protobuf::error_frame(status),
@@ -313,7 +314,7 @@ impl Writer {
                 frame::bookmark(&self.found.version().head, revision, is_initial_end)
             }
             Look::Metadata(version) => frame::bookmark(&metadata_head(*version), revision, is_initial_end),
-            // It is a row like any other, of an object that is nothing but the bookmark.
+            // An ordinary row, of an object with nothing but the bookmark.
             Look::Table(..) => match self.found.live.blank(revision, frame::marks(is_initial_end)) {
                 Ok(blank) => self.rows("BOOKMARK", &blank),
                 Err(error) => frame::raw("ERROR", &respond::watch_error(error).to_json()),
@@ -326,7 +327,7 @@ fn metadata_head(version: MetaVersion) -> Vec<u8> {
     format!("\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"{}\",", version.api_version()).into_bytes()
 }
 
-/// Told to stop, watches end one after the other within the grace period, at least 200 in a second.
+/// At the shutdown, watches end one after the other within the grace period, at least 200 per second.
 async fn server_ends(server: &Server) {
     server.moments.not_accepting_new_request.wait().await;
     let grace = server.settings.watch_termination_grace;
@@ -337,11 +338,11 @@ async fn server_ends(server: &Server) {
     }
 }
 
-/// What is counted about the events.
+/// The metrics of the events.
 struct Counts {
     events: Arc<Counter>,
     sizes: Arc<Histogram>,
-    /// Where the end of what was there is noted: there is one for each kind of watch, not for each watch.
+    /// The durations of initial events: one metric for each kind of watch, not for each watch.
     lists: Arc<Family<Histogram>>,
     labels: [SmolStr; 3],
     listed: &'static str,
@@ -364,7 +365,7 @@ impl Counts {
         }
     }
 
-    /// All that was there at the beginning is sent.
+    /// All initial events are sent.
     fn listed(&self, clock: &Clock) {
         let [group, version, resource] = self.labels.each_ref().map(|it| &**it);
         let took = clock.monotonic().saturating_sub(self.received);
@@ -372,7 +373,7 @@ impl Counts {
     }
 }
 
-/// A watch that is under way.
+/// A running watch.
 struct Counted {
     long_running: Arc<Gauge>,
     _pass: Option<Pass>,

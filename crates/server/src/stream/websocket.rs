@@ -1,4 +1,4 @@
-//! Watches by websocket: the server's side of RFC 6455, as far as a client needs it that only listens.
+//! Websocket watches: the server's side of RFC 6455, as far as a client needs it that only receives.
 //!
 //! ```text
 //!  client                                          server
@@ -34,7 +34,7 @@ use crate::chain::audit::Recorded;
 use crate::negotiate::text;
 use crate::response::{Body, Response};
 
-/// What messages are made of.
+/// The type of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Text.
@@ -51,7 +51,7 @@ pub(crate) fn is_asked_for(headers: &HeaderMap) -> bool {
         && headers.get_all(header::CONNECTION).iter().any(is_upgrade)
 }
 
-/// The answer to a client that wants a websocket: the head of an agreement, or a refusal.
+/// The handshake response: 101, or an error.
 pub(crate) fn shake_hands(headers: &HeaderMap) -> Result<Response, Box<Response>> {
     let key = text(headers, header::SEC_WEBSOCKET_KEY);
     if key.is_empty() {
@@ -66,7 +66,7 @@ pub(crate) fn shake_hands(headers: &HeaderMap) -> Result<Response, Box<Response>
         return Err(Box::new(refusal(StatusCode::FORBIDDEN, "")));
     }
     let protocol = text(headers, header::SEC_WEBSOCKET_PROTOCOL).trim();
-    // Nobody is here to choose.
+    // The server does not choose between protocols.
     if protocol.contains(',') {
         return Err(Box::new(refusal(StatusCode::BAD_REQUEST, "")));
     }
@@ -93,37 +93,37 @@ fn refusal(code: StatusCode, message: &'static str) -> Response {
     response
 }
 
-/// Browsers say where a script comes from; others must say anything that could be an address.
+/// Browsers send the origin of a script; other clients must send any valid URL.
 fn is_url(origin: &str) -> bool {
     let is_absolute = origin.starts_with('/') || origin.contains("://");
     is_absolute && origin.parse::<Uri>().is_ok()
 }
 
-/// Proves that the key was read by somebody who knows what a websocket is.
+/// The `Sec-WebSocket-Accept` for a key.
 fn accept(key: &str) -> String {
     let proof = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     STANDARD.encode(digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, proof.as_bytes()))
 }
 
-/// A conversation that begins when the agreement is sent.
+/// A connection that begins when the handshake response is sent.
 pub(crate) struct Conversation<M> {
-    /// Gives the connection.
+    /// The upgraded connection.
     pub(crate) upgrade: OnUpgrade,
-    /// What is told.
+    /// The messages to send.
     pub(crate) messages: M,
     pub(crate) framing: Framing,
     pub(crate) clock: Clock,
-    /// How long it lasts.
+    /// The timeout.
     pub(crate) timeout: Duration,
-    /// Complete when it ends.
+    /// The audit record, complete when the connection ends.
     pub(crate) record: Option<Arc<Recorded>>,
 }
 
-/// What a client that reads nothing gets on top of the time of its watch.
+/// The extra time for a client that does not read, after the timeout of its watch.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl<M: Stream<Item = io::Result<Bytes>> + Send + 'static> Conversation<M> {
-    /// Runs it to its end in a task of its own.
+    /// Runs the connection to its end, in a separate task.
     pub(crate) fn begin(self) {
         let Conversation { upgrade, messages, framing, clock, timeout, record } = self;
         keelson_stdx::task::spawn("websocket", async move {
@@ -144,7 +144,7 @@ impl<M: Stream<Item = io::Result<Bytes>> + Send + 'static> Conversation<M> {
     }
 }
 
-/// Tells the messages, answers pings, and ends when either side wants to.
+/// Sends the messages, answers pings, and ends when either side closes.
 async fn converse(
     connection: impl AsyncRead + AsyncWrite,
     messages: impl Stream<Item = io::Result<Bytes>>,
@@ -207,27 +207,27 @@ fn frame(opcode: u8, payload: &[u8]) -> Bytes {
 
 /// The longest payload of a control frame, and the longest whose length fits into the second byte.
 const CONTROL_BYTES: usize = 125;
-/// The longest frame that is passed over.
+/// The limit of a frame that is skipped.
 const FRAME_BYTES: u64 = 32 << 20;
 
-/// Hears what the client says: only pings and the end mean anything. Nothing else is kept.
+/// Reads what the client sends: only pings and the close matter, and nothing else is kept.
 #[derive(Default)]
 struct Ear {
     buffer: BytesMut,
-    /// How much of a payload is still to come and means nothing.
+    /// The number of payload bytes that are still to be skipped.
     skip: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Heard {
-    /// To be sent back.
+    /// A ping, whose payload is to be sent back.
     Ping(Bytes),
-    /// The client has closed, or says what makes no sense; with the code to close with.
+    /// The client has closed, or violates the protocol; with the code to close with.
     End(u16),
 }
 
 impl Ear {
-    /// Waits for something that means something. May be dropped and called again.
+    /// Waits for a ping or the end. Cancel-safe: it may be dropped and called again.
     async fn listen(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> io::Result<Heard> {
         loop {
             if let Some(heard) = self.hear() {
@@ -275,14 +275,14 @@ impl Ear {
 struct Head {
     opcode: u8,
     length: u64,
-    /// Clients must have one.
+    /// The mask; clients must send one.
     mask: Option<[u8; 4]>,
-    /// Its own size, mask included.
+    /// The size of the head, mask included.
     size: usize,
 }
 
 impl Head {
-    /// `None` when it is not all there yet.
+    /// Parses the head; `None` if it is incomplete.
     fn read(mut bytes: &[u8]) -> Option<Head> {
         let before = bytes.len();
         let opcode = bytes.try_get_u8().ok()? & 0x0f;
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(frame(TEXT, &vec![0; 65_536]).len(), 65_536 + 10);
     }
 
-    /// A frame as a client sends it, with a mask that can be told from no mask.
+    /// A frame as a client sends it, with a mask that differs from no mask.
     fn sent(opcode: u8, payload: &[u8]) -> Vec<u8> {
         let mut out = frame(opcode, payload).to_vec();
         let at = out.len() - payload.len();

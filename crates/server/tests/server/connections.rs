@@ -56,7 +56,7 @@ async fn http2_without_credentials_is_good_for_one_request() {
         http::Request::get(uri).body(keelson_testkit::connect::RequestBody::default()).unwrap()
     };
     assert_eq!(sender.send_request(request()).await.unwrap().status(), 200);
-    // GOAWAY: sooner or later the connection takes no more.
+    // GOAWAY: eventually the connection accepts no more requests.
     let refused = async {
         while sender.ready().await.is_ok() && sender.send_request(request()).await.is_ok() {
             tokio::task::yield_now().await;
@@ -107,7 +107,7 @@ async fn plain_http_is_told_what_is_wrong() {
     running.end().await;
 }
 
-/// The certificate that a client gets who asks for `host`; `None` if it does not believe it.
+/// The certificate that a client gets for `host`; `None` if the client does not trust it.
 async fn certificate_for(running: &Running, host: &str) -> Option<CertificateDer<'static>> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(running.authority.certificate().as_bytes()).unwrap()).unwrap();
@@ -138,7 +138,7 @@ async fn names_choose_certificates() {
     })
     .await;
 
-    // Reload: the new pair is signed by somebody whom the client believes.
+    // Reload: the new pair is signed by a CA that the client trusts.
     let real = running.authority.server(&["rose.example.com", "*.tulip.example.com"]).unwrap();
     std::fs::write(&key, &real.key).unwrap();
     std::fs::write(&certificate, &real.certificate).unwrap();

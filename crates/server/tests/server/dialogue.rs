@@ -1,4 +1,4 @@
-//! Questions and answers without a socket: the texts that clients read.
+//! Requests and responses without a socket: the texts that clients read.
 
 use keelson_server::Settings;
 use keelson_server::openapi::Offered;
@@ -14,7 +14,7 @@ fn rose(petals: i64) -> String {
     )
 }
 
-/// The text without what differs from run to run.
+/// The text without the parts that differ from run to run.
 fn stable(text: &str) -> String {
     let mut out = text.trim_end().to_owned();
     while let Some(start) = out.find(",\"managedFields\":[") {
@@ -313,7 +313,7 @@ async fn health_and_metrics_are_plain_texts() {
     check(&before, 200, "apiserver_storage_objects{resource=\"flowers.example.com\"} 1\n");
     check(&before, 200, "kubernetes_build_info{");
 
-    // What clients make up does not become a series.
+    // Names that clients make up do not become series.
     for number in 0..50 {
         let agent = format!("user-agent: agent-{number}");
         garden

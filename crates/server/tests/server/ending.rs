@@ -1,4 +1,4 @@
-//! How a server ends.
+//! Graceful shutdown.
 
 use std::time::Duration;
 

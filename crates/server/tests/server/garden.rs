@@ -1,4 +1,4 @@
-//! A small server to ask: flowers in namespaces, meadows without, and a few endpoints that misbehave.
+//! A small test server: namespaced flowers, cluster-scoped meadows, and a few endpoints that misbehave.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub(crate) struct Garden {
     pub(crate) server: Arc<Server>,
 }
 
-/// A server that is.
+/// A server that is listening.
 pub(crate) struct Running {
     pub(crate) server: Arc<Server>,
     pub(crate) address: SocketAddr,
     pub(crate) authority: Authority,
     pub(crate) stop: CancellationToken,
-    /// Opened, `/slow` answers.
+    /// When it is cancelled, `/slow` answers.
     pub(crate) gate: CancellationToken,
     pub(crate) done: JoinHandle<std::io::Result<()>>,
 }
@@ -56,7 +56,7 @@ impl Garden {
         Garden::built(builder(settings, clock, &gate).await)
     }
 
-    /// A server of these groups.
+    /// A server with these groups.
     pub(crate) async fn of(groups: Vec<Group>) -> Garden {
         let clock = Clock::real();
         Garden::built(serving(groups, Settings::default(), clock).await)
@@ -69,7 +69,8 @@ impl Garden {
         Garden { server }
     }
 
-    /// `GET /path` with headers as `name: value`; asked by an administrator unless they say otherwise.
+    /// `GET /path` with headers as `name: value`; the user is an administrator unless a header says
+    /// otherwise.
     pub(crate) async fn ask(&self, line: &str, headers: &[&str], body: &str) -> (u16, Head, String) {
         let (method, uri) = line.split_once(' ').unwrap();
         let mut request = Request::builder().method(method).uri(uri);
@@ -115,7 +116,7 @@ impl Running {
         let gate = CancellationToken::new();
         let ca: Vec<CertificateDer<'static>> =
             CertificateDer::pem_slice_iter(authority.certificate().as_bytes()).map(Result::unwrap).collect();
-        // Certificates are judged by the real time even where the server's clock stands still.
+        // Certificates are checked against real time, even if the server's clock stands still.
         let x509 = Arc::new(X509::new(CaBundle::new(&ca).unwrap(), Clock::real()));
         let known = Arc::new(AuthenticatedGroup::new(Arc::new(FailOnError::new(vec![x509, tokens()]))));
         let builder = builder(settings, clock, &gate)
@@ -155,14 +156,14 @@ impl Running {
         self.client(&self.credentials(), protocol)
     }
 
-    /// A TLS connection on which nothing was said yet.
+    /// A TLS connection on which nothing was sent yet.
     pub(crate) async fn connect(&self) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
         let connector =
             keelson_testkit::Connector::new(&self.url(), &self.credentials(), Protocol::Http1).unwrap();
         connector.tls().await.unwrap()
     }
 
-    /// Lets it end and waits for that.
+    /// Shuts the server down and waits for the end.
     pub(crate) async fn end(self) {
         self.stop.cancel();
         let ended = tokio::time::timeout(Duration::from_secs(30), self.done).await;
@@ -170,7 +171,7 @@ impl Running {
     }
 }
 
-/// Pushes a manual clock until `work` is done; gives up after an hour of its time.
+/// Advances a manual clock until `work` is done; gives up after an hour of its time.
 pub(crate) async fn advance_until<T>(hand: &ManualClock, work: impl Future<Output = T>) -> (T, Duration) {
     let mut work = std::pin::pin!(work);
     let mut passed = Duration::ZERO;
@@ -242,7 +243,7 @@ impl Endpoint for Waits {
     }
 }
 
-/// What everybody may do who is nobody in particular.
+/// The default RBAC roles and bindings.
 fn usual_roles() -> Rbac {
     let (rbac, policy) = (Rbac::default(), Policy::new(|_| true));
     rbac.change(|tables| {

@@ -71,7 +71,7 @@ async fn a_slow_handler_ends_with_the_deadline_of_the_client() {
     let client = running.admin(Protocol::Http2);
     let (answer, passed) = Box::pin(advance_until(&hand, client.get("/slow?timeout=5s"))).await;
     answer.refused(504, "Timeout");
-    // Its path is of a client's making for all that is known here.
+    // The path may be made up by the client, as far as is known here.
     let counted = "apiserver_request_terminations_total{verb=\"GET\",group=\"\",version=\"\",resource=\"\",\
                    subresource=\"\",scope=\"\",component=\"apiserver\",code=\"504\"} 1\n";
     assert!(client.get("/metrics").await.text().contains(counted));
@@ -129,7 +129,7 @@ async fn too_many_at_once_are_sent_away() {
     let answer = tokio::time::timeout(Duration::from_secs(10), full).await.expect("the room is full");
     assert_eq!(answer.header("retry-after"), "1");
     assert_eq!(answer.text(), "Too many requests, please try again later.\n");
-    // Who is sent away is counted, under names that are served.
+    // Refused requests are counted, under names that are served.
     assert_eq!(jane.get("/api/v1/meadows/a").await.status, 429);
     assert_eq!(jane.get("/api/v1/made-up/a").await.status, 429);
     let text = admin.get("/metrics").await.text();
@@ -142,7 +142,7 @@ async fn too_many_at_once_are_sent_away() {
         assert!(text.contains(&counted), "{counted} in {text}");
     }
     assert!(!text.contains("made-up"));
-    // Who can help gets in.
+    // Administrators are not limited.
     assert_eq!(admin.get("/version").await.status, 200);
     running.gate.cancel();
     assert_eq!(slow.await.unwrap().text(), "at last");
@@ -150,7 +150,7 @@ async fn too_many_at_once_are_sent_away() {
     running.end().await;
 }
 
-/// Requests that two readers could understand in two ways are not understood at all.
+/// Requests that two parsers could understand differently are refused.
 #[tokio::test]
 async fn ambiguous_requests_are_refused() {
     let running = Running::new().await;

@@ -1,6 +1,6 @@
 //! The server from the outside: real connections over TLS on the loopback, and dialogues without a socket.
 
-// A test that cannot go on says where: that is all that `expect` would add.
+// A failing test shows its line: `expect` would add nothing to that.
 #![allow(clippy::unwrap_used)]
 
 mod connections;

@@ -1,11 +1,12 @@
-//! Servers whose certificates have flaws.
+//! Tests with servers whose certificates have flaws.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 
 use crate::client::tests::{Authority, Place, ask, client};
 use crate::{Target, Trust, insecure_sha1_total, missing_san_total};
 
-/// What comes of asking a server at `host` that calls itself `names`, and `common` besides.
+/// The result of a call to a server at `host` whose certificate has the alternative names `names` and the
+/// common name `common`.
 async fn check(common: &str, names: &[&str], host: &str, expected: &str) {
     let authority = Authority::new();
     let pair = authority.issue_as(common, names);
@@ -46,7 +47,7 @@ async fn other_names_are_said_as_go_does_and_names_of_the_past_are_counted() {
     check("x", &many, "localhost", "certificate is valid for 100 names, but none matched localhost").await;
     assert_eq!(missing_san_total(), before + 3, "the others have names");
 
-    // Who asks no questions gets its answer; that is counted, each time.
+    // A client that does not verify gets its response; the flaw is counted, each time.
     let authority = Authority::new();
     let pair = authority.issue_as("x", &[]);
     let place = Place::showing(authority, &pair).await;
@@ -59,7 +60,7 @@ async fn other_names_are_said_as_go_does_and_names_of_the_past_are_counted() {
     assert_eq!(missing_san_total(), before + 5, "only webhooks are counted");
 }
 
-/// Certificates that openssl made: an authority, and `localhost` as signed by it with SHA-1.
+/// Certificates made with openssl: an authority, and `localhost`, signed by it with SHA-1.
 const SHA1: (&str, &str, &str) = (
     include_str!("../../testdata/sha1/authority.crt"),
     include_str!("../../testdata/sha1/server.crt"),
@@ -86,7 +87,8 @@ async fn signatures_of_the_past_are_refused_and_counted() {
     assert_eq!(insecure_sha1_total(), before + 2);
 }
 
-/// What most webhooks do that make their own certificate: it is marked as an authority, and it is the whole bundle.
+/// Most webhooks that create their own certificate do this: it is marked as an authority, and it is the whole
+/// bundle.
 #[tokio::test]
 async fn a_self_signed_authority_may_be_the_server() {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("names");

@@ -45,7 +45,7 @@ impl Authority {
         self.issue_as("somebody", &[name])
     }
 
-    /// The same for somebody with several names, or with none but the common one.
+    /// The same with several names, or with only a common name.
     pub(crate) fn issue_as(&self, common: &str, names: &[&str]) -> (String, String) {
         let names: Vec<String> = names.iter().copied().map(String::from).collect();
         let mut params = CertificateParams::new(names).expect("names");
@@ -62,7 +62,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Answers on loopback as `name`; clients must show a certificate of `clients`, if given.
+    /// Listens on loopback as `name`; clients must present a certificate of `clients`, if given.
     pub(crate) async fn open(name: &str, clients: Option<&Authority>, protocols: &[&str]) -> Place {
         let authority = Authority::new();
         let mut config = server_config(&authority, name, clients);
@@ -70,7 +70,7 @@ impl Place {
         Place::serve(authority, config).await
     }
 
-    /// Shows this certificate, whose key is there, too.
+    /// Presents this certificate, with its key.
     pub(crate) async fn showing(authority: Authority, pair: &(String, String)) -> Place {
         Place::serve(authority, config_with(pair, None)).await
     }

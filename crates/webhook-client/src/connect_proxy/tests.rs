@@ -1,4 +1,4 @@
-//! Proxies on loopback, with TLS and without, that open tunnels or do not.
+//! Tests with proxies on loopback, with TLS and without, that open tunnels or do not.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::client::tests::{Authority, Place, ask, client, server_config};
 use crate::dials::Dials;
 use crate::{Failure, Identity, Target, Trust};
 
-/// What a proxy does when it was asked.
+/// The behaviour of a proxy after a CONNECT.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// Leads to this place.
+    /// Opens a tunnel to this address.
     Leads(SocketAddr),
-    /// Says this and hangs up.
+    /// Sends this and closes the connection.
     Says(&'static str),
-    /// Says this and nothing more.
+    /// Sends this and nothing more.
     Hangs(&'static str),
 }
 
-/// Takes one tunnel after the other on `wire`, and gives what it was asked.
+/// Opens one tunnel after the other on `wire`, and returns the requests.
 async fn serve(mut wire: impl Wire + 'static, manner: Manner) -> String {
     let mut asked = Vec::new();
     while !asked.ends_with(b"\r\n\r\n") {
@@ -51,7 +51,7 @@ async fn serve(mut wire: impl Wire + 'static, manner: Manner) -> String {
     String::from_utf8_lossy(&asked).into_owned()
 }
 
-/// A proxy with TLS, for those whom `clients` vouches for.
+/// A proxy with TLS, for clients with a certificate of `clients`.
 struct Secure {
     authority: Authority,
     clients: Authority,
@@ -78,7 +78,7 @@ impl Secure {
         Secure { authority, clients, address }
     }
 
-    /// The way to it for somebody who knows it, and whom it knows.
+    /// A target that trusts the proxy, with a certificate that the proxy trusts.
     fn target(&self) -> Target {
         Target {
             trust: Trust::Bundle(self.authority.pem.clone().into_bytes()),
@@ -111,7 +111,7 @@ async fn a_webhook_is_asked_through_a_tunnel_in_tls() {
     let place = Place::open("localhost", None, &["h2"]).await;
     let tunnels = Secure::open(Manner::Leads(place.address)).await;
     let through = Some(Arc::new(proxy(&tunnels.target())));
-    // Where it is, the proxy knows.
+    // The proxy knows the real address.
     let target = Target { url: "https://localhost:1/base".to_owned(), proxy: through, ..place.target() };
     assert_eq!(ask(&client(target), "/echo").await, "200 POST HTTP/2.0 application/json - {}");
 }
@@ -213,7 +213,7 @@ async fn a_tunnel_from_a_socket_is_asked_for_and_used() {
     assert_eq!(asked, "CONNECT 10.0.0.7:8443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 }
 
-/// Dials are counted for the whole process: other tests may add to the numbers, and nobody takes away.
+/// Dials are counted for the whole process: other tests may increase the counters, but never decrease them.
 #[tokio::test]
 async fn dials_are_counted_by_how_they_end() {
     let dials = Dials::over_unix();

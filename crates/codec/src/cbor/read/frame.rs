@@ -1,4 +1,4 @@
-//! An open list, map or struct: what was read of it, and what comes next.
+//! Frames: open lists, maps and structs.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,12 +12,12 @@ use crate::cbor::error::{Error, Kind};
 use crate::cbor::head::{BREAK, Head};
 use crate::cbor::later::Later;
 
-/// What came of the two ways in which upstream reads.
+/// The results of the two ways in which upstream reads.
 #[derive(Default)]
 pub(super) struct Found {
-    /// What is wrong even if unknown fields are not.
+    /// The error if unknown fields are allowed.
     pub(super) lax: Option<Error>,
-    /// What is wrong if they are.
+    /// The error if unknown fields are not allowed.
     pub(super) strict: Option<Error>,
 }
 
@@ -30,15 +30,15 @@ impl Found {
 /// An open list, map or struct.
 pub(super) struct Frame<'t> {
     pub(super) body: Body<'t>,
-    /// How many items or pairs are left; `None` if it ends at its break.
+    /// The number of items or pairs that are left; `None` for indefinite length.
     left: Option<u64>,
-    /// How many items or pairs have begun.
+    /// The number of items or pairs that have begun.
     begun: usize,
     pub(super) later: Option<Later>,
     found: Found,
-    /// The strict reader has left this map.
+    /// Whether the strict reader has left this map.
     is_left: bool,
-    /// The rest of the map does not matter.
+    /// Whether the rest of the map is ignored.
     is_over: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Body<'t> {
 pub(super) struct Keyed<'t> {
     pub(super) pairs: Map,
     pub(super) known: Known,
-    /// The key whose value is being read. A key that is null is this one again, as in Go.
+    /// The key whose value is being read. A null key repeats the last key, as in Go.
     pub(super) key: SmolStr,
     pub(super) key_type: &'t Type,
     pub(super) value: Expect<'t>,
@@ -62,17 +62,17 @@ pub(super) struct Keyed<'t> {
 pub(super) struct Fields<'t> {
     pub(super) of: &'t Struct,
     pub(super) pairs: Map,
-    /// Positions of fields that were there; the last one is being read.
+    /// Positions of fields that were read; the last one is being read.
     pub(super) seen: Vec<usize>,
-    /// Keys that are no fields, as messages print them.
+    /// Keys that are not fields, as messages print them.
     pub(super) unknown: HashSet<String>,
 }
 
-/// Which keys a map has. Small maps are searched.
+/// The keys of a map. Small maps are searched.
 #[derive(Default)]
 pub(super) struct Known(Option<HashSet<SmolStr>>);
 
-/// Up to how many keys a map is searched for duplicates.
+/// The number of keys up to which a map is searched for duplicates.
 const SEARCHED: usize = 16;
 
 impl Known {
@@ -89,7 +89,7 @@ impl Known {
 static TEXT: LazyLock<Type> = LazyLock::new(|| Type::of(Shape::String));
 
 impl<'t> Body<'t> {
-    /// What a list or map that begins with `head` is to be; `None` if it may not be one.
+    /// The body of a list or map that begins with `head`; `None` if the expected type does not allow one.
     pub(super) fn of(expect: Expect<'t>, head: Head) -> Option<Body<'t>> {
         let keyed = |key_type, value| {
             let (pairs, known) = (Map::new(), Known::default());
@@ -122,7 +122,7 @@ impl<'t> Frame<'t> {
         Frame { body, left, begun: 0, later, found: Found::default(), is_left: false, is_over: false }
     }
 
-    /// The first mistake counts.
+    /// Keeps the first error.
     pub(super) fn note(&mut self, found: Found) {
         self.found.lax = self.found.lax.take().or(found.lax);
         if !self.is_left {
@@ -130,7 +130,7 @@ impl<'t> Frame<'t> {
         }
     }
 
-    /// A key that stands twice counts more than what was found before it, and ends the map.
+    /// Records a duplicate key, which takes precedence over earlier errors and ends the map.
     pub(super) fn duplicate(&mut self, key: String) {
         let error = Error::Duplicate { key, index: self.begun - 1 };
         if !self.is_left {
@@ -140,7 +140,7 @@ impl<'t> Frame<'t> {
         self.is_over = true;
     }
 
-    /// An unknown field ends the map for the strict reader.
+    /// Records an unknown field, which ends the map for the strict reader.
     pub(super) fn unknown(&mut self) {
         if !self.is_left {
             self.found.strict = Some(Error::Unknown(self.begun - 1));
@@ -148,7 +148,7 @@ impl<'t> Frame<'t> {
         }
     }
 
-    /// Takes the item, or the value of the key, that was read last.
+    /// Adds the item, or the value of the key, that was read last.
     pub(super) fn put(&mut self, value: Value, found: Found) {
         let is_good = found.lax.is_none();
         match &mut self.body {
@@ -188,7 +188,7 @@ impl<'t> Frame<'t> {
     fn close(self) -> Next<'t> {
         let value = match self.body {
             Body::List { items, .. } => Value::List(items),
-            // Upstream keeps such maps as JSON that it wrote itself, with sorted keys.
+            // Upstream keeps such maps as JSON that it has written itself, with sorted keys.
             Body::Map(Keyed { mut pairs, value: Expect::Any, .. }) => {
                 pairs.sort_keys();
                 Value::Map(pairs)
@@ -208,7 +208,7 @@ pub(super) enum Next<'t> {
 }
 
 impl<'t> Reader<'_, 't> {
-    /// Goes on in the innermost list or map.
+    /// Continues in the innermost list or map.
     pub(super) fn advance(&mut self) -> Result<Next<'t>, Error> {
         loop {
             let Some(mut frame) = self.frames.pop() else { return Err(Error::End) };
@@ -228,7 +228,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// Whether there is another item or pair to be read, which it counts.
+    /// Whether there is another item or pair to be read, which is counted.
     fn has_next(&mut self, frame: &mut Frame<'t>) -> Result<bool, Error> {
         loop {
             match &mut frame.left {

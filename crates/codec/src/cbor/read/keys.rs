@@ -1,4 +1,4 @@
-//! The keys of maps and structs: which are taken, and which are refused.
+//! Keys of maps and structs: which are accepted, and which are refused.
 
 use keelson_object::Value;
 use keelson_object::scalar::quote;
@@ -14,12 +14,12 @@ enum Key {
     Name(String),
     /// Something else, as messages print it.
     Other(String),
-    /// What cannot be a key.
+    /// An item that cannot be a key.
     Unfit,
 }
 
 impl<'t> Reader<'_, 't> {
-    /// Reads a key; gives what its value is to be, or `None` if the value was passed over.
+    /// Reads a key; returns the expected type of its value, or `None` if the value was skipped.
     pub(super) fn map_key(&mut self, frame: &mut Frame<'t>) -> Result<Option<Expect<'t>>, Error> {
         let later = frame.later;
         let Body::Map(keyed) = &mut frame.body else { return Ok(None) };
@@ -38,7 +38,7 @@ impl<'t> Reader<'_, 't> {
         Ok(Some(expect))
     }
 
-    /// Reads the name of a field; gives what its value is to be, or `None` if the value was passed over.
+    /// Reads the name of a field; returns the expected type of its value, or `None` if the value was skipped.
     pub(super) fn field_key(&mut self, frame: &mut Frame<'t>) -> Result<Option<Expect<'t>>, Error> {
         let key = self.key_of_struct(frame)?;
         let Body::Struct(fields) = &mut frame.body else { return Ok(None) };
@@ -108,7 +108,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// A key that is neither text nor a whole number. Upstream reads it to find duplicates.
+    /// A key that is neither text nor an integer. Upstream reads it to find duplicates.
     fn odd_key(&mut self, frame: &Frame<'t>) -> Result<Key, Error> {
         let start = self.at;
         match self.item(Expect::Any, frame.later)? {

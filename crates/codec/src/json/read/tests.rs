@@ -1,11 +1,11 @@
-//! The reader against Go's rules and words.
+//! Tests of the reader against Go's rules and messages.
 
 use keelson_object::Value;
 
 use super::{Document, read, read_members};
 use crate::json::to_bytes;
 
-/// What is read from `text`, written again.
+/// Reads `text` and writes it again.
 fn check(text: &str, expected: &str) {
     let document = read(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(to_bytes(&document.value), expected, "{text}");
@@ -191,7 +191,7 @@ fn at_most_a_hundred_duplicates_are_named() {
 
 #[test]
 fn hostile_documents_are_read_in_reasonable_time() {
-    // Each of these takes minutes where something is quadratic.
+    // Each of these takes minutes if something is quadratic.
     let many: Vec<String> = (0..50_000).map(|n| format!("\"{n}\":1")).collect();
     let twice = format!("{{{},{}}}", many.join(","), many.join(","));
     assert_eq!(read(twice.as_bytes()).unwrap().value.as_map().map(|it| it.len()), Some(50_000));

@@ -11,10 +11,10 @@ use crate::protobuf::error::{Error, Fallible};
 use crate::protobuf::wire::{Fields, Payload};
 use crate::text::text;
 
-/// A whole number beyond this is not exact in a float.
+/// An integer beyond this is not exact in a float.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
-/// A value that is no message.
+/// A value that is not a message.
 pub(super) fn scalar(shape: &Shape, payload: Payload<'_>, field: &str) -> Fallible<Value> {
     Ok(match shape {
         Shape::String => Value::String(text(payload.bytes(field)?)),
@@ -57,7 +57,7 @@ fn first<'d>(parts: &[&'d [u8]], message: &str, field: &str) -> Fallible<Option<
     Ok(found)
 }
 
-/// As the check by schema has it: without a fraction where there is none.
+/// In canonical form: an integer if there is no fraction.
 fn float(number: f64) -> Fallible<Value> {
     if number.is_nan() {
         return Err(Box::new(Error::NotFinite { number: "NaN" }));
@@ -114,7 +114,7 @@ fn int_or_string(parts: &[&[u8]]) -> Fallible<Value> {
     }
 }
 
-/// An empty message is not a time; upstream starts again with each part.
+/// An empty message is an absent time; upstream starts again with each part.
 fn time(shape: &Shape, part: &[u8]) -> Fallible<Value> {
     if part.is_empty() {
         return Ok(Value::Null);

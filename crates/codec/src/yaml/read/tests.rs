@@ -1,4 +1,4 @@
-//! The reader against what upstream makes of the same text.
+//! Tests of the reader against upstream's results for the same text.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::json;
 use crate::json::properties::any_value;
 use crate::yaml::to_text;
 
-/// What `text` is as JSON.
+/// Compares `text` as JSON.
 fn check(text: &str, expected: &str) {
     let document = read(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(json::to_bytes(&document.value), expected, "{text}");
@@ -158,8 +158,8 @@ fn large_maps_are_read_in_reasonable_time() {
 proptest! {
     #[test]
     fn what_is_written_is_read(value in any_value()) {
-        // Upstream's way through JSON is part of the promise: floats without fraction are ints.
-        // Line ends that only YAML 1.1 knows are written as upstream writes them, and read as text.
+        // Upstream's way through JSON is part of the contract: floats without fraction are ints. Line ends
+        // that only YAML 1.1 knows are written as upstream writes them, and read as text.
         let text = String::from_utf8(json::to_bytes(&value).to_vec()).unwrap();
         let text = text.replace("\\u2028", "").replace("\\u2029", "").replace(['\u{85}', '\u{7f}'], "").replace("\\r", "");
         let Ok(json::Document { value, duplicates }) = json::read(text.as_bytes()) else { return Ok(()) };

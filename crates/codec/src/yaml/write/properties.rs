@@ -1,4 +1,4 @@
-//! A document is the same whatever the parts are in which it is written.
+//! Property: a document does not depend on the parts in which it is written.
 
 use keelson_object::Value;
 use proptest::prelude::*;

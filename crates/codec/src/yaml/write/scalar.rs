@@ -1,4 +1,4 @@
-//! Texts in YAML: plain, quoted and as blocks. Each can be left at any character and gone on with later.
+//! Texts in YAML: plain, quoted and as blocks. Writing can stop at any character and continue later.
 
 use std::fmt::Write as _;
 
@@ -7,30 +7,31 @@ use keelson_object::SmolStr;
 use super::super::style::{Place, Style, is_break, is_printable, style_of};
 use super::{Blank, Line, WIDTH, Writer};
 
-/// A text, and how far it is written.
+/// A text, and the position up to which it is written.
 #[derive(Debug)]
 pub(super) struct Scalar {
     text: SmolStr,
     style: Style,
-    /// That of lines that follow the first.
+    /// The indentation of lines after the first.
     indent: usize,
     /// Whether long lines are folded.
     folds: bool,
-    /// Up to where it is written, in bytes; `None` before its beginning is.
+    /// The position up to which it is written, in bytes; `None` before its beginning.
     at: Option<usize>,
     after_space: bool,
-    /// Whether a break was the last thing written: single line ends are doubled between quotes, for readers fold them.
+    /// Whether a break was written last: single line ends are doubled between quotes, because readers fold
+    /// them.
     after_break: bool,
 }
 
 impl Scalar {
-    /// A text in the style that its place asks for. `indent` is that of the container around.
+    /// A text in the style for its place. `indent` is that of the outer container.
     pub(super) fn new(text: SmolStr, place: Place, indent: Option<usize>) -> Scalar {
         let style = style_of(&text, place);
         Scalar { style, folds: place == Place::Elsewhere, ..Scalar::plain(text, indent) }
     }
 
-    /// What is plain whatever it looks like.
+    /// A text that is written plain, whatever it looks like.
     pub(super) fn plain(text: SmolStr, indent: Option<usize>) -> Scalar {
         Scalar {
             text,
@@ -43,7 +44,7 @@ impl Scalar {
         }
     }
 
-    /// The next character and the one behind it.
+    /// The next character and the one after it.
     fn next(&mut self) -> Option<(char, Option<char>)> {
         let at = self.at.unwrap_or(0);
         let mut characters = self.text[at..].chars();
@@ -109,7 +110,7 @@ impl Writer {
         self.is_indented = false;
     }
 
-    /// What stands behind the `|` of a block: that it begins with white space, and how it ends.
+    /// Writes the hints after the `|` of a block: whether it begins with white space, and how it ends.
     fn write_hints(&mut self, text: &str) {
         if text.starts_with(|it: char| it == ' ' || is_break(it)) {
             self.write_indicator("2", Blank::Not, Line::Text);
@@ -166,7 +167,7 @@ impl Writer {
     }
 
     fn write_double_quoted(&mut self, scalar: &mut Scalar, c: char, next: Option<char>) {
-        // Upstream looks for a byte order mark at the start, whatever character it is at.
+        // Upstream looks for a byte order mark at the start, at whatever character it is.
         let escapes_all = scalar.text.starts_with('\u{feff}');
         if escapes_all || !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
             self.write_escape(c);
@@ -215,11 +216,11 @@ impl Writer {
                 };
             }
         }
-        // An escape is ASCII: its bytes are its columns.
+        // An escape is ASCII: each byte is one column.
         self.column += self.out.len() - before;
     }
 
-    /// A line of a block behind `|`.
+    /// Writes a line of a block after `|`.
     fn write_literal(&mut self, scalar: &mut Scalar, c: char) {
         if is_break(c) {
             self.put_break(c);

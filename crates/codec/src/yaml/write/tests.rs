@@ -1,4 +1,4 @@
-//! The writer against what `kubectl -o yaml` users know.
+//! Tests of the writer against the output of `kubectl -o yaml`.
 
 use super::to_text;
 use crate::json;

@@ -1,4 +1,4 @@
-//! What is counted about decisions.
+//! Authorization metrics.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use crate::config::AuthorizationMode;
 use crate::machine;
 
-/// An authorizer whose decisions are counted.
+/// An authorizer that counts its decisions.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authorization/metrics/metrics.go (v1.36.4).
 pub(super) struct Counted {
     decides: Arc<dyn Authorizer>,
     who: (AuthorizationMode, String),
     numbers: Arc<Numbers>,
-    /// Looked up once: there are decisions with every request.
+    /// Looked up once, because every request counts here.
     allowed: OnceLock<Arc<Counter>>,
     denied: OnceLock<Arc<Counter>>,
 }
@@ -65,12 +65,12 @@ pub(super) struct Numbers {
     failed_open: Arc<Family<Counter>>,
     reloads: Arc<Family<Counter>>,
     reloaded_at: Arc<Family<Gauge>>,
-    /// The hash of the file that is in force.
+    /// The hash of the file in use.
     hash: Arc<Mutex<Option<String>>>,
     server: String,
 }
 
-/// What Prometheus takes when nobody says otherwise.
+/// The default buckets of Prometheus.
 const BUCKETS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 fn hash(data: &[u8]) -> String {
@@ -141,18 +141,18 @@ impl Numbers {
         ]
     }
 
-    /// A file is in force.
+    /// Records that a file is in use.
     pub(super) fn loaded(&self, data: &[u8]) {
         *self.hash.lock() = Some(hash(data));
     }
 
-    /// Another file is in force.
+    /// Records that another file is in use.
     pub(super) fn reloaded(&self, data: &[u8], clock: &Clock) {
         self.loaded(data);
         self.reload("success", clock);
     }
 
-    /// A file is wrong.
+    /// Records that a file is invalid.
     pub(super) fn reload_failed(&self, clock: &Clock) {
         self.reload("failure", clock);
     }

@@ -1,4 +1,4 @@
-//! Chains of authorizers, by flags and by files.
+//! Tests of chains of authorizers, from flags and files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,7 +73,7 @@ fn write(path: &Path, authorizers: &str) {
     fs::write(path, format!("{head}{authorizers}")).expect("a file");
 }
 
-/// Lets the loop look at the file until there were so many reloads of this status.
+/// Lets the loop check the file until there were this many reloads with this status.
 async fn until(authz: &Authz, hand: &keelson_stdx::clock::ManualClock, (status, count): (&str, u64)) {
     let is_it = |line: &str| {
         line.starts_with("apiserver_authorization_config_controller_automatic_reloads_total")
@@ -101,14 +101,14 @@ async fn files_change_the_chain_while_it_runs() {
     let mut authz = authz(&format!("--authorization-config={}", path.display()), &clock);
     keelson_stdx::task::spawn("reload", authz.reload());
     assert_eq!(ask(&authz, "any", "/x").await, (false, "Everything is forbidden.".to_owned()));
-    // What was there at the start must stay: a file without it changes nothing.
+    // Modes that were configured at the start must stay: a file without them changes nothing.
     write(&path, "- {type: AlwaysAllow, name: alwaysallow}\n");
     until(&authz, &hand, ("failure", 1)).await;
     assert!(!ask(&authz, "any", "/x").await.0);
     write(&path, "- {type: AlwaysAllow, name: alwaysallow}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
     until(&authz, &hand, ("success", 1)).await;
     assert!(ask(&authz, "any", "/x").await.0);
-    // Roles were not there.
+    // RBAC was not configured at the start.
     write(&path, "- {type: RBAC, name: rbac}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
     until(&authz, &hand, ("failure", 2)).await;
     assert!(ask(&authz, "any", "/x").await.0);

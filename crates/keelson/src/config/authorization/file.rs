@@ -38,11 +38,11 @@ const STRUCTS: &[(&str, &str)] = &[
 
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// Reads the file, or says everything that is wrong with it. The modes in `required` must be there.
+/// Reads the file, or returns everything that is wrong with it. The modes in `required` must be present.
 ///
 /// Upstream: pkg/kubeapiserver/authorizer/config.go, LoadAndValidateData (v1.36.4).
 pub fn read(data: &[u8], required: &[AuthorizationMode]) -> Result<Vec<Authorizer>, String> {
-    // Upstream takes nothing at all for a file without authorizers.
+    // For upstream, an empty file has no authorizers.
     let map = if data.is_empty() { Map::new() } else { document(data)? };
     let mut errors = FieldErrors::default();
     let authorizers = authorizers(&map, &mut errors);
@@ -257,7 +257,8 @@ fn check_kubeconfig(file: &str, at: &Path<'_>, errors: &mut FieldErrors) -> Opti
     None
 }
 
-/// Expressions cannot be evaluated: a file that has some would lead to other decisions than its author expects.
+/// Refuses CEL expressions, which cannot be evaluated: ignoring them would lead to other decisions than the
+/// author expects.
 fn check_conditions(webhook: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let count = webhook.list("matchConditions").len();
     if count > 64 {
@@ -278,7 +279,7 @@ fn check_conditions(webhook: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Only webhooks choose their names, and what was there at the start stays.
+/// Only webhooks choose their names, and required modes must stay.
 fn names(authorizers: &[Authorizer], required: &[AuthorizationMode]) -> Vec<String> {
     let own = authorizers.iter().filter(|it| it.mode != AuthorizationMode::Webhook);
     let mut problems: Vec<String> = Vec::new();

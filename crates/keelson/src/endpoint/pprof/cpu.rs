@@ -1,4 +1,4 @@
-//! CPU profiles: a signal interrupts threads in proportion to the time they use, and the stack is noted.
+//! CPU profiles: a signal interrupts threads in proportion to the time they use, and their stack is recorded.
 //!
 //! See docs/decisions/0016-pprof-samples-the-processor.md.
 
@@ -15,7 +15,8 @@ const FREQUENCY: i32 = 100;
 /// Code in which a thread may hold the locks of the unwinder.
 const NOT_INTERRUPTED: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
 
-/// Takes samples for as long as `time`, and gives a profile in pprof's format. Taking stops with the request.
+/// Samples for the duration `time`, and returns a profile in pprof's format. Sampling stops when the request
+/// is dropped.
 pub(super) async fn profile(clock: &Clock, time: Duration) -> Result<Vec<u8>, String> {
     let sampler = ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&NOT_INTERRUPTED);
     let sampler = sampler.build().map_err(|error| match error {
@@ -24,7 +25,7 @@ pub(super) async fn profile(clock: &Clock, time: Duration) -> Result<Vec<u8>, St
     })?;
     let begun = clock.since_epoch();
     clock.sleep(time).await;
-    // Names of functions are read from the binary, which takes long.
+    // The names of functions are read from the binary, which takes long.
     let finished = tokio::task::spawn_blocking(move || finish(sampler, begun, time)).await;
     finished.map_err(|error| error.to_string())?
 }
@@ -48,7 +49,7 @@ fn stack(frames: &Frames, count: isize) -> Stack {
     Stack { calls, thread: frames.thread_name.clone(), count: count as i64 }
 }
 
-/// The innermost calls of every stack are those that walk it.
+/// Whether a function belongs to the sampler: the innermost calls of every stack walk the stack.
 fn is_sampler(function: &str) -> bool {
     function.starts_with("backtrace::") || function.contains("pprof::")
 }

@@ -12,37 +12,37 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-/// What was seen.
+/// A profile.
 pub(super) struct Profile {
-    /// Since the epoch.
+    /// The start, since the epoch.
     pub(super) begun: Duration,
     pub(super) duration: Duration,
-    /// The time that one sample stands for.
+    /// The time between two samples.
     pub(super) period: Duration,
     pub(super) stacks: Vec<Stack>,
 }
 
-/// A stack that was seen.
+/// A recorded stack.
 pub(super) struct Stack {
-    /// The innermost is the first.
+    /// The calls, innermost first.
     pub(super) calls: Vec<Call>,
     pub(super) thread: String,
-    /// How often.
+    /// How often it was recorded.
     pub(super) count: i64,
 }
 
-/// A place in the code.
+/// A position in the code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Call {
     pub(super) function: String,
-    /// What the linker calls the function. Viewers leave a name alone that differs from it.
+    /// The name of the function in the linker. Viewers do not demangle a name that differs from it.
     pub(super) symbol: String,
     pub(super) file: String,
     pub(super) line: u32,
 }
 
 impl Profile {
-    /// The bytes that clients get.
+    /// The compressed bytes.
     pub(super) fn to_gzip(&self) -> io::Result<Vec<u8>> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(&self.to_message().encode_to_vec())?;
@@ -51,7 +51,7 @@ impl Profile {
 
     fn to_message(&self) -> ProfileMessage {
         let mut tables = Tables::default();
-        // The first string is the empty one.
+        // The first string must be empty.
         tables.string("");
         let samples = tables.value_type("samples", "count");
         let cpu = tables.value_type("cpu", "nanoseconds");
@@ -83,7 +83,7 @@ fn nanos(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What samples refer to by number.
+/// The tables to which samples refer by number.
 #[derive(Default)]
 struct Tables {
     strings: Vec<String>,

@@ -87,7 +87,7 @@ impl Decimal {
         if self.magnitude() <= scale {
             return (Decimal::new(one, scale), false);
         }
-        // The mantissa does not end in a zero, so that something is always cut off.
+        // The mantissa does not end in a zero, so something is always cut off.
         let whole = &self.mantissa / power_of_ten(scale - self.exponent);
         (Decimal::new(whole + one, scale), false)
     }
@@ -125,7 +125,7 @@ impl Decimal {
         &self.mantissa * power_of_ten(self.exponent - exponent)
     }
 
-    /// How many digits stand before the point; negative for numbers with zeros after it.
+    /// The number of digits before the point; negative for numbers with zeros after it.
     fn magnitude(&self) -> i64 {
         let digits = match i128::try_from(&self.mantissa) {
             Ok(small) => i64::from(small.unsigned_abs().checked_ilog10().unwrap_or(0)) + 1,
@@ -148,7 +148,7 @@ impl Ord for Decimal {
             let by_magnitude = self.magnitude().cmp(&other.magnitude());
             if sign == Ordering::Less { by_magnitude.reverse() } else { by_magnitude }
         };
-        // With equal magnitudes the exponents differ by less than the digits that are there already.
+        // With equal magnitudes the exponents differ by less than the number of digits.
         let by_digits = || {
             let exponent = self.exponent.min(other.exponent);
             self.mantissa_at(exponent).cmp(&other.mantissa_at(exponent))

@@ -1,4 +1,4 @@
-//! Reading quantities: which texts are numbers, and which of them Go would print as they are.
+//! Parser of quantities, which also decides whether Go would print a text unchanged.
 
 use num_bigint::BigInt;
 
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ScalarError> {
     Ok(quantity)
 }
 
-/// What upstream does to numbers that do not fit into its fast path.
+/// Rounds and limits numbers that do not fit into upstream's fast path, as upstream does.
 fn bound(quantity: &mut Quantity) {
     quantity.amount = quantity.amount.round_up(NANO).0;
     if quantity.format != Format::BinarySi {
@@ -69,7 +69,7 @@ fn bound(quantity: &mut Quantity) {
     }
 }
 
-/// A text taken apart: `-01.50Gi` is negative, `1`, `50`, `Gi`.
+/// The parts of a text: `-01.50Gi` is negative, `1`, `50`, `Gi`.
 struct Parts<'t> {
     negative: bool,
     /// Digits before the point, without leading zeros; `0` if there are none.
@@ -107,7 +107,7 @@ fn take_while(text: &str, is_part: impl Fn(u8) -> bool) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// What a suffix stands for: `2^shift × 10^exponent`.
+/// The factor of a suffix: `2^shift × 10^exponent`.
 struct Suffix {
     shift: u32,
     exponent: i64,

@@ -98,7 +98,7 @@ fn parse_value(tokens: &mut Tokens<'_>) -> Result<SmolStr, RequirementError> {
     }
 }
 
-/// Every comma without a word on one of its sides stands next to an empty value.
+/// Every comma without a word on one of its sides is next to an empty value.
 fn parse_set(tokens: &mut Tokens<'_>) -> Result<Vec<SmolStr>, RequirementError> {
     let first = tokens.next();
     if first != Token::Symbol("(") {
@@ -171,8 +171,8 @@ impl<'t> Tokens<'t> {
         token
     }
 
-    /// The next token and where it ends. As upstream, a zero byte ends the text where a token could begin, and is
-    /// skipped after a token: dropping the rest of the selector there would widen it.
+    /// The next token and its end. As in upstream, a zero byte ends the text where a token could begin, and
+    /// is skipped after a token: dropping the rest of the selector there would widen it.
     fn read(&self) -> (Token<'t>, usize) {
         let rest = self.text[self.at..].trim_start_matches([' ', '\t', '\r', '\n']);
         let start = self.text.len() - rest.len();

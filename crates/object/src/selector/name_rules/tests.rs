@@ -1,4 +1,4 @@
-//! What upstream accepts, and what it says about the rest.
+//! Names that upstream accepts, and its messages for others.
 
 use super::*;
 

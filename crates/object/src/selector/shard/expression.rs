@@ -1,4 +1,4 @@
-//! As much of CEL as a shard selector may be, and a little more to say what is wrong with it.
+//! Subset of CEL for shard selectors, and a little more for good error messages.
 //!
 //! ```text
 //! or      = and ("||" and)*
@@ -8,17 +8,17 @@
 //! primary = name [ "(" arguments ")" ] | literal | "(" or ")"
 //! ```
 
-/// A tree.
+/// An expression tree.
 #[derive(Debug, PartialEq)]
 pub(super) enum Expression {
-    /// A function or an operator, as CEL calls them: `f`, `_||_`. What a method is called on means nothing here.
+    /// A function or an operator, with CEL's name: `f`, `_||_`. The receiver of a method is ignored here.
     Call(String, Vec<Expression>),
     Name(String),
     Select(Box<Expression>, String),
     Literal(Literal),
 }
 
-/// A value as it stands.
+/// A literal.
 #[derive(Debug, PartialEq)]
 pub(super) enum Literal {
     Text(String),
@@ -29,7 +29,7 @@ pub(super) enum Literal {
 }
 
 impl Expression {
-    /// What upstream's tree calls it.
+    /// The kind in upstream's tree.
     pub(super) fn kind(&self) -> u8 {
         match self {
             Expression::Call(..) => 1,
@@ -41,7 +41,7 @@ impl Expression {
 }
 
 impl Literal {
-    /// What Go calls its type.
+    /// The Go type.
     pub(super) fn go_type(&self) -> &'static str {
         match self {
             Literal::Text(_) => "string",
@@ -53,14 +53,14 @@ impl Literal {
     }
 }
 
-/// Deeper than any selector, far from the end of the stack.
+/// The maximum depth: deeper than any selector, but safe for the stack.
 const DEPTH: usize = 50;
 
-/// What upstream's parser could go on with.
+/// The tokens that upstream's parser expects.
 const EXPECTED: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, \
      STRING, BYTES, IDENTIFIER}";
 
-/// Reads a whole text.
+/// Parses a whole text.
 pub(super) fn parse(text: &str) -> Result<Expression, String> {
     let mut reader = Reader { rest: text, depth: 0 };
     let tree = reader.or()?;
@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
             count += 1;
         }
         let member = self.member()?;
-        // Two of them are none.
+        // Two negations cancel out.
         Ok(if count % 2 == 1 { Expression::Call("!_".to_owned(), vec![member]) } else { member })
     }
 
@@ -155,7 +155,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A number, or a text between one or the other quote.
+    /// A number, or a text in single or double quotes.
     fn literal(&mut self) -> Option<Literal> {
         let rest = self.rest.trim_start();
         let first = rest.chars().next()?;
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The next word or sign, left where it is; empty at the end.
+    /// The next word or sign, not consumed; empty at the end.
     fn word(&self) -> &'t str {
         let rest = self.rest.trim_start();
         let end = rest.find(|it: char| !it.is_ascii_alphanumeric() && it != '_').unwrap_or(rest.len());

@@ -1,8 +1,9 @@
 //! Conversions that the evaluation of managedFields needs, where a webhook converts the objects.
 //!
-//! The evaluation compares objects in the versions of all managers, and it is synchronous; a webhook is not. So it is
-//! done again and again: each time it stops at the first conversion that is not known yet, which is asked for then.
-//! Built-in kinds and custom resources of strategy `None` know all conversions, and are evaluated once.
+//! The evaluation compares objects in the versions of all managers, and it is synchronous, while a webhook
+//! call is not. So the evaluation is repeated: each time it stops at the first conversion that is not known
+//! yet, and the webhook is then called for that one. Built-in kinds and custom resources of strategy `None`
+//! know all conversions, and are evaluated once.
 
 use keelson_merge::apply::ConvertError;
 use keelson_object::{Object, SmolStr, Value};
@@ -12,7 +13,7 @@ use crate::live::Live;
 /// How many conversions one write needs at most: a few for each version that a manager has used.
 pub(crate) const MAX_CONVERSIONS: usize = 64;
 
-/// Conversions by a webhook that are done.
+/// Conversions that a webhook has done.
 #[derive(Default)]
 pub(crate) struct Conversions(Vec<Conversion>);
 
@@ -34,7 +35,7 @@ impl Wanted {
         Wanted { object: object.clone(), api_version: api_version.into() }
     }
 
-    /// Asks the webhook.
+    /// Calls the webhook.
     pub(crate) async fn convert(self, live: &Live) -> Conversion {
         let result = converted(live, &self).await;
         Conversion { wanted: self, result }
@@ -53,7 +54,7 @@ impl Conversions {
         self.0.push(conversion);
     }
 
-    /// `object` in another version; `None` if nobody has asked for that yet.
+    /// `object` in another version; `None` if that conversion has not been requested yet.
     pub(super) fn find(&self, object: &Value, api_version: &str) -> Option<Result<Value, ConvertError>> {
         let is_it = |it: &&Conversion| it.wanted.api_version == api_version && it.wanted.object == *object;
         let found = self.0.iter().find(is_it)?;

@@ -1,4 +1,4 @@
-//! The headers that say as whom a request is to be made.
+//! Impersonation headers.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const EXTRA: &str = "impersonate-extra-";
 
-/// In whose words a mistake is told.
+/// The wording of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// The gate `ConstrainedImpersonation` is closed.
+    /// The gate `ConstrainedImpersonation` is off.
     Plain,
-    /// It is open.
+    /// The gate is on.
     Constrained,
 }
 
-/// As whom the request is to be made, or what is wrong about the wish.
+/// The user to impersonate, or what is wrong with the headers.
 pub(super) fn wanted(headers: &HeaderMap, style: Style) -> Result<Option<Wanted>, String> {
-    // Most requests are not made as somebody else.
+    // Most requests do not impersonate.
     if !headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ pub(super) fn wanted(headers: &HeaderMap, style: Style) -> Result<Option<Wanted>
     }
 }
 
-/// Nobody behind this behaves differently because somebody acts as somebody else.
+/// Removes the headers: nothing after this step depends on whether the request impersonates.
 pub(super) fn remove(headers: &mut HeaderMap) {
     let names =
         headers.keys().filter(|name| [USER, GROUP, UID].contains(name) || name.as_str().starts_with(EXTRA));
@@ -62,7 +62,7 @@ fn extra(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     let mut extra = BTreeMap::<String, Vec<String>>::new();
     for (name, value) in headers {
         let Some(key) = name.as_str().strip_prefix(EXTRA) else { continue };
-        // What cannot be decoded was meant as it is.
+        // A key that cannot be decoded is taken literally.
         let key = decode(key, Plus::Plus).map_or_else(|| key.to_owned(), std::borrow::Cow::into_owned);
         extra.entry(key).or_default().push(text(value));
     }
@@ -90,7 +90,8 @@ fn go_syntax(wanted: &Wanted) -> String {
     )
 }
 
-/// As Go's `%v` prints the references to what is wanted: kind, namespace, name, uid, version, revision, field.
+/// As Go's `%v` prints the object references to the requested identity: kind, namespace, name, uid, version,
+/// revision, field.
 fn references(wanted: &Wanted) -> Vec<String> {
     const VERSION: &str = "authentication.k8s.io/v1";
     let groups = wanted.groups.iter().map(|group| format!("{{Group  {group}    }}"));

@@ -1,4 +1,4 @@
-//! How often somebody wanted to be somebody else.
+//! Impersonation metrics.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/impersonation/metrics/metrics.go (v1.36.4).
 
@@ -12,7 +12,7 @@ use keelson_stdx::clock::Clock;
 
 use crate::metrics::{AUTH_BUCKETS, Counter, Family, Histogram, Registry};
 
-/// How often somebody wanted to be somebody else, and how often that was asked about.
+/// The number of impersonation attempts, and of authorization checks for them.
 #[derive(Clone)]
 pub(super) struct ImpersonationMetrics {
     attempts: Arc<Family<Counter>>,
@@ -57,7 +57,7 @@ impl ImpersonationMetrics {
     }
 }
 
-/// An authorizer whose answers are counted.
+/// An authorizer that counts its decisions.
 pub(super) struct Counted {
     pub(super) authorizer: Arc<dyn Authorizer>,
     pub(super) metrics: ImpersonationMetrics,

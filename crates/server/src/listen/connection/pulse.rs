@@ -1,4 +1,4 @@
-//! The pulse of a connection: since when it is idle, since when it reads the head of a request.
+//! Pulse of a connection: how long it has been idle or reading the head of a request.
 //!
 //! ```text
 //!  open ──▶ head of the first request ──▶ busy ──▶ idle ──▶ head ──▶ busy ──▶ idle ── … ──▶ finishing
@@ -25,19 +25,19 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Upstream: Go's net/http, rstAvoidanceDelay.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// No such moment.
+/// The value for no time.
 const NEVER: u64 = u64::MAX;
 
-/// What must be done about a connection.
+/// What must be done with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Let it end in order.
+    /// Shut it down gracefully.
     Finish,
     /// Drop it.
     Cut,
 }
 
-/// Moments are milliseconds of the clock's monotonic time.
+/// Times are milliseconds of the clock's monotonic time.
 #[derive(Debug)]
 pub(super) struct Pulse {
     clock: Clock,
@@ -71,7 +71,7 @@ impl Pulse {
         Pulse { has_heads: false, ..Pulse::http1(clock, limits) }
     }
 
-    /// Bytes came in.
+    /// Bytes were received.
     pub(super) fn heard(&self) {
         if !self.has_heads {
             self.head_since.store(NEVER, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Pulse {
         }
     }
 
-    /// The connection was asked to end in order.
+    /// The connection was asked to shut down gracefully.
     pub(super) fn finish(&self) {
         self.finishing_since.store(self.now(), Ordering::Relaxed);
     }
@@ -98,7 +98,7 @@ impl Pulse {
         millis(self.clock.monotonic())
     }
 
-    /// When something must be done, and what. `None` while a request is under way.
+    /// What must be done next, and when. `None` while a request is in flight.
     fn due(&self) -> Option<(Duration, Step)> {
         if self.busy.load(Ordering::Relaxed) > 0 {
             return None;
@@ -120,7 +120,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(NEVER - 1)
 }
 
-/// A timer that is set again only when it would ring too late: most requests cost it nothing.
+/// A timer that is set again only if it would fire too late: most requests cost it nothing.
 pub(super) struct Timer {
     at: Duration,
     sleep: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -145,14 +145,15 @@ impl Timer {
             }
             match self.sleep.as_mut().poll(context) {
                 Poll::Pending => return Poll::Pending,
-                // Rung: look again. A moment of the clock's rounding must not poll a finished sleep.
+                // It has fired: check again. A finished sleep must not be polled again because of the clock's
+                // rounding.
                 Poll::Ready(()) => self.at = Duration::ZERO,
             }
         }
     }
 }
 
-/// A request that is under way, until its answer is sent.
+/// A request in flight, until its response is sent.
 #[derive(Debug)]
 pub(super) struct Busy(Arc<Pulse>);
 
@@ -171,11 +172,11 @@ impl Drop for Busy {
     }
 }
 
-/// A stream that tells the pulse when bytes come in.
+/// A stream that notifies the pulse when bytes are received.
 pub(super) struct Wire<S> {
     pub(super) stream: S,
     pub(super) pulse: Arc<Pulse>,
-    /// Set while the connection waits for its end.
+    /// Set while the connection lingers before it closes.
     linger: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
@@ -184,7 +185,7 @@ impl<S> Wire<S> {
         Wire { stream, pulse, linger: None }
     }
 
-    /// Waits for [`LINGER`], where that was asked for.
+    /// Waits for [`LINGER`], if that was requested.
     pub(super) fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.pulse.lingers.load(Ordering::Relaxed) {
             return Poll::Ready(());

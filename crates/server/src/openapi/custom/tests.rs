@@ -1,4 +1,5 @@
-//! Documents of custom resources are those that upstream's builder makes, and their hashes follow their content.
+//! Documents of custom resources equal those of upstream's builder, and their hashes change with their
+//! content.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use crate::endpoint::version::Version as ServerVersion;
 use crate::openapi::document::{self, Subject};
 use crate::openapi::{Ask, OpenApi, Settings};
 
-/// A definition, which counts how often its schema is read.
+/// A definition that counts how often its schema is read.
 #[derive(Default)]
 struct Definition {
     schema: Option<keelson_object::Value>,
@@ -79,7 +80,7 @@ fn defined(spec: &Value) -> Arc<Live> {
     live(text(spec, "group"), resource)
 }
 
-/// Lines of specifications, and what upstream says about each.
+/// Lines of specifications, and upstream's document for each.
 fn golden() -> Vec<(Value, Value)> {
     let lines = |text: &str| -> Vec<Value> {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
@@ -90,7 +91,7 @@ fn golden() -> Vec<(Value, Value)> {
     specs.into_iter().zip(expected).collect()
 }
 
-/// Puts shared parameters in their places, and drops what parameters are described with.
+/// Replaces references to shared parameters, and drops the descriptions of parameters.
 fn plain(tree: &Value, shared: &Value) -> Value {
     match tree {
         Value::Object(map) => {
@@ -183,7 +184,7 @@ fn a_document_has_all_resources_of_its_group_version() {
     assert!(Subject::find(&catalog, &settings(), "apis/example.com").is_none());
 }
 
-/// The endpoints of a catalog with one definition, which is not there yet.
+/// The endpoints of a catalog with one definition, which is published later.
 struct Server {
     catalog: CatalogHandle,
     endpoint: OpenApi,
@@ -211,7 +212,7 @@ impl Server {
         (answer.status().as_u16(), tag.unwrap_or_default(), body)
     }
 
-    /// Where the index says that the document of a group is.
+    /// The path of the document of a group, according to the index.
     fn address(&self, group: &str) -> Option<String> {
         let index = self.get("/openapi/v3").2;
         index["paths"][format!("apis/{group}/v1")]["serverRelativeURL"].as_str().map(str::to_owned)
@@ -233,7 +234,7 @@ fn a_hash_needs_no_document() {
     assert_eq!((code, address.contains(tag.trim_matches('"'))), (200, true));
     assert!(document["paths"].get("/apis/a.example.com/v1/things").is_some());
     assert_eq!(first.reads.load(Ordering::Relaxed), 1);
-    // It is kept.
+    // The document is cached now.
     server.get(&address);
     assert_eq!(first.reads.load(Ordering::Relaxed), 1);
 }

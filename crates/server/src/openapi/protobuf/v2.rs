@@ -113,7 +113,7 @@ fn parameter(parameter: &Map) -> Message {
         return Message::wrapping(1, out);
     }
     let is_query = parameter.str("in") == Some("query");
-    // A query has one field more, `allow_empty_value = 5`, which moves what follows it.
+    // A query parameter has one more field, `allow_empty_value = 5`, which shifts the ones after it.
     let (alternative, moved) = if is_query { (3, 1) } else { (4, 0) };
     out.truth_at(1, parameter, "required");
     out.text_at(2, parameter, "in");

@@ -52,7 +52,7 @@ fn pairs(out: &mut Message, map: &Map, make: fn(&Map) -> Message) {
     }
 }
 
-/// What is here, or where it is.
+/// The message of an object, or a reference to it.
 fn reference_or(map: &Map, make: fn(&Map) -> Message) -> Message {
     match map.str("$ref") {
         Some(reference) => {
@@ -132,7 +132,7 @@ fn response(response: &Map) -> Message {
     out
 }
 
-/// Media types and what each carries.
+/// The media types, and the schema of each.
 fn content(out: &mut Message, field: u32, within: &Map) {
     let Some(content) = within.map("content") else { return };
     let mut types = Message::default();
@@ -202,7 +202,8 @@ fn limits(out: &mut Message, schema: &Map) {
     out.int_at(22, schema, "minProperties");
 }
 
-/// A number, a truth or a text, even if it is zero. Anything else has no place here: the message is empty then.
+/// A number, a boolean or a text, even if it is zero. Anything else is not supported: the message is empty
+/// then.
 fn default(value: &Value) -> Message {
     let mut out = Message::default();
     match value {

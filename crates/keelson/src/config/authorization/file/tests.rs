@@ -1,4 +1,4 @@
-//! Files of authorizers, good and bad.
+//! Valid and invalid files of authorizers.
 
 use keelson_authz::{OnFailure, ReviewVersion};
 
