@@ -146,7 +146,7 @@ mod tests {
     use super::{BootstrapTokens, TYPE};
     use crate::TokenAuthenticator;
 
-    /// One secret, which is read as it is.
+    /// An object source that holds a single secret.
     struct Only {
         frozen: Arc<Frozen>,
         object: Object,

@@ -3,13 +3,13 @@
 /// Credentials were presented and are bad. A client reads only `Unauthorized`; this is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// A bearer token that nobody knows.
+    /// A bearer token that no authenticator knows.
     #[error("invalid bearer token")]
     InvalidBearerToken,
     /// A certificate that cannot be read.
     #[error("client certificate cannot be read: {reason}")]
     MalformedCertificate {
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
     /// A certificate that no trusted authority stands for, at this time and for this use.
@@ -17,10 +17,10 @@ pub enum AuthError {
     UntrustedCertificate {
         /// `SN=1, SKID=01:AB, AKID=02:CD`
         certificate: String,
-        /// What the verifier says.
+        /// The verifier's message.
         reason: String,
     },
-    /// A verified certificate whose subject makes no user.
+    /// A verified certificate whose subject cannot be mapped to a user.
     #[error("{reason}")]
     UnusableSubject {
         /// What is wrong with it.
@@ -49,19 +49,19 @@ pub enum AuthError {
     /// A token could not be signed elsewhere.
     #[error("{reason}")]
     Signer {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
-    /// A token that nobody should have made, or that was changed on its way.
+    /// A token with an invalid signature: it is forged or was altered.
     #[error("{reason}")]
     BadSignature {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: &'static str,
     },
-    /// A token whose signature is good, and which is refused nevertheless.
+    /// A token with a valid signature that is rejected for another reason.
     #[error("{reason}")]
     RefusedToken {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
     /// An authenticator panicked.
@@ -76,13 +76,13 @@ pub enum AuthError {
     /// A webhook refused a token, or could not be asked.
     #[error("{reason}")]
     Webhook {
-        /// What it says, or what happened.
+        /// The webhook's message, or the failure of the call.
         reason: String,
     },
-    /// A token of an OpenID issuer that is refused, or cannot be judged.
+    /// A token of an OpenID issuer that is rejected or cannot be verified.
     #[error("oidc: {reason}")]
     Oidc {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
     /// Several authenticators were asked and more than one complained.

@@ -14,7 +14,7 @@ use keelson_stdx::task;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
-/// Answers plain HTTP on loopback and remembers what it was asked.
+/// Answers plain HTTP on loopback and records the requests.
 pub(crate) struct Place {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,

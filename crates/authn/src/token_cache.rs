@@ -1,9 +1,10 @@
-//! Remembering whose token it was.
+//! Token cache: remembers the results of token authentication.
 //!
-//! Verifying a signature and looking up objects costs far more than a hash, and a client sends the same token with
-//! each request. Good answers are kept for ten seconds, bad ones only where asking is dear. Tokens are not kept: the key of an entry is
-//! a keyed hash of token and audiences. Requests that come with the same unknown token at the same time wait for one
-//! answer; each of them drives the work when it is polled, so that a client that leaves does not stop it.
+//! Verifying a signature and looking up objects costs far more than a hash, and a client sends the same token
+//! with each request. Successful results are kept for ten seconds, failures only where authentication is
+//! expensive. Tokens are not kept: the key of an entry is a keyed hash of token and audiences. Requests that
+//! come with the same unknown token at the same time wait for one result; each of them drives the work when
+//! it is polled, so that a client that disconnects does not stop it.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -18,19 +19,20 @@ use parking_lot::Mutex;
 
 use crate::{AuthError, Outcome, TokenAuthenticator};
 
-/// How long answers are kept.
+/// How long results are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Whose token it is.
+    /// Tokens that were authenticated.
     pub good: Duration,
     /// The token is not valid.
     pub bad: Duration,
-    /// That something went wrong.
+    /// Authentication that failed with an error.
     pub errors: Duration,
 }
 
 impl Default for Kept {
-    /// Who comes back with a token that was made meanwhile need not wait.
+    /// Failures are not kept, so that a client does not have to wait with a token that was created after its
+    /// first attempt.
     ///
     /// Upstream: pkg/kubeapiserver/options/authentication.go, NewBuiltInAuthenticationOptions (v1.36.4).
     fn default() -> Kept {
@@ -51,7 +53,7 @@ pub struct TokenCache {
     work: Arc<Work>,
 }
 
-/// Who counts what a cache does.
+/// The metrics of a token cache.
 pub trait TokenCacheMetrics: Send + Sync {
     /// A request was answered from memory, or not.
     fn asked(&self, status: &'static str, took: Duration);
@@ -61,7 +63,7 @@ pub trait TokenCacheMetrics: Send + Sync {
     fn active(&self, status: &'static str, change: i64);
 }
 
-/// Nobody counts.
+/// Metrics that count nothing.
 pub struct Unmeasured;
 
 impl TokenCacheMetrics for Unmeasured {

@@ -1,5 +1,6 @@
-//! The roles and bindings that exist in every cluster: made where they are missing, completed where something is
-//! missing from them. What an operator added stays; what an operator annotated with `autoupdate: "false"` stays as it is.
+//! Bootstrap roles and bindings, which exist in every cluster: created if they are missing, completed if
+//! parts are missing. Additions by operators are kept; an object with the annotation `autoupdate: "false"` is
+//! not changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +16,16 @@ use keelson_stdx::clock::Clock;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// How soon after a failure it is tried again.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How long the index may take to learn of what was made, and how often it is asked.
+/// How long the index may take to see the created objects, and how often it is checked.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Tries until all of them are there, and `rbac` knows.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, policy: &Policy, rbac: &Rbac) {
-    // Who does not serve the group has no roles.
+    // Without the group there are no roles.
     if catalog.load().group(GROUP).is_none_or(|it| it.resources.is_empty()) {
         return;
     }
@@ -72,7 +73,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, policy: &Policy) -> 
     outcomes.await.into_iter().collect()
 }
 
-/// What becomes of an object that is there: nothing, a completed one, or another one in its place.
+/// What to do with an existing object: nothing, complete it, or replace it.
 enum Completed {
     Same,
     Changed(Box<Object>),
@@ -129,7 +130,7 @@ impl Desk<'_> {
         }
     }
 
-    /// What operators added to roles of old, before these gathered rules from others, goes on.
+    /// Keeps rules that operators added to roles of old releases, before these roles became aggregated.
     ///
     /// Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeAggregatedClusterRoles (v1.36.4).
     async fn move_rules(&self) -> Result<()> {
@@ -149,7 +150,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Who was bound to the old binding is bound to the part that was split off, too.
+    /// The subjects of the old binding also get the binding that was split off.
     ///
     /// Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeSplitClusterRoleBindings (v1.36.4).
     async fn split_binding(&self, policy: &Policy) -> Result<()> {

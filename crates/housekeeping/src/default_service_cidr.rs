@@ -17,7 +17,7 @@ pub const NAME: &str = "kubernetes";
 const GROUP: &str = "networking.k8s.io";
 const PLURAL: &str = "servicecidrs";
 
-/// Who says that it is ready.
+/// The field manager that sets the Ready condition.
 const MANAGER: &str = "kubernetes-service-cidr-controller";
 
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ fn values(cidrs: &[String]) -> Vec<Value> {
     cidrs.iter().map(|it| Value::from(it.as_str())).collect()
 }
 
-/// What somebody says of it, if anybody knows.
+/// The Ready condition, unless it is `Unknown`.
 fn ready(object: &Object) -> Option<&Map> {
     let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
     let mut ready = conditions.filter(|it| it.str("type") == Some("Ready"));

@@ -21,7 +21,7 @@ const LABEL: &str = "apiserverIdentity";
 const INTERVAL: Duration = Duration::from_secs(10);
 const LIVES: Duration = Duration::from_secs(15);
 
-/// Where other servers reach this one.
+/// The address for other servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
     /// `--peer-advertise-ip`, or the advertised address.
@@ -47,7 +47,7 @@ pub struct PeerLease {
     server: String,
     address: PeerAddress,
     ground: Ground,
-    /// How often the lease was written; `None` once it is removed for good.
+    /// The number of writes of the lease; `None` once it is removed for good.
     written: Arc<Mutex<Option<i64>>>,
 }
 
@@ -87,7 +87,7 @@ impl PeerLease {
         let key = self.ground.layout.resource(KEYS).cluster(&self.server);
         let Some(there) = self.ground.store.get(&key).await? else { return Ok(()) };
         match self.ground.store.commit(&key, Expect::Unchanged(there.modified), Write::Delete).await {
-            // It has gone by itself.
+            // The lease has expired already.
             Ok(_) | Err(StoreError::Changed { current: None, .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }

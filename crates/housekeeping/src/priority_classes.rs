@@ -5,7 +5,7 @@ use std::time::Duration;
 use keelson_registry::{CatalogHandle, Error, Result, operation};
 use keelson_stdx::clock::Clock;
 
-/// How soon after a failure it is tried again.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Name, value, description.

@@ -25,10 +25,10 @@ use keelson_watch_cache::EventKind;
 
 use crate::services::REPAIR_INTERVAL;
 
-/// For so many seconds an address may be waiting for its service.
+/// The seconds that an address may exist without its service.
 const GRACE: i64 = 60;
 
-/// Repairs now and then, and whenever somebody deletes an address; for as long as it is polled.
+/// Repairs at intervals, and whenever an address is deleted; for as long as it is polled.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock) {
     loop {
         if let Err(error) = follow(catalog, clock).await {
@@ -40,7 +40,7 @@ pub async fn run(catalog: &CatalogHandle, clock: &Clock) {
     }
 }
 
-/// Looks after addresses that are deleted, until it is time to look at all of them.
+/// Handles deleted addresses until the next full repair is due.
 async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let context = crate::context(catalog, clock);
     let addresses = context.reach("networking.k8s.io", "ipaddresses")?;
@@ -110,11 +110,11 @@ async fn check_service(context: &Context, service: &Object) -> Result<()> {
     Ok(())
 }
 
-/// What there is to say about the object of an address.
+/// The result of checking the object of an address.
 enum Verdict {
     Good,
     Missing,
-    /// It says something else; this is its uid.
+    /// The object refers to something else; this is its uid.
     Wrong(SmolStr),
     /// Another service has the address as well.
     Twice,

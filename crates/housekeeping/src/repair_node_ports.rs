@@ -1,7 +1,7 @@
-//! Compares the node ports that are taken with those that services have.
+//! Repair of node ports: compares the allocated ports with those of the services.
 //!
-//! A port that a service has is taken. One that nobody has may belong to a service that is just being written: only
-//! a port that no service has after several checks is released.
+//! A port of a service is allocated. An allocated port without a service may belong to a service that is just
+//! being written: it is released only if no service has it in several checks.
 //!
 //! Upstream: pkg/registry/core/service/portallocator/controller/repair.go (v1.36.4).
 
@@ -14,7 +14,7 @@ use keelson_stdx::offload::Breaks;
 
 use crate::services::REPAIR_INTERVAL;
 
-/// After how many looks a port without an owner goes back.
+/// The number of checks after which a port without a service is released.
 const LOOKS: u32 = 3;
 
 /// The repair of node ports.

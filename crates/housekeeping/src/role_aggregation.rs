@@ -1,7 +1,8 @@
-//! Cluster roles that gather the rules of others, by labels: `admin`, `edit` and `view` are of this kind.
+//! Aggregated cluster roles, which collect the rules of other roles by labels, such as `admin`, `edit` and
+//! `view`.
 //!
-//! Upstream leaves this to kube-controller-manager. A server that runs by itself has none, and `edit` without rules
-//! helps nobody; beside a controller manager both do the same under the same name and neither minds.
+//! Upstream leaves this to kube-controller-manager. A standalone server has none, and `edit` would have no
+//! rules; beside a controller manager both do the same under the same field manager without conflict.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! StorageVersions: in which version this server stores each resource, and which versions it reads.
+//! StorageVersions: the version in which this server stores each resource, and the versions that it reads.
 //!
 //! ```text
 //! storageversions/apps.deployments    status.storageVersions: an entry for each server
@@ -24,12 +24,12 @@ const PLURAL: &str = "storageversions";
 const CONDITION: &str = "AllEncodingVersionsEqual";
 /// How often entries that another server changed or removed are written again.
 const INTERVAL: Duration = Duration::from_secs(600);
-/// When the next attempt follows a failed one.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often it is checked whether the identity lease exists.
+/// How often the existence of the identity lease is checked.
 const LEASE_CHECK: Duration = Duration::from_millis(100);
 
-/// What this server says about one resource.
+/// This server's entry for one resource.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
     /// `apps.deployments`, `core.pods`.
@@ -147,7 +147,7 @@ fn set_entry(object: &mut Object, server: &str, entry: &Entry) {
     status.set("storageVersions", all);
 }
 
-/// Says in which version all servers store, if they agree.
+/// Sets the common encoding version if all servers agree.
 ///
 /// Upstream: apiserver/pkg/storageversion/updater.go, SetCommonEncodingVersion (v1.36.4).
 fn set_common_version(object: &mut Object, now: &str) {
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// What the status says after each of `servers` has written its entry: version, state and time.
+    /// Checks the status after each of `servers` has written its entry: version, state and time.
     #[track_caller]
     fn check(servers: &[(&str, &str)], expected: (Option<&str>, &str, &str)) {
         let mut object = Object::default();

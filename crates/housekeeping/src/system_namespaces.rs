@@ -5,13 +5,13 @@ use std::time::Duration;
 use keelson_registry::{CatalogHandle, Error, Result, operation};
 use keelson_stdx::clock::Clock;
 
-/// Always there; made again when somebody deletes one.
+/// The system namespaces; created again if they are deleted.
 pub const NAMES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
-/// How often they are looked after.
+/// The interval of checks.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// How soon after a failure.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Makes those that are missing.
@@ -23,7 +23,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
             continue;
         }
         let mut object = crate::new_object(&namespaces.live, "", name);
-        // Who makes a namespace owns the label that names it.
+        // The creator of a namespace owns the label with its name.
         namespaces.live.resource.strategy.default(&mut object);
         match operation::create(&namespaces.live, &crate::context(catalog, clock), "", object).await {
             Ok(_) | Err(Error::AlreadyExists { .. }) => {}

@@ -1,7 +1,7 @@
-//! Secrets that hold a token of a service account, for who needs one that does not end.
+//! Token secrets: fills secrets of type service-account-token with tokens that do not expire.
 //!
-//! Upstream leaves this to kube-controller-manager (pkg/controller/serviceaccount/tokens_controller.go, v1.36.4). A
-//! server that runs by itself has none.
+//! Upstream leaves this to kube-controller-manager (pkg/controller/serviceaccount/tokens_controller.go,
+//! v1.36.4). A standalone server has none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
 
-/// After an interruption.
+/// The pause after an interruption.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What stands in such a secret, and who signs it.
+/// The content of token secrets and their signer.
 pub struct TokenSecrets {
     /// Signs.
     pub issuer: Arc<Issuer>,
-    /// Who vouches for the server, in PEM.
+    /// The CA certificate of the server, in PEM.
     pub authority: String,
 }
 
@@ -49,7 +49,7 @@ impl TokenSecrets {
             return Ok(());
         };
         let (secrets, accounts) = (&secrets.live, &accounts.live);
-        // What is there already is told first.
+        // The watch begins with the existing objects.
         let mut of_secrets = operation::watch(secrets, "", &WatchOptions::default()).await?;
         let mut of_accounts = operation::watch(accounts, "", &WatchOptions::default()).await?;
         loop {
@@ -133,7 +133,7 @@ fn is_token(secrets: &Live, secret: &Frozen) -> bool {
     secrets.selected(secret, "type") == Some(TYPE)
 }
 
-/// What others did meanwhile is as good.
+/// Ignores conflicts with another writer, which has done the same, and secrets that were deleted meanwhile.
 fn done(result: Result<()>) -> Result<()> {
     match result {
         Err(Error::NotFound { .. } | Error::Conflict { .. } | Error::Forbidden { .. }) => Ok(()),

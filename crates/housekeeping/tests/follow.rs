@@ -14,7 +14,7 @@ use keelson_stdx::task;
 use keelson_store::{Layout, MemoryStore};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Writes down what it is told.
+/// Records the calls.
 struct Notes(UnboundedSender<String>);
 
 impl Notes {

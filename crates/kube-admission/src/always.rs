@@ -1,4 +1,4 @@
-//! AlwaysAdmit and AlwaysDeny: for those who try out what a chain does.
+//! AlwaysAdmit and AlwaysDeny, for trying out an admission chain.
 
 use std::future::ready;
 

@@ -37,7 +37,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
     }
 }
 
-/// What a pod keeps others off that is more than a node.
+/// The first anti-affinity topology key that is wider than a node.
 fn wide(pod: &Object) -> Option<&str> {
     let rules = pod.fields.at("spec.affinity.podAntiAffinity").and_then(Value::as_map)?;
     let keys = rules.maps("requiredDuringSchedulingIgnoredDuringExecution");

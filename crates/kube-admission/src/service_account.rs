@@ -1,4 +1,4 @@
-//! ServiceAccount: every pod is somebody, and gets what it needs to say so.
+//! ServiceAccount: assigns a service account to every pod, and mounts its token.
 
 mod references;
 
@@ -15,14 +15,14 @@ pub(crate) struct ServiceAccount;
 
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
-/// What the name of the volume with the token begins with.
+/// The prefix of the name of the token volume.
 const VOLUME: &str = "kube-api-access-";
-/// Where containers find the token.
+/// The path at which containers find the token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// On pods that kubelets make for themselves.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
-/// Longer than an hour by so much that the server knows who asks.
+/// An hour and seven seconds, by which the server recognizes tokens that this plugin requested.
 const TOKEN_SECONDS: i64 = 60 * 60 + 7;
 const EPHEMERAL: &str = "ephemeralcontainers";
 
@@ -124,7 +124,7 @@ async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object> {
     Err(request.forbidden(Some(pod), reason))
 }
 
-/// As Go's `strconv.ParseBool` reads it.
+/// Parses the value like Go's `strconv.ParseBool`.
 fn enforces(account: &Object) -> bool {
     let value = account.meta.annotations.get(ENFORCE).unwrap_or_default();
     matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True")

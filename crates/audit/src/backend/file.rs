@@ -21,16 +21,16 @@ use tracing::warn;
 
 use crate::Error;
 
-/// When a file is put aside, and what becomes of those that were.
+/// When a log file is rotated, and what happens to rotated files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// In bytes; 0 is no limit, and nothing is ever put aside.
+    /// The size limit in bytes; 0 means no limit, and the file is never rotated.
     pub max_size: u64,
     /// Files that are older are deleted; zero is never.
     pub max_age: Duration,
-    /// So many are kept; 0 is no limit.
+    /// The number of rotated files to keep; 0 means no limit.
     pub max_backups: usize,
-    /// Whether they are compressed.
+    /// Whether rotated files are compressed.
     pub compress: bool,
 }
 
@@ -78,7 +78,7 @@ impl LogFile {
         })
     }
 
-    /// The same with lines for people.
+    /// The same with the `legacy` format, lines for people.
     #[must_use]
     pub fn legacy(self) -> LogFile {
         LogFile { format: Format::Legacy, ..self }
@@ -116,7 +116,7 @@ struct Files {
     path: PathBuf,
     rotation: Rotation,
     clock: Clock,
-    /// Held by who compresses and deletes.
+    /// Held while rotated files are compressed and deleted.
     tidying: Mutex<()>,
 }
 

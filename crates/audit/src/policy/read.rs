@@ -62,9 +62,9 @@ fn check_identity(map: &Map, text: &[u8]) -> Result<(), String> {
 }
 
 struct Reader<'r> {
-    /// What has the wrong type.
+    /// Fields with the wrong type.
     wrong: Vec<String>,
-    /// What a strict reader does not know.
+    /// Unknown fields and other complaints of a strict reader.
     complaints: &'r mut Vec<String>,
     errors: FieldErrors,
 }
@@ -250,7 +250,7 @@ impl Reader<'_> {
     }
 }
 
-/// As upstream shows a list of texts: `["a","b"]`.
+/// Formats a list of strings like upstream: `["a","b"]`.
 fn list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|it| quote(it)).collect();
     format!("[{}]", quoted.join(","))

@@ -14,7 +14,7 @@ pub struct Feed {
     kind: Kind,
 }
 
-/// Group, plural and what it is to the graph.
+/// Group, plural and kind in the graph.
 const SOURCES: [(&str, &str, Kind); 5] = [
     ("", "pods", Kind::Pod),
     ("", "persistentvolumes", Kind::Volume),
@@ -69,7 +69,7 @@ impl Follower for Feed {
     }
 }
 
-/// What a pod that runs somewhere needs there.
+/// The objects that a scheduled pod needs on its node.
 ///
 /// Upstream: plugin/pkg/auth/authorizer/node/graph.go, AddPod (v1.36.4).
 fn bond_of_pod(pod: &Object) -> Option<Bond> {
@@ -94,7 +94,7 @@ fn bond_of_pod(pod: &Object) -> Option<Bond> {
     Some(Bond { node: node.into(), needs })
 }
 
-/// What a volume that is bound to a claim opens.
+/// The objects that a volume makes accessible once it is bound to a claim.
 ///
 /// Upstream: plugin/pkg/auth/authorizer/node/graph.go, AddPV (v1.36.4).
 fn binding(volume: &Object) -> Option<Binding> {

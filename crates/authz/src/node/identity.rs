@@ -1,4 +1,4 @@
-//! Which node a user is.
+//! Node identity: the node name of a user.
 
 use crate::Subject;
 

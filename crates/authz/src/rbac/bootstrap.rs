@@ -24,7 +24,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// The annotation that says whether the server may complete an object: `false` keeps it as it is.
 pub const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
-/// What exists in every cluster.
+/// The bootstrap roles and bindings.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// Roles of the cluster.
@@ -37,7 +37,7 @@ pub struct Policy {
     pub role_bindings: Vec<Object>,
 }
 
-/// Roles whose rules moved to another role, which takes in what was added to them. Old name, new name.
+/// Roles whose rules moved to another role; rules that operators added move along. Old name, new name.
 pub const MOVED: [(&str, &str); 3] = [
     ("admin", "system:aggregate-to-admin"),
     ("edit", "system:aggregate-to-edit"),
@@ -48,7 +48,7 @@ pub const MOVED: [(&str, &str); 3] = [
 pub const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 impl Policy {
-    /// What exists while features are on of which `is_on` says so.
+    /// The policy for the feature gates that `is_on` reports as enabled.
     #[must_use]
     pub fn new(is_on: impl Fn(&str) -> bool) -> Policy {
         let mut policy = Policy::default();
@@ -202,7 +202,7 @@ mod tests {
 
     use super::Policy;
 
-    /// Features that are off where nobody says otherwise.
+    /// Features that are off by default.
     const OFF: [&str; 9] = [
         "ClusterTrustBundle",
         "DRADeviceTaintRules",

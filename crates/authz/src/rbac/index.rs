@@ -23,13 +23,13 @@ pub struct Rbac {
 }
 
 impl Rbac {
-    /// What is there right now.
+    /// The current tables.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {
         self.now.load_full()
     }
 
-    /// What a user may do in a namespace, or at the cluster scope if it is empty.
+    /// The rules of a user in a namespace, or at the cluster scope if it is empty.
     #[must_use]
     pub fn grants(&self, user: &Subject<'_>, namespace: &str) -> Grants {
         self.now.load().grants(user, namespace)

@@ -28,7 +28,7 @@ pub(super) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     tagged(0x30, &parts.concat())
 }
 
-/// `SET OF`, whose parts DER wants in order.
+/// `SET OF`; DER requires its parts to be sorted.
 pub(super) fn set(mut parts: Vec<Vec<u8>>) -> Vec<u8> {
     parts.sort();
     tagged(0x31, &parts.concat())

@@ -8,18 +8,18 @@ use keelson_object::scalar::Duration as Shown;
 use keelson_object::{Map, Value};
 use keelson_schema::Schema;
 
-/// What the file says.
+/// The content of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Configuration {
     /// Leads to the webhook.
     pub(crate) kubeconfig: PathBuf,
-    /// How long a yes holds; zero is not at all.
+    /// How long an allow is cached; zero disables caching.
     pub(super) allow_ttl: Duration,
-    /// How long a no holds; zero is not at all.
+    /// How long a deny is cached; zero disables caching.
     pub(super) deny_ttl: Duration,
-    /// The first wait before it is asked again.
+    /// The first delay before a call is repeated.
     pub(super) retry_backoff: Duration,
-    /// Whether images run when there is no answer.
+    /// Whether images may run when the webhook does not answer.
     pub(super) default_allow: bool,
 }
 

@@ -86,7 +86,7 @@ pub(super) async fn judge_pod(asked: &Asked<'_>, is_on: bool) -> Result<()> {
     Ok(())
 }
 
-/// What another try may find otherwise.
+/// An error that a retry may not encounter.
 fn stale(text: String) -> Error {
     Error::Unclassified(text)
 }

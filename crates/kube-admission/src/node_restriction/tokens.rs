@@ -1,4 +1,5 @@
-//! Tokens that a node asks for: only for the pods that it runs, and for nobody else than they talk to.
+//! NodeRestriction: TokenRequests by nodes, only for the pods on the node and only for the audiences of these
+//! pods.
 
 use keelson_authz::Target;
 use keelson_authz::node::references;

@@ -75,13 +75,13 @@ impl PodSecurity {
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Review<'r> {
     security: &'r PodSecurity,
     standard: Standard,
     looked_at: usize,
     exempt: usize,
-    /// By problems: the first pod that has them, and how many do.
+    /// By violations: the first pod that has them, and the number of such pods.
     found: BTreeMap<String, (String, usize)>,
 }
 
@@ -115,7 +115,7 @@ fn described((problems, (first, count)): (String, (String, usize))) -> String {
     }
 }
 
-/// Whether a change of a pod brings in other programs.
+/// Whether an update of a pod must be evaluated again, for example because of other images.
 ///
 /// Upstream: staging/src/k8s.io/pod-security-admission/admission/admission.go, isSignificantPodUpdate (v1.36.4).
 pub(super) fn is_significant(old: &Object, new: &Object) -> bool {

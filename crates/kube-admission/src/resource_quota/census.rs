@@ -17,11 +17,11 @@ use crate::plugins::Settings;
 #[derive(Clone, Debug)]
 pub struct Census {
     features: Features,
-    /// What has been charged and is not stored yet.
+    /// Charges for objects that are not stored yet.
     pub ledger: Ledger,
 }
 
-/// What is counted, and for whom.
+/// What is counted, for one quota.
 struct Count<'c> {
     scopes: Vec<Scope>,
     namespace: &'c str,
@@ -73,7 +73,7 @@ impl Census {
         Ok(Some(status))
     }
 
-    /// What is used of what a quota limits, as far as anybody counts it.
+    /// The usage of what a quota limits, where an evaluator counts it.
     async fn usage(
         &self,
         context: &Context,
@@ -110,7 +110,7 @@ impl Census {
         Ok(count.used)
     }
 
-    /// Whether an object uses something else than before, or is something else.
+    /// Whether the usage or the scopes of an object change.
     pub async fn differs(
         &self,
         context: &Context,

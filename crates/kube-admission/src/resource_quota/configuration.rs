@@ -1,4 +1,4 @@
-//! Configuration: what nobody gets without a quota that covers it.
+//! Configuration of ResourceQuota: resources that need a covering quota.
 
 use keelson_object::{FieldErrors, Map, Path, SmolStr, Value};
 
@@ -19,7 +19,7 @@ pub(crate) struct Configuration {
     pub(super) limited: Vec<LimitedResource>,
 }
 
-/// What is limited where no quota says anything.
+/// A resource that may be used only if a quota covers it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LimitedResource {
     pub(super) group: SmolStr,

@@ -25,18 +25,18 @@ use super::evaluator::Measured;
 /// A request that has not stored its object after this long will not do so any more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is on its way, by namespace and uid. Clones are the same ledger.
+/// The objects that are charged and not stored yet, by namespace and uid. Clones share the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Arc<Pages>);
 
 #[derive(Debug, Default)]
 struct Pages {
     promises: Mutex<HashMap<SmolStr, HashMap<SmolStr, Promise>>>,
-    /// Whose turn it is; namespaces of the same hash take turns with each other.
+    /// The locks of the namespaces; namespaces with the same hash share one.
     turns: [tokio::sync::Mutex<()>; 32],
 }
 
-/// What is on its way into a namespace, by uid.
+/// The objects of a namespace that are charged and not stored yet, by uid.
 #[derive(Clone, Debug, Default)]
 pub struct Promises(pub(super) HashMap<SmolStr, Promise>);
 
@@ -44,7 +44,7 @@ pub struct Promises(pub(super) HashMap<SmolStr, Promise>);
 #[derive(Clone, Debug)]
 pub(super) struct Promise {
     pub(super) resource: GroupResource,
-    /// The version that it will replace, where there is one.
+    /// The version that the object will replace, if there is one.
     pub(super) replaces: Option<u64>,
     pub(super) measured: Measured,
     /// On the monotonic clock.
@@ -54,7 +54,7 @@ pub(super) struct Promise {
 }
 
 impl Ledger {
-    /// Waits until nobody charges the quotas of a namespace, and keeps it so.
+    /// Waits until no other task charges the quotas of a namespace, and locks them.
     pub async fn turn(&self, namespace: &str) -> MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         namespace.hash(&mut hasher);
@@ -70,7 +70,7 @@ impl Ledger {
         promises.insert(uid.clone(), Promise { is_repeated, ..promise });
     }
 
-    /// It will not come.
+    /// Removes an object that will not be stored.
     pub(super) fn strike(&self, namespace: &str, uid: &str) -> bool {
         let mut all = self.0.promises.lock();
         let Some(promises) = all.get_mut(namespace) else { return false };
@@ -105,7 +105,7 @@ impl Ledger {
         broken
     }
 
-    /// What is on its way into a namespace.
+    /// The objects of a namespace that are charged and not stored yet.
     pub fn promises(&self, namespace: &str) -> Promises {
         Promises(self.0.promises.lock().get(namespace).cloned().unwrap_or_default())
     }

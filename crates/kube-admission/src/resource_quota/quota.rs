@@ -1,4 +1,4 @@
-//! A quota as far as requests are checked against it.
+//! Quota: the parts of a ResourceQuota that requests are checked against.
 
 use keelson_object::{Map, Object, SmolStr};
 use keelson_registry::Result;
@@ -7,20 +7,20 @@ use keelson_registry::{Catalog, Live};
 use super::scope::Scope;
 use crate::amounts::{self, Amounts};
 
-/// A quota, and what it would look like.
+/// A quota and its new usage.
 #[derive(Clone, Debug)]
 pub(super) struct Quota {
     object: Object,
     pub(super) scopes: Vec<Scope>,
     /// The limits that usage was counted for.
     pub(super) hard: Amounts,
-    /// What is used, with what has been charged since it was read.
+    /// The usage, including charges since it was read.
     pub(super) used: Amounts,
     pub(super) is_charged: bool,
 }
 
 impl Quota {
-    /// As it stands in an object.
+    /// Reads a quota object.
     pub(super) fn read(object: Object) -> Quota {
         let none = Map::new();
         let scopes = Scope::of_quota(object.fields.map("spec").unwrap_or(&none));
@@ -42,7 +42,7 @@ impl Quota {
     }
 }
 
-/// Where quotas are.
+/// The resource of quotas.
 pub(super) fn live(catalog: &Catalog) -> Option<&Live> {
     catalog.live("", "resourcequotas").map(AsRef::as_ref)
 }

@@ -15,16 +15,16 @@ use std::time::Duration;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
-/// When a webhook is left alone, and for how long.
+/// When the circuit of a webhook opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    /// After so many failures in a row.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// For so long.
+    /// The duration of the pause.
     pub pause: Duration,
 }
 
-/// What a circuit lets through.
+/// Which calls a circuit lets through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CircuitState {
     /// Everything.
@@ -32,7 +32,7 @@ pub enum CircuitState {
     Closed,
     /// One question, which tells whether more make sense.
     HalfOpen,
-    /// Nothing.
+    /// No calls.
     Open,
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct Circuit(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     state: CircuitState,
-    /// In a row, up to now.
+    /// The current number of failures in a row.
     failures: u32,
     /// When the pause is over, on the server's clock.
     until: Duration,
-    /// What happened last.
+    /// The last failure.
     reason: String,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Interrupted {
     }
 }
 
-/// The permission to ask. Who gives it back unused leaves the next one to ask at once.
+/// The permission to call. If it is dropped unused, the next caller may try at once.
 pub(crate) struct Pass<'c> {
     circuit: &'c Circuit,
     breaker: Breaker,
@@ -95,7 +95,7 @@ impl Circuit {
         Ok(Pass { circuit: self, breaker, clock, is_settled: false })
     }
 
-    /// What it lets through.
+    /// The state of the circuit.
     pub(crate) fn state(&self) -> CircuitState {
         self.0.lock().state
     }

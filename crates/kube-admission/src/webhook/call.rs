@@ -17,21 +17,21 @@ use super::matching::Invocation;
 use super::observer::{Asked, Timings, Verdict, Webhooks};
 use super::review::{self, Answer, Shown, Task};
 
-/// Why a webhook did not agree.
+/// Why a webhook did not allow a request.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// It could not be asked, or did not answer as it should. The policy of the webhook says what that means.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
         /// The code that stands for it where it is counted.
         code: u16,
-        /// Whether it was asked: then it took its time.
+        /// Whether it was called: then the duration counts.
         was_asked: bool,
     },
-    /// It said no: the request fails.
+    /// The webhook denied the request: the request fails.
     No(Box<Status>),
-    /// It must not be asked, or what it wants cannot be done: the request fails.
+    /// It must not be called, or its patch cannot be applied: the request fails.
     Internal(Error),
 }
 
@@ -41,17 +41,17 @@ impl Refusal {
         Refusal::Internal(Error::Rejected(Box::new(Status::internal_error(why))))
     }
 
-    /// It was not asked.
+    /// The webhook was not called.
     fn failed(code: u16, reason: String) -> Refusal {
         Refusal::Failed { reason, code, was_asked: false }
     }
 
-    /// It did not answer as it should.
+    /// The webhook was called and did not answer properly.
     pub(crate) fn asked_in_vain(code: u16, reason: String) -> Refusal {
         Refusal::Failed { reason, code, was_asked: true }
     }
 
-    /// What came of the question, seen from outside.
+    /// The result of the call for metrics.
     fn verdict(&self, hook: &Hook) -> Verdict {
         match self {
             Refusal::Failed { code, .. } if hook.ignores_failure => Verdict::FailedOpen(*code),
@@ -174,7 +174,8 @@ impl Caller {
             .map_err(|why| (503, format!("received invalid webhook response: {why}")))
     }
 
-    /// Tells everybody who wants to know what came of a question; gives how the request goes on.
+    /// Reports the result of a call to the metrics, the client and the audit event; returns how the request
+    /// goes on.
     pub(crate) fn conclude<T: Default>(
         &self,
         turn: Turn<'_>,
@@ -236,7 +237,7 @@ fn not_called(webhook: &str, reason: &str, took: Option<Duration>) -> Status {
     status
 }
 
-/// The review that was sent back, or the code and what Go's client says of anything else.
+/// The review in the reply, or the code and the message of Go's client for anything else.
 pub(crate) fn read(reply: &Reply) -> Result<Map, (u16, String)> {
     reply.object(|body| json::read(body).map(|it| it.value).map_err(|error| error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Source: the webhooks of all configurations, read again only where one has changed.
+//! Source: the webhooks of all configurations. Only changed configurations are parsed again.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Source {
         Source { plural, manifests, read: ArcSwap::default() }
     }
 
-    /// Whether there is anybody to ask about such a request at all.
+    /// Whether any webhook could be called for such a request.
     pub(crate) fn concerns(&self, request: &Request<'_>) -> bool {
         !matching::is_exempt(request) || !self.manifests.hooks().is_empty()
     }

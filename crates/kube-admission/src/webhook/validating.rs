@@ -1,4 +1,4 @@
-//! ValidatingAdmissionWebhook: all webhooks are asked at once, and each may refuse.
+//! ValidatingAdmissionWebhook: calls all webhooks at once; each may deny the request.
 
 use futures_util::future::join_all;
 use keelson_object::Object;
