@@ -53,7 +53,7 @@ pub struct KubernetesService {
     pub node_port: Option<u16>,
     /// The advertised address of this server.
     pub advertised: IpAddr,
-    /// On which port.
+    /// The port.
     pub port: u16,
     /// How the endpoints are reconciled.
     pub reconciler: Reconciler,

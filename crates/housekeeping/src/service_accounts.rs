@@ -137,7 +137,8 @@ impl Work<'_> {
     }
 }
 
-/// Ignores conflicts, because another writer has done the same; a namespace may be deleted at any time.
+/// Ignores conflicts with another writer, which has done the same, and namespaces that were deleted
+/// meanwhile.
 fn done(result: Result<()>) -> Result<()> {
     match result {
         Err(

@@ -1,4 +1,4 @@
-//! AES-GCM with a key of its own for every value, derived from a seed: it never wears out.
+//! AES-GCM with a separate key for every value, derived from a seed: the number of values is not limited.
 //!
 //! ```text
 //! <info 32><nonce 12><ciphertext><tag 16>        key = HKDF-Expand(SHA-256, seed, info)

@@ -86,7 +86,7 @@ pub(super) async fn judge_pod(asked: &Asked<'_>, is_on: bool) -> Result<()> {
     Ok(())
 }
 
-/// An error that a retry may not encounter.
+/// An error that may be gone on a retry.
 fn stale(text: String) -> Error {
     Error::Unclassified(text)
 }

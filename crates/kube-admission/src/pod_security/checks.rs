@@ -112,7 +112,7 @@ pub(crate) fn check(standard: Standard, pod: &Pod<'_>) -> Vec<Problem> {
     forms.filter_map(|form| form(pod)).collect()
 }
 
-/// The violations as one sentence, with details: for a single pod. Without details for a list of pods.
+/// The violations as one sentence with details, for messages about a single pod.
 pub(crate) fn detailed(problems: &[Problem]) -> String {
     let one = |it: &Problem| match it.detail.as_str() {
         "" => it.reason.to_owned(),
