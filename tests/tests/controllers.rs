@@ -60,7 +60,7 @@ async fn a_deployment_becomes_pods_on_nodes() {
     cluster.until("the new template is everywhere", &at, is_done).await;
     assert_eq!(count(&client.get(&format!("{apps}/replicasets")).await.expect(200)), 2);
 
-    // What is scaled down goes, and what belongs to a deployment goes with it.
+    // Scaling down removes pods, and the objects of a deployment are deleted with it.
     let fewer = json!({"spec": {"replicas": 1}});
     client.patch(&format!("{at}/scale"), "application/merge-patch+json", &fewer).await.expect(200);
     cluster.until("one pod is left", pods, |it| count(it) == 1).await;
@@ -205,7 +205,7 @@ async fn certificate(client: &Client, name: &str, signer: &str, pem: &str) -> Ve
     }
 }
 
-/// What two signers should agree about: all but the authority, the time and the serial number.
+/// The parts on which two signers should agree: all but the CA, the time and the serial number.
 fn shape(der: &[u8]) -> Vec<String> {
     let (_, parsed) = X509Certificate::from_der(der).expect("a certificate");
     let validity = parsed.validity();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What an enveloped message says, as JSON.
+/// Decodes an enveloped message into JSON.
 fn read(bytes: &[u8]) -> Value {
     let value = protobuf::decode(bytes).expect("an enveloped message");
     serde_json::from_slice(&json::to_bytes(&value)).expect("JSON")

@@ -2,7 +2,7 @@
 
 use keelson_tests::kubectl::{Kubectl, rows};
 
-/// Creates, and checks what is said, where there are cluster-wide names with the prefix of the test.
+/// Creates an object, and checks the output. Cluster-wide names have the prefix of the test.
 async fn check(kubectl: &Kubectl, arguments: &[&str], expected: &str) {
     let mut all = vec!["create"];
     all.extend(arguments);

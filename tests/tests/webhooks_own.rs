@@ -43,7 +43,7 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 #[tokio::test]
 async fn a_webhook_that_hangs_ends_with_its_time() {
     let (_server, side) = side(&[]).await;
-    // Somebody who takes connections and says nothing.
+    // A server that accepts connections and does not answer.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let hangs = json!({"clientConfig": {"url": format!("https://127.0.0.1:{port}/x")}, "timeoutSeconds": 1});

@@ -150,7 +150,7 @@ impl Client {
         }
     }
 
-    /// Waits until the member in use answers a read.
+    /// Waits until a member answers a read.
     fn knock(&self) -> BoxFuture<'_, Result<(), Status>> {
         let question = RangeRequest { key: "/".into(), count_only: true, ..RangeRequest::default() };
         let asked = self.call::<_, RangeResponse>(path::RANGE, question, Repeat::Freely);

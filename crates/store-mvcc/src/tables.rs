@@ -61,7 +61,7 @@ pub(crate) struct Record<'r> {
     pub(crate) value: &'r [u8],
 }
 
-/// What a record says about its key.
+/// The kind of write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Put,
