@@ -13,7 +13,7 @@ use crate::shared::{name_warning, spec_and_status, workload_rules};
 /// Annotations that tell which fields another version could not say.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
-/// Controllers, as far as features are on.
+/// ReplicationControllers, with feature gates.
 pub(crate) struct ReplicationController(pub(crate) Gates);
 
 /// Upstream: pkg/printers/internalversion/printers.go, printReplicationController (v1.36.4).
