@@ -68,7 +68,7 @@ impl Strategy for StorageVersion {
         rules::check_status(object.fields.map("status"), errors);
     }
 
-    /// Nothing but the metadata changes.
+    /// Only the metadata can change.
     fn validate_update(&self, _: &Context, _: &Object, _: &Object, _: &mut FieldErrors) {}
 
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {

@@ -127,7 +127,7 @@ impl Deployment {
     }
 }
 
-/// The rollback revision was a field once; the annotation must still be a number.
+/// The rollback revision was a field once: a number in the annotation is normalized, an empty one is removed.
 ///
 /// Upstream: pkg/apis/apps/v1/conversion.go, Convert_apps_Deployment_To_v1_Deployment (v1.36.4).
 fn settle_rollback(meta: &mut ObjectMeta) {

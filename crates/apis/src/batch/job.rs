@@ -42,7 +42,7 @@ const GRADUATED: &[Feature] = &[
     Feature { gates: &["JobPodReplacementPolicy"], paths: &["spec.podReplacementPolicy"], signs: &[] },
 ];
 
-/// The backoff limit of a job with a limit per index: the largest number.
+/// The default backoff limit of a job with a limit per index: the largest number.
 const UNLIMITED: i64 = i32::MAX as i64;
 
 /// Tells the pods of a job from all others.
@@ -56,7 +56,8 @@ const UID_LABELS: [&str; 2] = ["controller-uid", CONTROLLER_UID];
 const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; \
     set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// Limits on completions and parallelism, beyond which completed indexes cannot be tracked.
+/// With more completions and more parallelism than these, Kubernetes may not be able to track the completed
+/// indexes.
 const MANY_COMPLETIONS: i64 = 100_000;
 const MANY_AT_A_TIME: i64 = 10_000;
 

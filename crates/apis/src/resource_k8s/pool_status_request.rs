@@ -9,7 +9,7 @@ use super::{forms, pool_request_rules};
 use crate::shared::edit::part;
 use crate::shared::{conditions, status};
 
-/// As many pools are reported unless the client says otherwise.
+/// The default limit of reported pools.
 const LIMIT: i64 = 100;
 
 pub(crate) struct ResourcePoolStatusRequest;
@@ -29,7 +29,7 @@ pub(crate) fn columns() -> [Column; 10] {
     ]
 }
 
-/// How a request ended.
+/// The end of a request.
 enum End<'o> {
     Complete(&'o Map),
     Failed,

@@ -94,7 +94,8 @@ fn is_bound(object: &Object) -> bool {
     object.fields.at("status.phase").and_then(Value::as_str) == Some("Bound")
 }
 
-/// The request may shrink, but not below the current capacity, so that a failed expansion can be undone.
+/// The request may shrink, but must stay above the current capacity, so that a failed expansion can be
+/// undone.
 fn check_size(new: &Map, before: &Map, old: &Object, errors: &mut FieldErrors) {
     let size = |spec: &Map| -> Quantity {
         spec.at("resources.requests.storage").and_then(|it| Quantity::from_value(it).ok()).unwrap_or_default()

@@ -72,7 +72,7 @@ fn publish_ports(container: &mut Map) {
     }
 }
 
-/// The huge page limits of a pod with pod-level resources default to the sum of its containers.
+/// The huge page limits of a pod with pod-level resources default to those of its containers together.
 ///
 /// Upstream: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits (v1.36.4).
 fn limit_huge_pages(spec: &mut Map) {

@@ -190,7 +190,8 @@ fn disrupts_nothing(pod: &Object) -> bool {
     pod.meta.is_being_deleted() || matches!(phase(pod), "Succeeded" | "Failed" | "Pending")
 }
 
-/// A pod that has not started may start before it is deleted.
+/// Whether the pod must not have changed since it was read: a pod that has not started may start before it is
+/// deleted.
 ///
 /// Upstream: pkg/registry/core/pod/storage/eviction.go, shouldEnforceResourceVersion (v1.36.4).
 fn must_be_as_seen(pod: &Object) -> bool {

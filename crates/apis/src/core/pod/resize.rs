@@ -206,8 +206,8 @@ fn check_others(new: &Map, was: &Map, rules: &PodRules, (at, errors): (&Path<'_>
     }
 }
 
-/// Whether a container is unchanged except for cpu and memory. Upstream ignores claims here, so containers
-/// with claims cannot be resized.
+/// Whether a container is unchanged except for cpu and memory. Upstream drops claims here, so containers with
+/// claims cannot be resized.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, dropCPUMemoryResourcesFromContainer (v1.36.4).
 fn is_kept(new: &Map, was: &Map) -> bool {

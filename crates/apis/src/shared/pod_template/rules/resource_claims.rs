@@ -62,7 +62,7 @@ fn check_source(claim: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// As upstream shows a claim.
+/// A claim as upstream shows it.
 fn shown(claim: &Map) -> String {
     let or_null = |field| claim.str(field).map_or_else(|| "null".to_owned(), quote);
     format!(
