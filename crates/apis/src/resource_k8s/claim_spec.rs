@@ -94,7 +94,7 @@ pub(crate) fn from_v1beta1(spec: &mut Map) {
     }
 }
 
-/// `false` is significant in `adminAccess`; elsewhere zero values count as absent.
+/// Zero values count as absent, except in `adminAccess` and `capacity`.
 fn says_something(field: &str, value: &Value) -> bool {
     match field {
         "adminAccess" | "capacity" => !value.is_null(),

@@ -45,7 +45,7 @@ const TOKENS_IN_SECRETS: &str = "spec.serviceAccountTokenInSecrets is unset; if 
 
 pub(crate) struct CsiDriver {
     off: Off,
-    /// Whether the fields for volume limits are enabled.
+    /// Whether the gate `VolumeLimitScaling` is on.
     limits: bool,
 }
 

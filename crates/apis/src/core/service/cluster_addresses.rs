@@ -195,7 +195,7 @@ impl ClusterAddresses {
         Err(Refusal::Full)
     }
 
-    /// The result of a dry run: an address of the range, without a check whether it is free.
+    /// A placeholder for a dry run: the network address of a range. No free address is searched for.
     pub(super) async fn guess(&self, family: Family) -> std::result::Result<IpAddr, Refusal> {
         let ranges = ranges(&self.context()).await?;
         let range = ranges.iter().find(|it| it.is_ready && it.family() == family);

@@ -78,7 +78,8 @@ impl Stock for Counted<'_> {
     }
 }
 
-/// The ports of a dry run: free numbers, which are not allocated.
+/// The ports of a dry run: nothing is allocated, and a port that is not requested by number gets a made-up
+/// one.
 ///
 /// Upstream: pkg/registry/core/service/portallocator/operation.go (v1.36.4).
 pub(super) struct Pretended<'s> {

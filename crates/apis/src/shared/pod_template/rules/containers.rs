@@ -87,8 +87,7 @@ fn check_init<'s>(around: &Around<'s>, at: &Path<'_>, names: &mut Names<'s>, err
     }
 }
 
-/// Fields that ephemeral containers cannot have, in upstream's order; the flag marks those that are always
-/// present.
+/// Fields that ephemeral containers cannot have, in upstream's order; the flag marks those that may be empty.
 const NOT_EPHEMERAL: [(&str, bool); 9] = [
     ("ports", true),
     ("resources", true),

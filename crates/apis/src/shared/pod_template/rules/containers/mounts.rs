@@ -36,8 +36,8 @@ pub(super) fn check(container: &Map, at: &Path<'_>, around: &Around<'_>, errors:
     }
 }
 
-/// Upstream: pkg/apis/core/validation/validation.go, ValidateVolumeMounts (v1.36.4). Errors about the mount
-/// propagation are reported at the list.
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateVolumeMounts (v1.36.4). Errors about how a
+/// volume is mounted, such as its propagation, are reported at the list.
 fn check_mounts(container: &Map, list_at: &Path<'_>, around: &Around<'_>, errors: &mut FieldErrors) {
     let devices = Places::of(container, "volumeDevices", "devicePath");
     let mut seen = HashSet::new();
