@@ -7,8 +7,8 @@
 //! with: [rules]                                    # objects, policies and webhook of that file, too
 //! objects: [{kind: ClusterRole, …}]                # beside the roles of every cluster
 //! policies: [{user: jane}, …]                      # the lines of a policy file, for ABAC
-//! webhook: [{user: jane, say: deny}, …]            # what is answered to whom; the first that fits
-//! review: v1                                       # how the webhook is asked; else as upstream does by itself
+//! webhook: [{user: jane, say: deny}, …]            # the webhook's answers; the first matching row counts
+//! review: v1                                       # the version of reviews; else upstream's default
 //! on_failure: Deny                                 # with an AuthorizationConfiguration and not with flags
 //! requests:
 //! - get deployments.apps/scale in:web name:front   # verb, resource[.group][/subresource], namespace, name
@@ -17,7 +17,7 @@
 //! subjects:
 //! - {user: jane, groups: [dev]}
 //! answers:
-//! - "y-"                                           # jane: y is yes, - nobody says anything, n is a refusal
+//! - "y-"                                           # jane: y is allow, - is no opinion, n is deny
 //! reasons: ["", "No policy matched."]
 //! why:
 //! - "0 1"                                          # jane: the reason of each answer; 3x0 is 0 0 0, 1|2 is either

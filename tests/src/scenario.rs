@@ -19,8 +19,8 @@
 //!
 //! Both servers see roles, classes, limits and other inputs of their decisions through watches, a moment
 //! after they are written. In scenarios about such decisions each step is first sent as a dry run, until it
-//! has the status of the file and the parts that `until` names have their values: `until: {/spec/priority:
-//! 7}`. Then it is sent once, and that response is compared.
+//! has the status of the file and the parts that `until` names have their values, such as
+//! `until: {/spec/priority: 7}`. Then it is sent once, and that response is compared.
 
 use std::collections::BTreeMap;
 use std::fs;

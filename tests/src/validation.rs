@@ -9,7 +9,7 @@
 //!   errors: ['spec.containers[0].name: Required value']
 //! - name: a phase is known
 //!   given: [{part: status, set: {status.phase: Running}}]   # done to the created object, for real
-//!   update: {status.phase: Nope}                  # and then this, to be judged
+//!   update: {status.phase: Nope}                  # and then this, to be validated
 //!   part: status
 //!   errors: […]                                   # `field: message` of the causes, in order; none: it is accepted
 //!   code: 403                                     # where it is not 422; then `errors` has the message

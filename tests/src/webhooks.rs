@@ -333,7 +333,7 @@ fn without_uuids(text: &str) -> String {
     shown
 }
 
-/// A question without what differs for a reason that docs/parity.md tells.
+/// A review without the differences that docs/parity.md explains.
 fn comparable(review: Value) -> Value {
     let mut review = normalized(review);
     let request = &mut review["request"];

@@ -97,7 +97,7 @@ fn questions(side: &Side, from: usize) -> Vec<String> {
     last.into_iter().map(|(path, request)| format!("{path} {request}")).collect()
 }
 
-/// A question without what is known to differ.
+/// A review without known differences.
 fn comparable(request: Value) -> Value {
     let mut request = normalized(request);
     let mut forgotten = vec!["/userInfo"];

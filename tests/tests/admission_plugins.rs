@@ -87,7 +87,7 @@ impl Side {
         Callee::open(images).await.expect("somebody to ask")
     }
 
-    /// The flags that switch the plugins on and tell them what to do.
+    /// The flags that enable and configure the plugins.
     fn flags(callee: &Callee, folder: &Path) -> Vec<String> {
         let file = |name: &str, text: &str| {
             let path = folder.join(name);

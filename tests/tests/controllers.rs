@@ -173,7 +173,7 @@ async fn other_controllers_report_what_they_see() {
     let slices = "/apis/discovery.k8s.io/v1/namespaces/watched/endpointslices";
     let has_two = |it: &Value| it["items"][0]["endpoints"].as_array().is_some_and(|it| it.len() == 2);
     cluster.until("the service has two ends", slices, has_two).await;
-    // Of what is there already; what comes later is counted by admission.
+    // Counts existing objects; later ones are counted by admission.
     client.post(&format!("{core}/resourcequotas"), &quota).await.expect(201);
     let quota = format!("{core}/resourcequotas/pods");
     cluster.until("the quota counts", &quota, |it| it["status"]["used"]["pods"] == "2").await;

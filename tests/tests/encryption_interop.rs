@@ -17,7 +17,7 @@ use keelson_tests::encryption::{IDENTITY, ONE, TWO, configuration, keys, old_ser
 use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 use serde_json::{Value, json};
 
-/// The gateway of etcd that speaks JSON.
+/// The JSON gateway of etcd.
 async fn etcd(upstream: &Upstream, method: &str, body: &Value) -> Value {
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let request = http::Request::post(format!("http://{}/v3/kv/{method}", upstream.etcd()))

@@ -310,7 +310,7 @@ async fn foreign_bytes_are_named_and_left_alone() {
     }
 }
 
-/// Servers tell each other that they run, and a server that ends takes its word back.
+/// A running server has a lease, and removes it when it stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_has_a_lease_while_it_runs() {
     const TEST: &str = "a_server_has_a_lease_while_it_runs";

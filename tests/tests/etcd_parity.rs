@@ -24,7 +24,7 @@ async fn keelson_on(etcd: &Etcd, arguments: &[&str]) -> RunningServer {
     RunningServer::start(arguments.iter().copied().fold(own, Options::argument)).await
 }
 
-/// The values of one list option: what they are called, and what they are.
+/// The values of one list option, each with a name.
 type Values = Vec<(&'static str, String)>;
 
 struct Table {
@@ -221,8 +221,8 @@ async fn large_objects() {
     assert!(seen[6].contains("trying to send message larger than max (22"), "{}", seen[6]);
 }
 
-/// Objects as versions of Kubernetes from before some of their fields wrote them: where they lie, where they are
-/// served, and what they are.
+/// Objects as older versions of Kubernetes wrote them, before some of their fields existed: key, path and
+/// object.
 fn old_objects() -> Vec<(&'static str, &'static str, Value)> {
     let meta = |name: &str| {
         json!({

@@ -1,4 +1,4 @@
-//! CBOR, as client-go speaks it when the gate is open: the same objects in other bytes.
+//! CBOR, as client-go uses it when the gate is on: the same objects in another encoding.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Protobuf, as client-go speaks it: the same objects in other bytes.
+//! Protobuf, as client-go uses it: the same objects in another encoding.
 
 use keelson_codec::{json, protobuf};
 use keelson_schema::Schema;

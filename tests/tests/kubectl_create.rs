@@ -1,4 +1,4 @@
-//! Every generator of `kubectl create`, and what `kubectl describe` tells of the results.
+//! Every generator of `kubectl create`, and the output of `kubectl describe` for the results.
 
 use keelson_tests::kubectl::{Kubectl, rows};
 

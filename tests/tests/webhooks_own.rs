@@ -135,7 +135,7 @@ async fn a_webhook_that_fails_again_and_again_is_left_alone_for_a_while() {
     let state =
         "keelson_admission_webhook_circuit_state{configuration=\"a-error\",name=\"error.example.com\"} 2";
     assert!(side.client.get("/metrics").await.text().contains(state));
-    // After the pause one question is let through, and opens it again.
+    // After the pause one call is let through, and opens the circuit again.
     eventually("the probe", async || refusal(&side, "d").await == usual).await;
     assert_eq!(side.callee.asked().len(), 3);
     assert!(refusal(&side, "e").await.starts_with(open));
@@ -179,7 +179,7 @@ async fn twenty_validating_webhooks_are_asked_at_once() {
     assert!(took < delay * 10, "{took:?}");
 }
 
-/// A folder with a webhook of a file in it, and what tells the server of it.
+/// A folder with a static webhook configuration, and the flags for it.
 fn manifests(folder: &Path) -> (std::path::PathBuf, Vec<String>) {
     let manifests = folder.join("manifests");
     fs::create_dir(&manifests).expect("a folder");

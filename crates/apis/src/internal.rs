@@ -1,4 +1,4 @@
-//! `internal.apiserver.k8s.io`: what servers of a cluster tell each other.
+//! `internal.apiserver.k8s.io`: StorageVersions, which the servers of a cluster share.
 
 mod rules;
 

@@ -39,7 +39,7 @@ impl Record {
         self.judgement.level >= Level::RequestResponse
     }
 
-    /// Changes what is known.
+    /// Changes the event.
     pub fn edit(&self, change: impl FnOnce(&mut Event)) {
         change(&mut self.event.lock());
     }

@@ -12,7 +12,7 @@ pub enum AuthError {
         /// The parser's message.
         reason: String,
     },
-    /// A certificate that no trusted authority stands for, at this time and for this use.
+    /// A certificate that is not signed by a trusted CA, or not valid at this time or for this use.
     #[error("verifying certificate {certificate} failed: {reason}")]
     UntrustedCertificate {
         /// `SN=1, SKID=01:AB, AKID=02:CD`

@@ -54,7 +54,7 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 const REMEMBERED_CHAINS: usize = 1024;
 
 impl RequestHeader {
-    /// Believes proxies that `bundle` stands for.
+    /// Trusts proxies whose certificates `bundle` verifies.
     #[must_use]
     pub fn new(bundle: CaBundle, settings: RequestHeaderSettings, clock: Clock) -> RequestHeader {
         RequestHeader { bundle: ArcSwap::from_pointee(bundle), settings, clock, verified: Mutex::default() }

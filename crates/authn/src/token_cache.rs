@@ -195,7 +195,7 @@ impl Work {
         &self.stripes[usize::from(key[0]) % STRIPES]
     }
 
-    /// Lengths stand before texts, so that two different questions never look the same.
+    /// Texts are prefixed with their lengths, so that different inputs never look the same.
     fn fingerprint(&self, token: &str, audiences: &[String]) -> Fingerprint {
         let mut hash = hmac::Context::with_key(&self.key);
         let mut text = |text: &str| {
@@ -255,7 +255,7 @@ mod tests {
     use super::{Kept, STRIPE_LIMIT, STRIPES, TokenCache, Unmeasured};
     use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator, User};
 
-    /// Counts how often it is asked; waits for a permit before it answers.
+    /// Counts its calls; waits for a permit before it answers.
     struct Counting {
         asked: AtomicUsize,
         permits: Semaphore,

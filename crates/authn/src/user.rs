@@ -66,7 +66,7 @@ impl User {
         }
     }
 
-    /// `username`, `uid`, `groups` and `extra`, as reviews tell of one; what is empty is left out.
+    /// `username`, `uid`, `groups` and `extra`, as in reviews; empty fields are left out.
     #[must_use]
     pub fn info(&self) -> Map {
         let list = |items: &[String]| items.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>();

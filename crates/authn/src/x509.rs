@@ -1,8 +1,8 @@
-//! Users from client certificates.
+//! X.509 authentication: users from client certificates.
 //!
-//! The TLS handshake proves only that the client has the key of its certificate. Whether an authority stands for
-//! that certificate is decided here, for each request, so that a bad certificate is answered with 401 and not with a
-//! broken connection.
+//! The TLS handshake proves only that the client has the key of its certificate. Whether a trusted CA signed
+//! that certificate is checked here, for each request, so that a bad certificate is answered with 401 and not
+//! with a broken connection.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ enum Uids {
     Ignored,
 }
 
-/// Authorities that vouch for clients.
+/// The CAs that are trusted for client certificates.
 pub struct CaBundle {
     authorities: Authorities,
 }

@@ -166,7 +166,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// A policy for everybody does not include unauthenticated users.
+    /// A policy for all users does not include unauthenticated users.
     fn everybody_is_authenticated(&mut self) {
         if self.user == "*" || self.group == "*" {
             AUTHENTICATED.clone_into(&mut self.group);

@@ -7,8 +7,8 @@
 //! associated-node   a service account as the node that its pod runs on     impersonate:associated-node  nodes *
 //! arbitrary-node    system:node:n1                                         impersonate:arbitrary-node   nodes n1
 //! serviceaccount    system:serviceaccount:ns:bot                           impersonate:serviceaccount   serviceaccounts ns/bot
-//! user-info         anybody else                                           impersonate:user-info        users, groups, uids, userextras
-//! legacy            anybody                                                impersonate                  users, groups, …
+//! user-info         any other user                                         impersonate:user-info        users, groups, uids, userextras
+//! legacy            any user                                               impersonate                  users, groups, …
 //! ```
 //!
 //! All modes but the last one also ask whether the request itself may be made by impersonation, for example

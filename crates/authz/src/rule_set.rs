@@ -24,7 +24,7 @@ pub struct ResourceRule {
     pub api_groups: Vec<SmolStr>,
     /// Resources and `resource/subresource`s, or `*`.
     pub resources: Vec<SmolStr>,
-    /// Names of objects; none stands for all.
+    /// Names of objects; an empty list means all.
     pub resource_names: Vec<SmolStr>,
 }
 
@@ -33,7 +33,7 @@ pub struct ResourceRule {
 pub struct PathRule {
     /// `get`, `post` …, or `*`.
     pub verbs: Vec<SmolStr>,
-    /// Paths; a `*` at the end stands for any rest.
+    /// Paths; a `*` at the end matches any rest.
     pub paths: Vec<SmolStr>,
 }
 

@@ -39,7 +39,7 @@ pub struct WebhookSettings {
     pub authorized_ttl: Duration,
     /// How long any other decision is cached.
     pub unauthorized_ttl: Duration,
-    /// How long an answer may take; the webhook is told.
+    /// The timeout of a call, which is also sent to the webhook.
     pub timeout: Duration,
     /// The decision if there is no answer.
     pub on_failure: OnFailure,

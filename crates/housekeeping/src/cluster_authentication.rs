@@ -34,7 +34,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Certificates are given away for this long after they have expired; clocks differ.
 const SLACK: i64 = 300;
 
-/// Whom this server believes.
+/// The CAs and front proxies that this server trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     /// The authorities of client certificates, in PEM.
@@ -66,7 +66,7 @@ pub struct ClusterAuthentication {
     pub catalog: CatalogHandle,
     /// Time.
     pub clock: Clock,
-    /// Whom the server believes now.
+    /// Returns what the server trusts now.
     pub trust: Arc<dyn Fn() -> Trust + Send + Sync>,
     /// Notified when the trusted CAs or headers change.
     pub changed: Arc<Notify>,

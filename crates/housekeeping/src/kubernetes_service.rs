@@ -1,10 +1,10 @@
-//! The service `kubernetes`, under which pods find the API servers, and its endpoints.
+//! Service `kubernetes`, under which pods find the API servers, and its endpoints.
 //!
 //! ```text
-//! services/kubernetes              made when it is missing, then left alone
+//! services/kubernetes              created if it is missing, then left alone
 //! endpoints/kubernetes             one address for each server that runs
 //! endpointslices/kubernetes        the same
-//! masterleases/10.1.2.3            a key for each server; it goes by itself when nobody renews it
+//! masterleases/10.1.2.3            a key for each server; it expires when it is not renewed
 //! ```
 //!
 //! Upstream: pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers (v1.36.4).

@@ -1,7 +1,7 @@
 //! Peer lease: a key under which other API servers find the address of this one.
 //!
 //! ```text
-//! peerserverleases/apiserver-eqt2xq…    Endpoints with one address and one port; goes by itself after 15 s
+//! peerserverleases/apiserver-eqt2xq…    Endpoints with one address and one port; expires after 15 s
 //! ```
 //!
 //! Upstream: apiserver/pkg/reconcilers/peer_endpoint_lease.go and pkg/controlplane/apiserver/peer.go (v1.36.4).
@@ -41,7 +41,7 @@ impl PeerAddress {
     }
 }
 
-/// The lease of this server. Clones speak of the same one.
+/// The lease of this server. Clones share it.
 #[derive(Clone)]
 pub struct PeerLease {
     server: String,

@@ -50,7 +50,7 @@ impl NodePortRepair {
         done.map(|_| ())
     }
 
-    /// Repairs, and tells what was wrong in upstream's words.
+    /// Repairs, and returns what was wrong in upstream's words.
     async fn compare(&mut self, catalog: &CatalogHandle) -> Result<Vec<&'static str>> {
         let mut wrong = Vec::new();
         let Some(services) = catalog.load().live("", "services").cloned() else { return Ok(wrong) };

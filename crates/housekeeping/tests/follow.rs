@@ -1,4 +1,4 @@
-//! An index hears of everything that happens to the objects it follows.
+//! Tests of followers: an index gets all changes of the objects it follows.
 
 use std::sync::Arc;
 

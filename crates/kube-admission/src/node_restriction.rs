@@ -102,7 +102,7 @@ impl Asked<'_> {
         self.request.forbidden(self.object, reason)
     }
 
-    /// The name of what is written; that of a new object stands in the object.
+    /// The name of the written object; that of a new object is in the object.
     fn name(&self) -> &str {
         match self.object {
             Some(object) if self.request.operation == Operation::Create => &object.meta.name,

@@ -1,9 +1,9 @@
 //! PodSecurity: enforces the pod security standard of the namespace's labels.
 //!
 //! ```text
-//! labels of the namespace ──> Policy ──┬─> enforce: pods are refused
-//!   pod-security.kubernetes.io/…       ├─> audit:   it is written down
-//!                                      └─> warn:    who asked is told; for workloads, too
+//! labels of the namespace ──> Policy ──┬─> enforce: pods are rejected
+//!   pod-security.kubernetes.io/…       ├─> audit:   the audit event is annotated
+//!                                      └─> warn:    the client is warned; for workloads, too
 //! ```
 
 mod checks;

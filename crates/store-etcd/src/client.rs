@@ -282,7 +282,7 @@ async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
 
 fn member(text: &str, tls: Option<&Tls>) -> Result<Member, Error> {
     let endpoint = endpoint::Endpoint::parse(text);
-    // The connector knows where to connect to and speaks TLS; the library needs a URI nevertheless.
+    // The connector knows the address and does TLS; the library needs a URI nevertheless.
     let target = Endpoint::from_static("http://localhost")
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)

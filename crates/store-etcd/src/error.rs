@@ -91,7 +91,7 @@ impl From<Error> for StoreError {
     }
 }
 
-/// Something that etcd says and the contract has a word for.
+/// An answer of etcd that the store contract has an error for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Compacted,

@@ -190,7 +190,7 @@ pub(crate) struct WatchCreateRequest {
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) range_end: Bytes,
-    /// The first revision of which it tells.
+    /// The first revision whose events are sent.
     #[prost(int64, tag = "3")]
     pub(crate) start_revision: i64,
     #[prost(bool, tag = "4")]

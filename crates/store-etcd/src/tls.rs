@@ -29,7 +29,7 @@ use crate::endpoint::{Address, Endpoint, Stream};
 /// The certificates with which the two sides know each other. All of it is PEM.
 #[derive(Clone, Default)]
 pub struct Tls {
-    /// Authorities that vouch for the members of the cluster.
+    /// The trusted CAs of the members of the cluster.
     pub authorities: Vec<u8>,
     /// The client certificate.
     pub identity: Option<Identity>,

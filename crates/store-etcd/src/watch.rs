@@ -292,7 +292,7 @@ impl Session {
         self.owes.is_some_and(|since| now >= since + SILENT_FOR)
     }
 
-    /// Asks etcd to tell how far it is, unless it was asked a moment ago.
+    /// Sends a progress request, unless one was sent a moment ago.
     fn ask_how_far(&mut self, now: Duration) {
         if self.asked.is_some_and(|asked| now < asked + ASK_AGAIN) {
             return;
@@ -316,7 +316,8 @@ impl Shared {
         Ok(Session { questions, answers, member, pieces: Vec::new(), asked: None, owes: None })
     }
 
-    /// The revision up to which everything is forgotten: etcd tells it only to watches that start before it.
+    /// The revision up to which everything is compacted: etcd reports it only to watches that start before
+    /// it.
     pub(crate) async fn oldest(&self) -> Result<Revision> {
         let create =
             WatchCreateRequest { key: "/".into(), start_revision: 1, ..WatchCreateRequest::default() };

@@ -14,7 +14,7 @@
 //!           since 6: 4
 //! ```
 //!
-//! The state at 4: of each key the last revision not above 4, if it is not gone: a = 4, b = 3.
+//! The state at 4: of each key the last revision not above 4, if it is not deleted: a = 4, b = 3.
 //!
 //! Compaction to 5 takes from the front of `garbage` the revisions that no read at 5 or later needs (2, 3 and
 //! the deletion 5), and removes them. It never walks over the keys:
@@ -116,7 +116,7 @@ impl Index {
         under.map(|(_, versions)| versions.current.revision).max()
     }
 
-    /// Takes note of a write that has happened.
+    /// Applies a committed write.
     pub(crate) fn apply(&mut self, change: &Change) {
         let Change { revision, key, previous, put } = change;
         let live = put.as_ref().map(|(live, _)| *live);

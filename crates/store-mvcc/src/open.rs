@@ -83,7 +83,7 @@ pub(crate) struct Recovered {
     pub(crate) swept: Revision,
 }
 
-/// Takes the lock, and opens what is there or makes what is not.
+/// Takes the lock, and opens the existing store or creates a new one.
 pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();

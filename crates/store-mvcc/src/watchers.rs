@@ -192,7 +192,7 @@ mod tests {
         "/registry/pods/a/x",
     ];
 
-    /// The prefixes that hear of a key.
+    /// Checks which prefixes are notified of a key.
     #[track_caller]
     fn check(key: &str, expected: &[&str]) {
         let mut watchers = Watchers::default();

@@ -13,7 +13,7 @@ pub enum StoreError {
     /// The write expected the key to be absent.
     #[error("key {0} already exists")]
     Exists(Key),
-    /// The write expected another revision; `current` is what is there now (`None`: nothing).
+    /// The write expected another revision; `current` is the current entry (`None` if there is none).
     #[error("key {key} was changed by someone else")]
     Changed {
         /// The key of the write.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The name of an entry. Ordered by bytes, cheap to clone.
 ///
-/// A prefix is a key, too: it stands for all keys that begin with its text.
+/// A prefix is a key, too: it means all keys that begin with its text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 

@@ -161,7 +161,7 @@ pub struct Tip {
     pub changed: Revision,
 }
 
-/// A change of one key, or progress. [`History`](crate::History) tells what was there before.
+/// A change of one key, or progress. [`History`](crate::History) adds the previous entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The key was written.

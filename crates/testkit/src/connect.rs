@@ -46,7 +46,7 @@ pub struct Identity {
 /// The CA that a client trusts, and its credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    /// The authority of the server in PEM; without one every server is believed.
+    /// The CA of the server in PEM; without one every server is trusted.
     pub ca: Option<String>,
     /// A client certificate.
     pub identity: Option<Identity>,

@@ -1,4 +1,4 @@
-//! Plugins that speak gRPC on a unix socket, for tests.
+//! gRPC plugins on a unix socket, for tests.
 //!
 //! gRPC over a unix socket is little more than HTTP/2: a message is a flag byte, four bytes of length, and protobuf;
 //! the outcome comes in the trailers.

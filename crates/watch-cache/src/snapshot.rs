@@ -161,7 +161,7 @@ impl Snapshot {
         self.revision = revision;
     }
 
-    /// Puts an object in place of what is there (`None`: nothing), and gives what was there.
+    /// Replaces an object (`None` removes it), and returns the previous one.
     pub(crate) fn set(&mut self, key: &Key, object: Option<&Arc<Frozen>>) -> Option<Arc<Frozen>> {
         let previous = match object {
             Some(object) => self.objects.insert(key.clone(), object.clone()),

@@ -1,4 +1,4 @@
-//! A case as it stands in the file, and what came of it.
+//! A case of a file, and its outcome.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(super) struct Change {
 /// The outcome of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The status code; 0 stands for any that accepts.
+    /// The status code; 0 means any success.
     pub code: u16,
     /// The errors.
     pub errors: Vec<String>,

@@ -105,7 +105,7 @@ pub(super) fn check_rule(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_one_of(rule, "scope", &SCOPES, at, errors);
 }
 
-/// A list that is not empty; a star stands for all, so that nothing stands beside it.
+/// Checks that a list is not empty; a star means all, so it must be the only item.
 fn check_filled(rule: &Map, list: &str, what: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let items = rule.list(list);
     if items.is_empty() {

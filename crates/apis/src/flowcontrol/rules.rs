@@ -111,7 +111,7 @@ fn check_verbs(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A star stands for all, so that nothing else can stand beside it.
+/// A star means all, so it must be the only item.
 fn check_star_is_alone(rule: &Map, list: &str, what: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let items = rule.list(list);
     if items.len() > 1 && is_listed(items, "*") {

@@ -35,7 +35,7 @@ enum End<'o> {
     Failed,
 }
 
-/// The first condition that tells the end.
+/// The first condition that means the end.
 ///
 /// Upstream: pkg/printers/internalversion/printers.go, printResourcePoolStatusRequest (v1.36.4).
 fn end(object: &Object) -> Option<End<'_>> {

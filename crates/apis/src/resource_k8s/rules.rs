@@ -56,8 +56,8 @@ pub(super) fn label_name(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
 
 /// An identifier, with a domain and a slash before it if it is not the driver's own.
 ///
-/// Upstream: pkg/apis/resource/validation/validation.go, validateQualifiedName (v1.36.4). Names with more than one
-/// slash are let through there, too.
+/// Upstream: pkg/apis/resource/validation/validation.go, validateQualifiedName (v1.36.4). Names with more
+/// than one slash are accepted there, too.
 pub(super) fn attribute_name(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let (domain, id) = match name.split_once('/') {
         None => return identifier(name, at, errors),

@@ -1,6 +1,6 @@
-//! IP addresses and ranges in fields: what is wrong with them, and what is only odd about them.
+//! IP addresses and CIDRs in fields: errors and warnings.
 //!
-//! Old fields take forms that were legal once, and tell the client about them:
+//! Old fields accept forms that were valid once, and warn the client about them:
 //!
 //! ```text
 //! 192.0.02.1           non-standard, use 192.0.2.1

@@ -20,7 +20,7 @@ pub(crate) struct Feature {
     pub gates: &'static [&'static str],
     /// Its fields.
     pub paths: &'static [&'static str],
-    /// Further fields that tell that an object makes use of it.
+    /// Further fields that show that an object uses the feature.
     pub signs: &'static [&'static str],
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Words {
     pub unreadable: &'static str,
 }
 
-/// Deployments and replica sets: both speak of a deployment.
+/// Deployments and ReplicaSets: the messages of both name a deployment.
 const DEPLOYMENT: Words = Words { kind: "deployment", unreadable: "invalid label selector" };
 
 /// Checks the selector of a workload's spec, then its template.

@@ -48,7 +48,7 @@ pub fn public_keys(pem: &[u8]) -> Result<Vec<PublicKey>, AuthError> {
     }
 }
 
-/// Blocks of other kinds are left out: `EC PARAMETERS` often stands before a key.
+/// Blocks of other kinds are skipped: `EC PARAMETERS` often comes before a key.
 fn sections(pem: &[u8]) -> impl Iterator<Item = (SectionKind, Vec<u8>)> {
     <(SectionKind, Vec<u8>)>::pem_slice_iter(pem).filter_map(Result::ok)
 }

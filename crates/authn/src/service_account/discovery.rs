@@ -30,7 +30,7 @@ pub enum DiscoveryError {
         /// The issuer.
         issuer: String,
     },
-    /// There is nothing to tell.
+    /// There are no keys to publish.
     #[error("no keys provided for validating keyset")]
     NoKeys,
 }

@@ -128,7 +128,7 @@ impl ExternalSigner {
         Ok(answer.max_token_expiration_seconds)
     }
 
-    /// Has `tell` called whenever the keys change.
+    /// Registers `tell`, which is called whenever the keys change.
     pub fn on_change(&self, tell: impl Fn() + Send + Sync + 'static) {
         if self.on_change.set(Box::new(tell)).is_err() {
             warn!("somebody else is told already about keys that change");

@@ -23,7 +23,7 @@ pub fn username(namespace: &str, name: &str) -> String {
     format!("{PREFIX}{namespace}:{name}")
 }
 
-/// Namespace and name of the account that a user name stands for.
+/// Namespace and name of the account of a user name.
 #[must_use]
 pub fn split_username(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(PREFIX)?.split_once(':')?;

@@ -85,12 +85,12 @@ pub fn mode_of(verb: &str) -> &'static str {
     Mode::ALL.into_iter().find(is_its).map_or("unknown", Mode::name)
 }
 
-/// The name of the node that a user name stands for.
+/// The node name of a user name.
 pub(super) fn node(user: &str) -> Option<&str> {
     user.strip_prefix("system:node:").filter(|name| name_rules::dns1123_subdomain(name).is_empty())
 }
 
-/// Namespace and name of the service account that a user name stands for.
+/// Namespace and name of the service account of a user name.
 ///
 /// Upstream: apiserver/pkg/authentication/serviceaccount/util.go, SplitUsername (v1.36.4).
 pub(super) fn service_account(user: &str) -> Option<(&str, &str)> {

@@ -1,6 +1,6 @@
-//! The roles and bindings that exist in every cluster.
+//! Bootstrap roles and bindings, which exist in every cluster.
 //!
-//! They stand in `bootstrap/policy.txt`, a role to a paragraph; `core` is the core group:
+//! They are in `bootstrap/policy.txt`, a role to a paragraph; `core` is the core group:
 //!
 //! ```text
 //! clusterrole system:node-proxier            the name; `role namespace/name` for a role of a namespace
@@ -9,7 +9,7 @@
 //!   list,watch core endpoints,services       verbs, groups, resources, and names if only some are meant
 //!   get /metrics,/flagz?ComponentFlagz       verbs and paths; one only while a feature is on
 //!   get core nodes if SomeFeature,Another    the whole rule only while features are on
-//!   to user:system:kube-proxy by other       who is bound to it, by a binding of the same name or another
+//!   to user:system:kube-proxy by other       its subject, by a binding of the same name or another
 //! ```
 //!
 //! Upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy (v1.36.4).

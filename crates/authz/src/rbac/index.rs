@@ -1,4 +1,4 @@
-//! Rbac: the tables of right now. Readers take what is there and never wait; writers wait for each other.
+//! Rbac: the current tables. Readers load them and never wait; writers wait for each other.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;

@@ -19,9 +19,9 @@ pub struct Rule {
     pub api_groups: Vec<SmolStr>,
     /// `pods`, `pods/log`, `*/scale`, or `*`.
     pub resources: Vec<SmolStr>,
-    /// Names of objects; none stands for all.
+    /// Names of objects; an empty list means all.
     pub resource_names: Vec<SmolStr>,
-    /// Paths; a `*` at the end stands for any rest.
+    /// Paths; a `*` at the end matches any rest.
     pub paths: Vec<SmolStr>,
 }
 

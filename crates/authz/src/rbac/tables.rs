@@ -16,10 +16,10 @@ use crate::Subject;
 #[derive(Clone, Default)]
 pub struct Tables {
     cluster_roles: HashMap<SmolStr, Role>,
-    /// By namespace, then by name.
+    /// Roles by namespace, then by name.
     roles: HashMap<SmolStr, HashMap<SmolStr, Role>>,
     everywhere: Scope,
-    /// By namespace.
+    /// The bindings of each namespace.
     there: HashMap<SmolStr, Scope>,
 }
 

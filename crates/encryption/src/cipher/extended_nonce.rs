@@ -9,7 +9,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use super::{AesGcm, random};
 use crate::error::{Error, Result};
 
-/// The length of a seed, of the derived keys, and of what they are derived with.
+/// The length of a seed, of the derived keys, and of `info`.
 pub(crate) const SEED: usize = 32;
 
 /// A seed.

@@ -88,7 +88,7 @@ fn dek_source_problem(source: &[u8]) -> Option<String> {
     })
 }
 
-/// The label of the metric, and what is wrong.
+/// The error is the label of the metric, and the problem.
 pub(crate) fn check_key_id(key_id: &str) -> std::result::Result<(), (&'static str, String)> {
     if key_id.is_empty() {
         return Err(("empty", "keyID is empty".to_owned()));

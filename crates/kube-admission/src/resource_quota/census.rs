@@ -21,7 +21,7 @@ pub struct Census {
     pub ledger: Ledger,
 }
 
-/// What is counted, for one quota.
+/// The count for one quota.
 struct Count<'c> {
     scopes: Vec<Scope>,
     namespace: &'c str,

@@ -1,4 +1,4 @@
-//! Scopes: which objects a quota is about, by what they are and not by what they use.
+//! Scopes: which objects a quota counts, by their properties and not by their usage.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -30,7 +30,7 @@ pub enum CircuitState {
     /// Everything.
     #[default]
     Closed,
-    /// One question, which tells whether more make sense.
+    /// One call, which shows whether more make sense.
     HalfOpen,
     /// No calls.
     Open,

@@ -24,7 +24,7 @@ pub(crate) enum Refusal {
     Failed {
         /// The reason.
         reason: String,
-        /// The code that stands for it where it is counted.
+        /// The status code in metrics.
         code: u16,
         /// Whether it was called: then the duration counts.
         was_asked: bool,

@@ -13,7 +13,7 @@ use super::text_list;
 
 /// One webhook.
 pub(crate) struct Hook {
-    /// The configuration that it stands in.
+    /// The name of its configuration.
     pub(crate) configuration: String,
     /// `pods.example.com`
     pub(crate) name: String,

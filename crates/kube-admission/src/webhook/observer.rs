@@ -67,7 +67,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The code that stands for it; larger ones than there are count as 600.
+    /// The status code; codes above 600 count as 600.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {

@@ -1,4 +1,4 @@
-//! Watches: what they say, from where, and that they miss nothing.
+//! Watches: their events, their start, and that none are missed.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub async fn events_tell_what_is_there(subject: &Subject) {
     assert_eq!(changes(&mut watch, 1).await, "+/x/a=3");
 }
 
-/// A history tells the entry before each event, also before the first one that is read.
+/// A history includes the entry before each event, also before the first one that is read.
 pub async fn a_history_tells_what_was_before(subject: &Subject) {
     let a1 = subject.create("/x/a", "1").await;
     subject.create("/x/ab", "longer").await;

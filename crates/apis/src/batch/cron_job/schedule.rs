@@ -1,4 +1,4 @@
-//! Schedules: what is wrong with one, in the words of the parser that upstream uses.
+//! Schedules of CronJobs: validation with the messages of the parser that upstream uses.
 //!
 //! ```text
 //! */15 0-6,18-23 1 jan-mar mon    minute, hour, day of month, month, day of week

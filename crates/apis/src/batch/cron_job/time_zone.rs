@@ -54,7 +54,7 @@ pub(super) fn load(name: &str) -> Result<(), String> {
     }
 }
 
-/// Looks for a line by halving what is left of the text.
+/// Finds a line by binary search in the text.
 fn is_known(name: &str) -> bool {
     let mut rest = NAMES.trim_end();
     while !rest.is_empty() {

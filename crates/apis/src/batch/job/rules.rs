@@ -166,8 +166,8 @@ fn check_restart(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The labels and the selector that tell the pods of this job must be as they are generated, unless the author makes
-/// them.
+/// The labels and the selector that identify the pods of this job must be the generated ones, unless
+/// `manualSelector` is set.
 ///
 /// Upstream: pkg/apis/batch/validation/validation.go, validateGeneratedSelector (v1.36.4).
 fn check_generated(object: &Object, spec: &Map, labels: Labels, errors: &mut FieldErrors) {

@@ -78,7 +78,7 @@ fn next_block(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Headers may stand before the content, with a blank line between.
+/// Headers may come before the content, with a blank line between.
 fn is_base64(content: &str) -> bool {
     let content =
         content.split_once("\n\n").filter(|(head, _)| head.contains(':')).map_or(content, |it| it.1);

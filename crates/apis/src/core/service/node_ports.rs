@@ -114,7 +114,7 @@ impl NodePorts {
         Err(Error::Timeout)
     }
 
-    /// Writes `ports`, or makes sure that what is known is what is there.
+    /// Writes `ports`, or checks that the known value is still stored.
     async fn swap(&self, known: &mut Option<Entry>, ports: Option<&PortSet>) -> Result<Swap> {
         let Some(ports) = ports else {
             let there = self.store.get(&self.key).await?;

@@ -103,7 +103,7 @@ pub(crate) fn check(
     profiles::check(annotations, spec, at, errors);
 }
 
-/// Checks that annotations and fields tell the same profiles, of a new pod or template.
+/// Checks that annotations and fields of a new pod or template have the same profiles.
 pub(crate) fn check_profiles(
     annotations: Annotations<'_>,
     spec: &Map,

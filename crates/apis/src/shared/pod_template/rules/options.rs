@@ -15,7 +15,7 @@ use crate::catalog::Settings;
 /// Upstream: pkg/apis/core/validation/validation.go, PodValidationOptions (v1.36.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PodRules {
-    /// The deletion cost may be no number.
+    /// The deletion cost may be an invalid number.
     pub(crate) any_deletion_cost: bool,
     /// Selectors of affinity terms may have invalid label values.
     pub(crate) any_selector_value: bool,
@@ -59,7 +59,7 @@ pub(crate) struct PodRules {
     pub(crate) host_network_without_host_users: bool,
     /// A container may restart all others.
     pub(crate) restart_all_containers: bool,
-    /// Statuses may tell the digest of an image volume.
+    /// Statuses may contain the digest of an image volume.
     pub(crate) image_volume_digest: bool,
     /// Search domains may contain underscores, and be a dot.
     pub(crate) relaxed_searches: bool,

@@ -8,7 +8,7 @@ use keelson_object::{FieldErrors, Map, ObjectMeta, Path};
 
 use super::annotations::MIRROR;
 
-/// Checks the claims and tells their names.
+/// Checks the claims and returns their names.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validatePodResourceClaims (v1.36.4).
 pub(super) fn check<'s>(

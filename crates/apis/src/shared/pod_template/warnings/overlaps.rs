@@ -57,7 +57,7 @@ impl<'s> Tree<'s> {
         Tree { subject, files: Vec::new(), steps: HashMap::new(), nodes: vec![Node::default()], told: 0 }
     }
 
-    /// Adds a file, and tells which ones are in its way.
+    /// Adds a file, and warns about files that overlap with it.
     pub(super) fn add(&mut self, file: File<'s>, warnings: &mut Vec<String>) {
         let path = file.path.trim_end_matches('/');
         if path.is_empty() {

@@ -62,7 +62,7 @@ pub(crate) fn is_counted(name: &str) -> bool {
     COUNTED.contains(&name) || is_extended(name)
 }
 
-/// Checks a name; tells whether it is right.
+/// Checks a name; returns whether it is valid.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateResourceName (v1.36.4).
 pub(crate) fn check(name: &str, at: &Path<'_>, errors: &mut FieldErrors) -> bool {

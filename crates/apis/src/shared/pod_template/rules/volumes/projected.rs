@@ -54,7 +54,7 @@ struct Files<'s> {
 }
 
 impl<'s> Files<'s> {
-    /// Takes a path; `shown` is what upstream tells if it is taken already.
+    /// Records a path; `shown` is in upstream's message if it occurred before.
     fn take(&mut self, path: &'s str, shown: &str, errors: &mut FieldErrors) {
         if !self.seen.insert(path) {
             errors.invalid(self.at, shown, "conflicting duplicate paths");
@@ -144,7 +144,7 @@ impl<'s> Files<'s> {
     }
 }
 
-/// A token tells what is wrong with its path at the volume, not at itself.
+/// Errors about the path of a token are reported at the volume, not at the token.
 fn check_token(token: &Map, rules: &PodRules, at: (&Path<'_>, &Path<'_>), errors: &mut FieldErrors) {
     let (at, volume_at) = at;
     let seconds = token.int("expirationSeconds").unwrap_or_default();
