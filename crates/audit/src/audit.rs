@@ -35,7 +35,7 @@ impl Counts {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// Requests by what the policy says about them.
+    /// Requests by audit level.
     pub fn levels(&self) -> impl Iterator<Item = (Level, u64)> {
         Level::ALL.into_iter().zip(self.levels.iter().map(|it| it.load(Ordering::Relaxed)))
     }
@@ -45,7 +45,7 @@ impl Counts {
         Counts::PLUGINS.into_iter().zip(self.errors.iter().map(|it| it.load(Ordering::Relaxed)))
     }
 
-    /// Requests that were refused because they could not be recorded.
+    /// Requests that were rejected because they could not be recorded.
     pub fn rejected(&self) -> u64 {
         self.rejected.load(Ordering::Relaxed)
     }
@@ -64,7 +64,7 @@ impl Audit {
         Audit { policy, backends: Vec::new(), ground }
     }
 
-    /// Tells one more. In batch mode this starts a task.
+    /// Adds a backend. In batch mode this starts a task.
     #[must_use]
     pub fn with(mut self, settings: BackendSettings, output: Output) -> Audit {
         self.backends.push(Backend::new(settings, output, self.ground.clone()));

@@ -32,9 +32,9 @@ use crate::{Counts, Error, Event, Level};
 pub enum Mode {
     /// Never.
     Batch,
-    /// Always; what cannot be recorded is lost.
+    /// Always; events that cannot be recorded are lost.
     Blocking,
-    /// Always; what cannot be recorded when it comes in is refused.
+    /// Always; a request whose RequestReceived event cannot be recorded is rejected.
     BlockingStrict,
 }
 
@@ -45,7 +45,7 @@ pub struct BatchSettings {
     pub buffer_size: usize,
     /// So many are sent together at most.
     pub max_size: usize,
-    /// So long an event waits for others.
+    /// How long an event waits for others.
     pub max_wait: Duration,
     /// The rate limit of batches; `None` for no limit.
     pub throttle: Option<Throttle>,
@@ -219,7 +219,7 @@ impl Drop for UnderWay {
 }
 
 impl Shared {
-    /// Writes what can be written without waiting; `None` where that cannot be.
+    /// Writes without waiting if that is possible; `None` if not.
     fn write_now(&self, entry: &Bytes) -> Option<bool> {
         match &self.output {
             Output::Log(file) => Some(self.judged(1, file.write(entry))),
@@ -266,7 +266,7 @@ impl Shared {
     }
 }
 
-/// An error and what is behind it.
+/// An error and its causes.
 fn causes(error: &Error) -> String {
     match std::error::Error::source(error) {
         None => error.to_string(),

@@ -1,4 +1,4 @@
-//! Event: what is recorded about a request, as `audit.k8s.io/v1` writes it.
+//! Event: an audit event in the form of `audit.k8s.io/v1`.
 
 mod json;
 mod line;

@@ -41,7 +41,8 @@ impl Level {
 pub enum Stage {
     /// Before the request is handled.
     RequestReceived,
-    /// The head of the answer is sent; only for requests that take long, and for those that are refused at the door.
+    /// The head of the response is sent; only for long-running requests, and for those that are rejected
+    /// early.
     #[default]
     ResponseStarted,
     /// The last byte is sent.

@@ -1,4 +1,4 @@
-//! Policy: the first rule that matches a request says how much of it is recorded.
+//! Policy: the first rule that matches a request decides how much of it is recorded.
 //!
 //! Upstream: apiserver/pkg/audit/policy/checker.go (v1.36.4).
 

@@ -162,7 +162,7 @@ impl Record {
         Some(if self.judgement.omit_managed_fields { without_managed_fields(object) } else { object })
     }
 
-    /// `None` for what is too large.
+    /// `None` if the object is too large.
     fn bounded(&self, object: Bytes) -> Option<Bytes> {
         if object.len() > Record::MAX_OBJECT {
             self.annotate(Event::TRUNCATED, "true");

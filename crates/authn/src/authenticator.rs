@@ -1,4 +1,4 @@
-//! Authenticator: the one question that this crate answers.
+//! Authenticator: the trait of this crate.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{AuthError, User};
 /// `Ok(None)` means that the credentials are not of the kind this authenticator reads, and the next one is
 /// tried. An error means that they are of this kind and invalid.
 pub trait Authenticator: Send + Sync {
-    /// Looks at what the client presented.
+    /// Checks the credentials of the client.
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> BoxFuture<'a, Outcome>;
 }
 

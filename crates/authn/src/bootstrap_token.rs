@@ -1,4 +1,5 @@
-//! Tokens with which new nodes join: secrets of type `bootstrap.kubernetes.io/token` in `kube-system`.
+//! Bootstrap tokens, with which new nodes join: secrets of type `bootstrap.kubernetes.io/token` in
+//! `kube-system`.
 //!
 //! The token `abcdef.0123456789abcdef` is the secret `bootstrap-token-abcdef`:
 //!

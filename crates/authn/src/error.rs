@@ -73,7 +73,7 @@ pub enum AuthError {
         /// The owner of the token.
         name: String,
     },
-    /// A webhook refused a token, or could not be asked.
+    /// A webhook rejected a token, or the call failed.
     #[error("{reason}")]
     Webhook {
         /// The webhook's message, or the failure of the call.
@@ -85,19 +85,19 @@ pub enum AuthError {
         /// The reason, in upstream's words.
         reason: String,
     },
-    /// Several authenticators were asked and more than one complained.
+    /// More than one authenticator returned an error.
     #[error("{}", list(.0))]
     Several(Vec<AuthError>),
 }
 
 impl AuthError {
-    /// A token of an OpenID issuer that is refused.
+    /// A token of an OpenID issuer that is rejected.
     #[must_use]
     pub fn oidc(reason: impl Into<String>) -> AuthError {
         AuthError::Oidc { reason: reason.into() }
     }
 
-    /// All complaints as one; `None` if there are none.
+    /// All errors as one; `None` if there are none.
     #[must_use]
     pub fn all(mut errors: Vec<AuthError>) -> Option<AuthError> {
         match errors.len() {

@@ -23,7 +23,7 @@ pub use pem::{public_keys, signing_key};
 
 use crate::AuthError;
 
-/// Longer tokens are not looked at. The longest that clusters make are a few kilobytes.
+/// Longer tokens are not parsed. The longest that clusters issue are a few kilobytes.
 pub const MAX_TOKEN: usize = 64 << 10;
 
 /// Lenient like Go's base64 decoder: the unused bits after the last byte are ignored.

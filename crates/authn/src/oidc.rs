@@ -1,7 +1,8 @@
-//! Tokens of OpenID issuers.
+//! OIDC: tokens of OpenID issuers.
 //!
-//! An issuer is found out about in the background, so that the server starts without it; until then its tokens are
-//! refused. Its keys are fetched with the first token and again when a token is signed with a key that is not known.
+//! OpenID discovery runs in the background, so that the server starts without the issuer; until then its
+//! tokens are rejected. Its keys are fetched with the first token and again when a token is signed with an
+//! unknown key.
 
 mod claims;
 mod distributed;
@@ -245,7 +246,7 @@ impl TokenAuthenticator for Issuers {
     }
 }
 
-/// `sha256:…`; nothing of nothing.
+/// `sha256:…`; empty for empty input.
 #[must_use]
 pub fn hash(data: &[u8]) -> String {
     if data.is_empty() {

@@ -1,4 +1,4 @@
-//! A place over loopback for tests of what asks others.
+//! An HTTP server on loopback for tests of authenticators that call others.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

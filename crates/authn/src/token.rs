@@ -47,7 +47,7 @@ impl TokenAuthenticator for TokenUnion {
     }
 }
 
-/// Makes tokens without audiences good for those of the server.
+/// Gives tokens without audiences the audiences of the server.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticator/audagnostic.go (v1.36.4).
 pub struct AudienceAgnostic {

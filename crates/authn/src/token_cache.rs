@@ -40,7 +40,7 @@ impl Default for Kept {
     }
 }
 
-/// Locks that are taken apart from each other.
+/// The number of independent locks.
 const STRIPES: usize = 32;
 
 /// More answers than this are not kept in a stripe.
@@ -57,7 +57,7 @@ pub struct TokenCache {
 pub trait TokenCacheMetrics: Send + Sync {
     /// A request was answered from memory, or not.
     fn asked(&self, status: &'static str, took: Duration);
-    /// The authenticator behind was asked, and knew or complained.
+    /// The inner authenticator was called, and returned a user or an error.
     fn fetched(&self, status: &'static str);
     /// So many more are waiting (`blocked`) or being looked up (`in_flight`).
     fn active(&self, status: &'static str, change: i64);
@@ -90,7 +90,7 @@ enum Entry {
 }
 
 impl TokenCache {
-    /// Remembers what `inner` says, for as long as upstream does.
+    /// Caches the results of `inner`, for as long as upstream does.
     #[must_use]
     pub fn new(
         inner: Arc<dyn TokenAuthenticator>,
@@ -100,7 +100,7 @@ impl TokenCache {
         TokenCache::keeping(Kept::default(), inner, metrics, clock)
     }
 
-    /// Remembers what `inner` says, for as long as `kept` says.
+    /// Caches the results of `inner`, for as long as `kept` says.
     #[must_use]
     pub fn keeping(
         kept: Kept,
@@ -115,7 +115,7 @@ impl TokenCache {
         TokenCache { work: Arc::new(Work { inner, metrics, kept, clock, key, stripes }) }
     }
 
-    /// Forgets everything, because what was true may be true no longer.
+    /// Clears the cache, because its results may no longer be true.
     pub fn clear(&self) {
         for stripe in &self.work.stripes {
             stripe.lock().clear();

@@ -42,7 +42,7 @@ impl WebhookTokens {
         WebhookTokens { client, version, implicit_audiences, retry: Retry::default(), clock }
     }
 
-    /// Asks again after other waits than upstream's.
+    /// Retries after other delays than upstream's.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> WebhookTokens {
         WebhookTokens { retry, ..self }

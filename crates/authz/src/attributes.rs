@@ -1,4 +1,4 @@
-//! Attributes: what a decision is made about.
+//! Attributes: the input of an authorization decision.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Authorizer: the one question that this crate answers.
+//! Authorizer: the trait of this crate.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,15 +37,15 @@ pub enum Decision {
         /// The reason.
         reason: Cow<'static, str>,
     },
-    /// Others decide. When all say this, the request is refused.
+    /// Later authorizers decide. If all return this, the request is denied.
     NoOpinion {
         /// The reason.
         reason: Cow<'static, str>,
     },
 }
 
-/// A decision, and what went wrong while it was made. An error does not forbid the decision: a broken rule
-/// may stand beside one that allows.
+/// A decision, and the error that occurred on the way. An error does not rule out the decision: a broken rule
+/// may be beside one that allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The decision.

@@ -54,7 +54,7 @@ impl RuleSet {
         RuleSet { is_incomplete: true, errors: vec![why.into()], ..RuleSet::default() }
     }
 
-    /// Takes in what another authorizer allows.
+    /// Adds the rules of another authorizer.
     pub fn add(&mut self, other: RuleSet) {
         self.resources.extend(other.resources);
         self.paths.extend(other.paths);

@@ -60,7 +60,7 @@ pub enum OnFailure {
 pub trait WebhookObserver: Send + Sync {
     /// A call ended.
     fn asked(&self, webhook: &str, result: &'static str, elapsed: Duration);
-    /// A failure was taken for no opinion.
+    /// A failure was treated as no opinion.
     fn failed_open(&self, webhook: &str, result: &'static str);
 }
 
@@ -104,7 +104,7 @@ impl Webhook {
         Verdict { decision, error }
     }
 
-    /// The answer, or why there is none and what metrics call that.
+    /// The answer, or the error and its name in metrics.
     async fn ask(&self, spec: &[u8]) -> Result<Status, (String, &'static str)> {
         let name = &self.settings.name;
         let body = review::body(spec, self.settings.version);

@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Tries until all of them are there, and `rbac` knows.
+/// Tries until all of them exist, and `rbac` knows them.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, policy: &Policy, rbac: &Rbac) {
     // Without the group there are no roles.
     if catalog.load().group(GROUP).is_none_or(|it| it.resources.is_empty()) {
@@ -59,7 +59,8 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, policy: &Policy) -> 
         ("roles", &policy.roles, completed_role),
         ("rolebindings", &policy.role_bindings, completed_binding),
     ];
-    // All at once, because each mostly waits for the disk. What fails does not keep the others from being made.
+    // All at once, because each mostly waits for the disk. A failure does not keep the others from being
+    // created.
     let each = kinds
         .into_iter()
         .flat_map(|(plural, objects, complete)| objects.iter().map(move |object| (plural, object, complete)));
@@ -231,7 +232,7 @@ fn completed_binding(there: &Object, wanted: &Object) -> Completed {
     if changed { Completed::Changed(Box::new(object)) } else { Completed::Same }
 }
 
-/// Adds labels and annotations that are missing; what is there stays.
+/// Adds missing labels and annotations; existing ones are kept.
 fn complete_meta(meta: &mut ObjectMeta, wanted: &ObjectMeta) -> bool {
     let complete = |there: &mut StringMap, wanted: &StringMap| {
         let before = there.len();

@@ -31,7 +31,7 @@ const NAME: &str = "extension-apiserver-authentication";
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// Certificates are given away for this long after they have expired; clocks differ.
+/// Certificates are published for this many seconds after they have expired; clocks differ.
 const SLACK: i64 = 300;
 
 /// The CAs and front proxies that this server trusts.
@@ -73,7 +73,7 @@ pub struct ClusterAuthentication {
 }
 
 impl ClusterAuthentication {
-    /// Runs for as long as it is polled; says once when the config map is there for the first time.
+    /// Runs for as long as it is polled; calls `done` when the config map exists for the first time.
     pub async fn run(self, done: impl FnOnce()) {
         let mut done = Some(done);
         loop {

@@ -1,4 +1,4 @@
-//! The ServiceCIDR `kubernetes`: the ranges that the operator wants. Made when it is missing, never made smaller.
+//! ServiceCIDR `kubernetes`: the operator's ranges. Created if it is missing, never reduced.
 //!
 //! Upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go (v1.36.4).
 
@@ -32,7 +32,7 @@ pub async fn run(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) {
     }
 }
 
-/// Makes it if it is missing, adds a second family if one was added, and says that it is ready.
+/// Creates it if it is missing, adds a second family if one was added, and sets the Ready condition.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) -> Result<()> {
     let context = crate::context(catalog, clock);
     let live = context.reach(GROUP, PLURAL)?;

@@ -1,4 +1,4 @@
-//! Tells an index what becomes of the objects of a resource.
+//! Feeds an index with the changes of a resource's objects.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The lease by which other servers and their users know that this one runs.
+//! Identity lease: shows other servers and their users that this server is running.
 //!
 //! ```text
 //! kube-system/apiserver-eqt2xq…    spec.holderIdentity: apiserver-eqt2xq…_<uid of this process>
@@ -139,7 +139,7 @@ async fn remove(catalog: &CatalogHandle, clock: &Clock, name: &str) -> Result<()
     }
 }
 
-/// A lease that does not say how long it is good for is good for nothing.
+/// A lease without a duration counts as expired.
 fn is_over(spec: &Map, now: MicroTime) -> bool {
     let renewed = spec.str("renewTime").and_then(|text| MicroTime::parse(text).ok());
     let (Some(renewed), Some(seconds)) = (renewed, spec.int("leaseDurationSeconds")) else { return true };

@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_secs(30 * 60);
 /// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Keeps the config map that says since when uses are followed; says once when it is there.
+/// Maintains the config map with the time since when uses are recorded; calls `made` when it exists.
 ///
 /// Upstream: pkg/controlplane/controller/legacytokentracking/controller.go (v1.36.4).
 pub async fn track(catalog: CatalogHandle, clock: Clock, made: impl FnOnce()) {

@@ -14,7 +14,7 @@ use keelson_stdx::clock::Clock;
 /// The pause before a namespace is checked again whose objects wait for finalizers or a grace period.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The finalizer in `spec.finalizers` that this loop takes away.
+/// The finalizer in `spec.finalizers` that this loop removes.
 const KUBERNETES: &str = "kubernetes";
 
 /// Runs for as long as it is polled.
@@ -66,7 +66,7 @@ fn phase<'o>(namespaces: &Live, object: &'o keelson_object::Frozen) -> Option<&'
     object.index().fields.get(position).map(SmolStr::as_str)
 }
 
-/// Deletes everything in a namespace; whether nothing is left.
+/// Deletes everything in a namespace; returns whether nothing is left.
 async fn empty(catalog: &CatalogHandle, namespace: &str, clock: &Clock) -> Result<bool> {
     let context = crate::context(catalog, clock);
     let how = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };

@@ -1,4 +1,4 @@
-//! The priority classes that exist in every cluster: for what the cluster itself is made of.
+//! System priority classes, which exist in every cluster, for the components of the cluster.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const CLASSES: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Makes those that are missing.
+/// Creates missing priority classes.
 ///
 /// Upstream: pkg/registry/scheduling/rest/storage_scheduling.go, AddSystemPriorityClasses (v1.36.4).
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {

@@ -88,7 +88,7 @@ pub async fn repair(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-/// Every address of a service has an object that says so.
+/// Checks that every address of a service has an object that refers to it.
 async fn check_service(context: &Context, service: &Object) -> Result<()> {
     let Some(spec) = service.fields.map("spec") else { return Ok(()) };
     let (addresses, services) =
@@ -198,7 +198,7 @@ fn parent_ref(address: &Object) -> Option<&Map> {
     address.fields.map("spec")?.map("parentRef")
 }
 
-/// The service that an address says it is of.
+/// The service that an address refers to.
 async fn parent(address: &Object, services: &Live) -> Result<Option<Object>> {
     let Some(parent) = parent_ref(address) else { return Ok(None) };
     let text = |key| parent.str(key).unwrap_or_default();

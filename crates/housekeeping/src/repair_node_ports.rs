@@ -20,7 +20,7 @@ const LOOKS: u32 = 3;
 /// The repair of node ports.
 pub struct NodePortRepair {
     ports: NodePorts,
-    /// Ports without an owner, and how many more looks they have.
+    /// Ports without a service, and the number of checks until they are released.
     lost: HashMap<i64, u32>,
 }
 

@@ -155,7 +155,7 @@ impl Counter {
         let turn = ledger.turn(namespace).await;
         let snapshot = quotas.cache()?.fresh().await?;
         let promises = ledger.promises(namespace);
-        // Others go on while we count: what they change is counted again.
+        // Other writers continue while we count: their changes are counted again.
         let turn = Some(turn).filter(|_| attempts >= ATTEMPTS);
         let context = crate::context(&self.catalog, &self.clock);
         let mut changed = Vec::new();
@@ -280,7 +280,7 @@ mod tests {
             quota.text_at("status.used.configmaps").unwrap_or_default().to_owned()
         }
 
-        /// Counts, and says what is used then.
+        /// Counts, and returns the usage.
         async fn count(&self) -> String {
             let quotas = self.context.reach("", "resourcequotas").expect("it is built in");
             assert!(

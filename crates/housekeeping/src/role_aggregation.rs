@@ -40,7 +40,7 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     loop {
         sweep(catalog, clock).await?;
         let mut change = Some(watch.next().await);
-        // Changes come in swarms; one look is enough for all that are there.
+        // Changes come in bursts; one pass handles all that are pending.
         while let Some(told) = change {
             match told {
                 Some(told) => drop(told?),
@@ -51,12 +51,12 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     }
 }
 
-/// Gathers until nothing changes any more: what one role gathers, another may gather from it.
+/// Aggregates until nothing changes any more: one aggregated role may be the source of another.
 pub async fn sweep(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(roles) = catalog.load().find(GROUP, "v1", "clusterroles") else { return Ok(()) };
     let snapshot = roles.live.cache()?.fresh().await?;
     let all: Vec<&Frozen> = snapshot.iter().map(|(_, it)| it.as_ref()).collect();
-    // What fails does not keep the others from being gathered.
+    // A failure does not keep the others from being aggregated.
     let mut outcome = Ok(());
     for frozen in &all {
         let role = roles.live.thaw(frozen)?;

@@ -23,7 +23,7 @@ pub enum Stage {
     Range,
     /// Addresses and ports are as they should be.
     Repaired,
-    /// The service `kubernetes` was looked after, whatever came of it.
+    /// The service `kubernetes` was reconciled, with or without success.
     KubernetesService,
 }
 

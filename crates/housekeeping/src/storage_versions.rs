@@ -57,7 +57,7 @@ pub async fn run(
     while !identity_lease::exists(&catalog, &clock, &server).await.unwrap_or(false) {
         clock.sleep(LEASE_CHECK).await;
     }
-    // Built-in resources are there from the start; those that come later have none.
+    // Built-in resources exist from the start; resources that are added later have no entry.
     let entries = entries(&catalog.load());
     loop {
         let mut pause = INTERVAL;
@@ -80,7 +80,7 @@ fn entries(catalog: &Catalog) -> Vec<Entry> {
     entries
 }
 
-/// `None` for what is not stored, or is stored by another resource.
+/// `None` for resources that are not stored, or are stored by another resource.
 fn entry(catalog: &Catalog, live: &Live) -> Option<Entry> {
     let resource = &live.resource;
     if !resource.is_stored() || resource.stands_for.is_some() {
@@ -104,7 +104,7 @@ fn entry(catalog: &Catalog, live: &Live) -> Option<Entry> {
     })
 }
 
-/// Writes the entry into its StorageVersion, which is made if it is missing.
+/// Writes the entry into its StorageVersion, which is created if it is missing.
 async fn record(catalog: &CatalogHandle, clock: &Clock, server: &str, entry: &Entry) -> Result<()> {
     let context = crate::context(catalog, clock);
     let live = context.reach(GROUP, PLURAL)?;

@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Makes those that are missing.
+/// Creates missing system namespaces.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(namespaces) = catalog.load().find("", "v1", "namespaces") else { return Ok(()) };
     let snapshot = namespaces.live.cache()?.fresh().await?;
@@ -33,7 +33,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-/// Keeps them there for as long as it is polled; says once when all of them are there for the first time.
+/// Recreates them for as long as it is polled; calls `made` when all of them exist for the first time.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, made: impl FnOnce()) {
     let mut made = Some(made);
     loop {

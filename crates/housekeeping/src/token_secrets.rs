@@ -42,7 +42,7 @@ impl TokenSecrets {
         }
     }
 
-    /// Looks at every such secret, and at those of an account that changes.
+    /// Checks every token secret, and again those of a service account that changes.
     async fn follow(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         let find = |plural| catalog.load().find("", "v1", plural);
         let (Some(secrets), Some(accounts)) = (find("secrets"), find("serviceaccounts")) else {
@@ -91,7 +91,7 @@ impl TokenSecrets {
         let uid = secret.meta.annotations.get(UID).unwrap_or_default();
         let account = account.filter(|it| uid.is_empty() || it.meta.uid == uid);
         let Some(account) = account.filter(|it| !it.meta.is_being_deleted()) else {
-            // A secret outlives its account by nothing.
+            // A token secret is deleted with its account.
             let deleted = operation::delete(secrets, &context, place, &DeleteOptions::default()).await;
             return done(deleted.map(drop));
         };

@@ -5,7 +5,7 @@ use std::future::ready;
 use keelson_object::Object;
 use keelson_registry::admission::{Plugin, Request, Ruling};
 
-/// Has nothing against anything.
+/// Admits everything.
 pub(crate) struct AlwaysAdmit;
 
 impl Plugin for AlwaysAdmit {

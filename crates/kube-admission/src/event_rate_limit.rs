@@ -1,4 +1,4 @@
-//! EventRateLimit: so many events in a while and no more, in all, of a namespace, of a user, or about one object.
+//! EventRateLimit: limits the rate of events for the server, a namespace, a user, or one object.
 
 mod bucket;
 mod configuration;
@@ -104,7 +104,7 @@ impl Enforcer {
     }
 }
 
-/// The author of an event decides how long its key is; what is kept of it must not be.
+/// The author of an event controls the length of its key; the stored key must be bounded.
 fn shortened(key: &str) -> Cow<'_, str> {
     if key.len() <= MAX_KEY {
         return Cow::Borrowed(key);

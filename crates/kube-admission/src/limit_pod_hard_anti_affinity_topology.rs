@@ -1,4 +1,5 @@
-//! LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone.
+//! LimitPodHardAntiAffinityTopology: required pod anti-affinity is allowed per node only, not for a whole
+//! zone.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! LimitRanger: what pods and claims of a namespace may ask for, and what containers get that ask for nothing.
+//! LimitRanger: enforces the limits of a namespace on pods and claims, and sets default requests and limits.
 
 mod constraint;
 mod defaults;

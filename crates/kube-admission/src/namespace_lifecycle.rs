@@ -54,7 +54,7 @@ impl Plugin for NamespaceLifecycle {
     }
 }
 
-/// Clients look for the cause, because it means that it is of no use to try again.
+/// Clients look for the cause, because it means that a retry is useless.
 fn terminating(request: &Request<'_>, object: Option<&Object>) -> Error {
     let namespace = &request.place.namespace;
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");

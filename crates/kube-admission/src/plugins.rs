@@ -46,7 +46,7 @@ use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
-/// Features that plugins ask for.
+/// The feature gates that plugins query.
 pub const FEATURES: [&str; 12] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
@@ -294,7 +294,7 @@ pub fn is_known(name: &str) -> bool {
 /// The operator's choice of plugins.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The whole list, where it is given, even if it is empty: then the other two are.
+    /// The complete list, if it is given, even if it is empty: then the other two are empty.
     pub only: Option<Vec<String>>,
     /// Plugins to enable besides the defaults.
     pub enabled: Vec<String>,

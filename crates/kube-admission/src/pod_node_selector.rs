@@ -23,11 +23,11 @@ impl PodNodeSelector {
     }
 }
 
-/// Selectors by namespace: which labels of nodes its pods may ask for.
+/// Node selectors by namespace: the node labels that its pods may select.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Configuration(BTreeMap<SmolStr, SmolStr>);
 
-/// Holds for namespaces that say nothing.
+/// The key for namespaces without their own selector.
 const DEFAULT: &str = "clusterDefaultNodeSelector";
 
 impl Configuration {

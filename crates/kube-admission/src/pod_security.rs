@@ -208,7 +208,7 @@ fn violated(verb: &str, standard: Standard, problems: &[Problem]) -> Option<Stri
     (!problems.is_empty()).then(|| format!("{verb} PodSecurity \"{standard}\": {detail}"))
 }
 
-/// The annotations and the spec of the pod, or of the pods that are to be made.
+/// The annotations and the spec of the pod, or of the pod template of a workload.
 fn pod_of<'o>(request: &Request<'_>, object: &'o Object) -> Option<(StringMap, &'o Map)> {
     if request.is_of("", "pods") {
         return Some((object.meta.annotations.clone(), object.fields.map("spec")?));

@@ -69,7 +69,7 @@ impl Plugin for PodTolerationRestriction {
     }
 }
 
-/// A node that runs out of memory takes no pods that asked for nothing.
+/// A node with memory pressure accepts no pods without memory requests.
 const MEMORY_PRESSURE: Toleration<'static> = Toleration {
     key: "node.kubernetes.io/memory-pressure",
     operator: "Exists",
@@ -156,7 +156,7 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads it, or says everything that is wrong with it.
+    /// Reads the configuration, or returns all errors.
     ///
     /// Upstream: plugin/pkg/admission/podtolerationrestriction/config.go, loadConfiguration (v1.36.4).
     pub(crate) fn read(document: &Map) -> std::result::Result<Configuration, String> {

@@ -1,4 +1,4 @@
-//! Priority: the class of a pod says how important it is.
+//! Priority: sets the priority of pods from their PriorityClass.
 
 use std::future::ready;
 
@@ -179,7 +179,7 @@ fn rank_of(class: &Object) -> Rank {
     }
 }
 
-/// The class of pods that name none: the least of those that are marked.
+/// The default class of pods: the lowest of those that are marked as default.
 async fn default_class(request: &Request<'_>) -> Result<Option<Object>> {
     let classes = request.context.reach(GROUP, "priorityclasses")?;
     let snapshot = classes.cache()?.at_hand().await;

@@ -1,4 +1,4 @@
-//! RuntimeClass: what a runtime costs, and on which nodes it is.
+//! RuntimeClass: sets the overhead and the scheduling constraints of a pod's runtime class.
 
 use keelson_object::scalar::{Quantity, quote};
 use keelson_object::{Map, Object, Value};

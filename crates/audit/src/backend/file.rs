@@ -1,7 +1,8 @@
-//! A log file that is put aside when it is full.
+//! Log file backend, with rotation.
 //!
-//! `audit.log` becomes `audit-2026-11-16T05-43-42.968.log`; old ones are compressed and deleted as the operator wants.
-//! Names and rules are those of the library that upstream uses, so that what reads its files reads ours.
+//! `audit.log` becomes `audit-2026-11-16T05-43-42.968.log`; old files are compressed and deleted as
+//! configured. Names and rules are those of the library that upstream uses, so that programs that read its
+//! files can read ours.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -57,7 +58,7 @@ impl LogFile {
         LogFile { format: Format::Json, to: To::Stdout }
     }
 
-    /// Lines of the file at `path`, which is made with its folder if it is not there.
+    /// Appends to the file at `path`, which is created with its folder if it does not exist.
     ///
     /// Upstream: apiserver/pkg/server/options/audit.go, ensureLogFile (v1.36.4).
     pub fn open(path: &Path, rotation: Rotation, clock: &Clock) -> Result<LogFile, Error> {
@@ -111,7 +112,7 @@ struct Open {
     size: u64,
 }
 
-/// A file and those that were put aside.
+/// The log file and the rotated files.
 struct Files {
     path: PathBuf,
     rotation: Rotation,

@@ -13,7 +13,7 @@ use tracing::warn;
 use super::Ground;
 use crate::Error;
 
-/// Sends a body to where events go. An error is why it was not taken, for people.
+/// Sends a body to the webhook. The error is the reason in words.
 pub trait Post: Send + Sync {
     /// Sends it once.
     fn post(&self, body: Bytes) -> BoxFuture<'_, Result<(), String>>;

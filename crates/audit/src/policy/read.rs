@@ -13,7 +13,7 @@ use crate::{Error, Level, Stage, Stages};
 const LEVELS: [&str; 4] = ["None", "Metadata", "Request", "RequestResponse"];
 
 impl Policy {
-    /// Reads a policy: it, and what a strict reader complains of; or everything that is wrong with it.
+    /// Reads a policy: returns it with the complaints of a strict reader, or all errors.
     pub fn read(text: &[u8]) -> Result<(Policy, Vec<String>), Error> {
         let failed = |problem: &dyn std::fmt::Display| Error::Policy(format!("failed decoding: {problem}"));
         let document = yaml::read(text).map_err(|error| failed(&error))?;

@@ -1,4 +1,4 @@
-//! Keys: what tokens are signed with, and what verifies them.
+//! Keys that sign and verify tokens.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Claims: what a token says.
+//! Claims of service account tokens.
 
 use keelson_object::{Map, SmolStr, Value};
 

@@ -1,4 +1,4 @@
-//! Issuer: makes bound tokens.
+//! Issuer: issues bound tokens.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Looking up what a token is bound to.
+//! Lookup of the objects that a token is bound to.
 
 use std::sync::Arc;
 use std::time::Duration;

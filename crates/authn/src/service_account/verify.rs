@@ -56,7 +56,7 @@ pub struct Settings {
 pub struct Counts {
     /// Tokens without audiences.
     pub legacy: AtomicU64,
-    /// Tokens that live on only because clients do not read them again.
+    /// Tokens that still work only because of the extended lifetime; the client did not reload them.
     pub stale: AtomicU64,
     /// Tokens that might become stale, and are not yet.
     pub valid: AtomicU64,

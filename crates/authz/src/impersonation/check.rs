@@ -1,4 +1,4 @@
-//! The questions that one way asks.
+//! Checks of one impersonation mode.
 
 use std::collections::BTreeMap;
 

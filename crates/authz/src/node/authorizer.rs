@@ -11,7 +11,7 @@ use super::graph::{Graph, Kind};
 use super::identity::node_name;
 use crate::{Attributes, Authorizer, Decision, RuleSet, Subject, Target, Verdict};
 
-/// Lets kubelets do what their nodes need, and has no opinion about others.
+/// Allows kubelets what their nodes need, and has no opinion about other users.
 ///
 /// Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go (v1.36.4).
 pub struct NodeAuthorizer {

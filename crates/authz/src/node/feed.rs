@@ -1,4 +1,4 @@
-//! Feeds the graph with what becomes of objects.
+//! Feeds the graph with changes of objects.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn bond_of_pod(pod: &Object) -> Option<Bond> {
     let node = pod.text_at("spec.nodeName").filter(|it| !it.is_empty())?;
     let namespace = &pod.meta.namespace;
     let mut needs = HashSet::from([Need::new(Kind::Pod, namespace, &pod.meta.name)]);
-    // A node that makes such a pod must not gain anything by it.
+    // A node that creates a mirror pod must not gain access by it.
     if pod.meta.annotations.get(MIRROR).is_none() {
         let empty = Map::new();
         let spec = pod.fields.map("spec").unwrap_or(&empty);

@@ -92,7 +92,7 @@ type Nodes = HashMap<SmolStr, u32>;
 type Table<V> = HashMap<SmolStr, HashMap<SmolStr, V>>;
 
 impl Graph {
-    /// A graph of nothing.
+    /// An empty graph.
     #[must_use]
     pub fn new() -> Graph {
         Graph::default()
@@ -105,12 +105,12 @@ impl Graph {
         nodes.is_some_and(|it| it.contains_key(node))
     }
 
-    /// Takes what an object says, or that it says nothing any more.
+    /// Sets or removes the bond of an object.
     pub(super) fn tell(&self, who: &Need, bond: Option<Bond>) {
         self.0.write().tell(who, bond);
     }
 
-    /// Takes what a volume says, or that it says nothing any more.
+    /// Sets or removes the binding of a volume.
     pub(super) fn bind(&self, volume: &str, binding: Option<Binding>) {
         self.0.write().bind(volume, binding);
     }
@@ -182,14 +182,14 @@ impl State {
         nodes.into_iter().flat_map(HashMap::keys).cloned().collect()
     }
 
-    /// Gives a node to an object, and to what lies behind it.
+    /// Adds a node to an object, and to the objects behind it.
     fn give(&mut self, need: &Need, node: &SmolStr) {
         if self.give_one(need, node) && need.kind == Kind::Claim {
             self.pass_on(need, node, State::give_one);
         }
     }
 
-    /// Takes a node from an object, and from what lies behind it.
+    /// Removes a node from an object, and from the objects behind it.
     fn take(&mut self, need: &Need, node: &SmolStr) {
         if self.take_one(need, node) && need.kind == Kind::Claim {
             self.pass_on(need, node, State::take_one);

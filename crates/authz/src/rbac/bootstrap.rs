@@ -29,7 +29,7 @@ pub const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 pub struct Policy {
     /// Roles of the cluster.
     pub cluster_roles: Vec<Object>,
-    /// Bindings that hold everywhere.
+    /// ClusterRoleBindings.
     pub cluster_role_bindings: Vec<Object>,
     /// Roles of namespaces.
     pub roles: Vec<Object>,
@@ -44,7 +44,7 @@ pub const MOVED: [(&str, &str); 3] = [
     ("view", "system:aggregate-to-view"),
 ];
 
-/// A binding of which a part became another one. Its name, the name of the other.
+/// A binding that was split: its name, and the name of the new binding.
 pub const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 impl Policy {

@@ -35,7 +35,7 @@ impl Rbac {
         self.now.load().grants(user, namespace)
     }
 
-    /// Makes other tables of those that are there.
+    /// Replaces the tables by an edited copy.
     pub fn change(&self, edit: impl FnOnce(&mut Tables)) {
         let _one = self.writer.lock();
         let mut tables = Tables::clone(&self.now.load());
@@ -61,7 +61,7 @@ impl Rbac {
         Arc::new(Part { rbac: self.clone(), clear: Tables::clear_bindings, of: Kind::Bindings })
     }
 
-    /// Learns of the bindings that hold everywhere.
+    /// Follows ClusterRoleBindings.
     #[must_use]
     pub fn cluster_role_bindings(self: &Arc<Rbac>) -> Arc<dyn Follower> {
         Arc::new(Part { rbac: self.clone(), clear: Tables::clear_cluster_bindings, of: Kind::Bindings })

@@ -1,4 +1,4 @@
-//! Rule: verbs, and what they may be done to.
+//! Rule: verbs, and the resources or paths they apply to.
 
 use std::fmt;
 

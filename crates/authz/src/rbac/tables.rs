@@ -139,7 +139,7 @@ impl Tables {
         self.there = HashMap::new();
     }
 
-    /// Forgets all bindings that hold everywhere.
+    /// Removes all ClusterRoleBindings.
     pub fn clear_cluster_bindings(&mut self) {
         self.everywhere = Scope::default();
     }

@@ -131,7 +131,7 @@ pub(super) fn body(spec: &[u8], version: ReviewVersion) -> Bytes {
     [head.as_bytes(), spec, tail].concat().into()
 }
 
-/// The `status` of what came back.
+/// The `status` of the response.
 pub(super) fn read(body: &[u8], version: ReviewVersion) -> Result<Status, String> {
     let document =
         json::read(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;

@@ -51,11 +51,11 @@ pub(super) enum SignError {
 ///
 /// Upstream: cmd/kube-controller-manager, --cluster-signing-duration (v1.36.4).
 const LIFE: i64 = 365 * 24 * 3600;
-/// The shortest life.
+/// The shortest lifetime, in seconds.
 const SHORTEST: i64 = 600;
 /// New certificates are valid from this many seconds ago, for clients whose clocks are behind.
 const BACKDATED: i64 = 300;
-/// A life that is too short to be cut by [`BACKDATED`].
+/// A lifetime that is too short to be reduced by [`BACKDATED`].
 const SHORT: i64 = 8 * 3600;
 
 impl Authority {

@@ -1,4 +1,4 @@
-//! A request for a certificate, taken apart.
+//! CertificateSigningRequest: the parsed form for approval and signing.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub(super) const COMMON_NAME: u8 = 3;
 pub(super) const ORGANIZATION: u8 = 10;
 
 impl Request {
-    /// `None` for what cannot be read; the API lets nothing of that kind in.
+    /// `None` if it cannot be parsed; the API rejects such requests.
     pub(super) fn of(object: &Object) -> Option<Request> {
         let spec = object.fields.map("spec")?;
         let nothing = Map::new();

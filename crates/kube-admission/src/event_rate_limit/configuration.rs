@@ -30,7 +30,7 @@ impl Of {
     }
 }
 
-/// So many a second, and so many at once, for so many different ones.
+/// A limit: events per second, burst, and the number of cached buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     pub(super) of: Of,

@@ -1,4 +1,4 @@
-//! Configuration: where the webhook is, and how long its answers hold.
+//! Configuration of ImagePolicyWebhook: the webhook, and how long its answers are cached.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -54,7 +54,7 @@ const ALLOW: Range = Range { unit: SECOND, least: SECOND, most: 30 * MINUTE, def
 const DENY: Range = Range { unit: SECOND, least: SECOND, most: 30 * MINUTE, default: 30 * SECOND };
 
 impl Configuration {
-    /// Reads it, or says everything that is wrong with it.
+    /// Reads the configuration, or returns all errors.
     ///
     /// Upstream: plugin/pkg/admission/imagepolicy/config.go, normalizeWebhookConfig (v1.36.4).
     pub(crate) fn read(document: &Map) -> Result<Configuration, Vec<String>> {

@@ -80,7 +80,7 @@ pub(super) fn as_yaml(reply: &Reply) -> Option<Result<Map, String>> {
     })
 }
 
-/// The `status` of what came back.
+/// The `status` of the response.
 pub(super) fn read(map: &Map) -> Result<Status, String> {
     let (version, kind) = (map.str("apiVersion").unwrap_or(""), map.str("kind").unwrap_or(""));
     if ![API_VERSION, ""].contains(&version) || ![KIND, ""].contains(&kind) {

@@ -63,7 +63,7 @@ fn each(
 }
 
 impl Rule<'_> {
-    /// Request, limit and what is enforced, with a precision that all of them have.
+    /// Request, limit and enforced value, at a common precision.
     ///
     /// Upstream: plugin/pkg/admission/limitranger/admission.go, requestLimitEnforcedValues (v1.36.4).
     fn numbers(&self) -> (i64, i64, i64) {

@@ -7,7 +7,7 @@ use crate::pods::maps_mut;
 /// The annotation that lists the defaults that were set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Gives a pod what a limit range has for its containers.
+/// Sets the defaults of a limit range on the containers of a pod.
 ///
 /// Upstream: plugin/pkg/admission/limitranger/admission.go, mergePodResourceRequirements (v1.36.4).
 pub(super) fn give(pod: &mut Object, limits: &Map) {
@@ -47,7 +47,7 @@ fn together(limits: &Map, field: &str) -> Map {
     all
 }
 
-/// The names of what was missing, in order.
+/// Fills in defaults; returns the names that were missing, in order.
 fn fill(container: &mut Map, field: &str, defaults: &Map) -> Vec<String> {
     let has = container.map("resources").and_then(|it| it.map(field));
     let is_missing = |name: &str| has.is_none_or(|it| !it.contains(name));

@@ -1,4 +1,4 @@
-//! Certificates that a node asks for: its own, and those of the pods that it runs.
+//! NodeRestriction: certificate requests by nodes, for themselves and for the pods that they run.
 
 use keelson_authz::node::references::MIRROR;
 use keelson_object::Object;

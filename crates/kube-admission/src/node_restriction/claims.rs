@@ -30,7 +30,7 @@ pub(super) fn problem(asked: &Asked<'_>) -> Option<String> {
     ))
 }
 
-/// A claim without what a node may change.
+/// A claim without the fields that a node may change.
 fn rest(claim: &Object) -> Object {
     let mut rest = claim.clone();
     rest.meta.resource_version = "".into();

@@ -94,7 +94,7 @@ fn owner_problem(node: &str, owner: &OwnerReference) -> Option<String> {
         .then(|| format!("node {own} must not set blockOwnerDeletion on an owner reference"))
 }
 
-/// Volumes that need nothing of the API.
+/// Volume types that refer to no API object.
 const PLAIN_VOLUMES: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",

@@ -143,7 +143,7 @@ async fn driver(asked: &Asked<'_>, pod: &Object, volume: &Map) -> Result<Option<
     Ok(driver_of(volume))
 }
 
-/// The drivers that have taken over volumes that were built in.
+/// The CSI drivers that replaced in-tree volume types.
 ///
 /// Upstream: staging/src/k8s.io/csi-translation-lib/plugins/*.go (v1.36.4).
 const TAKEN_OVER: [(&str, &str); 7] = [

@@ -1,4 +1,4 @@
-//! Checks: what a pod must not do at which level, and since when.
+//! Checks: what a pod must not do at each level, and since which version.
 
 mod baseline;
 mod pod;
@@ -21,7 +21,7 @@ struct Check {
     id: &'static str,
     /// The forms with the minor version that introduced each; the newest last.
     forms: &'static [(u32, Form)],
-    /// A weaker rule that is not asked where this one is.
+    /// A weaker check that is skipped where this one applies.
     instead_of: &'static str,
 }
 

@@ -61,7 +61,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 impl Configuration {
-    /// Reads a configuration, or says all that is wrong with it.
+    /// Reads a configuration, or returns all errors.
     ///
     /// Upstream: staging/src/k8s.io/pod-security-admission/admission/api/load/load.go, LoadFromData (v1.36.4).
     pub(crate) fn read(document: &Map) -> Result<Configuration, String> {

@@ -1,4 +1,4 @@
-//! Counts: how often pods were looked at, and what came of it.
+//! Metrics of PodSecurity: evaluations and their results.
 //!
 //! Upstream: staging/src/k8s.io/pod-security-admission/metrics/metrics.go (v1.36.4).
 

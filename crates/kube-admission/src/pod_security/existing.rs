@@ -1,4 +1,4 @@
-//! Pods that are there already: what a stricter standard means for them, and which of their changes matter.
+//! Existing pods: which of them violate a stricter standard, and which updates must be evaluated.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::PodSecurity;
 use super::checks::{self, Pod};
 use super::policy::Standard;
 
-/// So many pods are looked at, and for so long.
+/// The limits of the check of existing pods: their number, and the time.
 const MOST_PODS: usize = 3000;
 const LONGEST: Duration = Duration::from_secs(1);
 

@@ -115,8 +115,8 @@ impl Policy {
             && self.warn.is_equivalent(&other.warn)
     }
 
-    /// The policy of a namespace with these labels. A label that cannot be read is strict where pods are refused, and
-    /// lets everything pass elsewhere.
+    /// The policy of a namespace with these labels. An invalid label means restricted for enforce, and
+    /// privileged for the other modes.
     ///
     /// Upstream: staging/src/k8s.io/pod-security-admission/api/helpers.go, PolicyToEvaluate (v1.36.4).
     pub(crate) fn of(labels: &StringMap, defaults: &Policy) -> (Policy, FieldErrors) {

@@ -1,4 +1,4 @@
-//! Census: counts what the objects of a namespace use, for the status of quotas.
+//! Census: counts the usage of the objects of a namespace, for the status of quotas.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{Features, devices};
 use crate::amounts::{self, Amounts};
 use crate::plugins::Settings;
 
-/// Counts as the plugin does that is made with the same settings.
+/// Counts in the same way as the plugin with the same settings.
 #[derive(Clone, Debug)]
 pub struct Census {
     features: Features,
@@ -135,7 +135,7 @@ fn evaluator(live: &Live) -> Option<Evaluator> {
 }
 
 impl Count<'_> {
-    /// Adds the objects of a resource, and those on their way.
+    /// Adds the objects of a resource, and those that are charged but not stored yet.
     async fn add(&mut self, live: &Live, evaluator: &Evaluator, around: &Surroundings) -> Result<()> {
         let snapshot = live.cache()?.fresh().await?;
         let resource = live.resource.group_resource();

@@ -51,7 +51,8 @@ pub(super) enum Refusal {
     Failed(Error),
 }
 
-/// Charges quotas for what a request would use; whether that changed any. A request that is refused changes nothing.
+/// Charges quotas for the usage of a request; returns whether any changed. A rejected request changes
+/// nothing.
 ///
 /// Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go, CheckRequest (v1.36.4).
 pub(super) fn charge(

@@ -185,7 +185,7 @@ impl Clerk {
 }
 
 impl Caller {
-    /// A client that has left gets no answer.
+    /// A client that has disconnected gets no answer.
     fn tell(self, answer: Result<(), Refusal>) {
         let _ = self.answer.send(answer);
     }
@@ -208,7 +208,7 @@ fn again(error: &Error) -> Error {
     }
 }
 
-/// Writes what has changed; what could not be written, and why.
+/// Writes the changed quotas; returns those that could not be written, and why.
 async fn write(
     live: &Live,
     catalog: &Arc<Catalog>,

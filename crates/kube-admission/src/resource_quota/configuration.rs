@@ -30,7 +30,7 @@ pub(super) struct LimitedResource {
 }
 
 impl Configuration {
-    /// Reads a configuration, and says all that is wrong with it.
+    /// Reads a configuration, or returns all errors.
     ///
     /// Upstream: apiserver/pkg/admission/plugin/resourcequota/config.go, LoadConfiguration, and
     /// apis/resourcequota/validation/validation.go, ValidateConfiguration (v1.36.4).

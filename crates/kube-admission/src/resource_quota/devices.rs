@@ -36,7 +36,7 @@ const MOST: usize = 32;
 pub(super) struct Devices(Option<Arc<Known>>);
 
 struct Known {
-    /// The other name of a class, if it has one, by class.
+    /// The extended resource name of each class, if it has one.
     names: BTreeMap<SmolStr, Option<SmolStr>>,
     /// The pods by uid.
     pods: BTreeMap<SmolStr, Object>,
@@ -130,7 +130,7 @@ impl Known {
         others
     }
 
-    /// The pod that a claim was made for, if both say so.
+    /// The pod that a claim was created for, if both agree.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage (v1.36.4).
     fn owner(&self, claim: &Object) -> Option<&Object> {
@@ -158,7 +158,7 @@ fn controller(object: &Object) -> Option<&OwnerReference> {
     object.meta.owner_references.iter().find(|it| it.controller == Some(true))
 }
 
-/// The worst case: of each class as many as one of the alternatives may give.
+/// The worst case: for each class the largest number of devices in one of the alternatives.
 fn asked(request: &Map) -> Amounts {
     let one = |request: &Map| {
         let class = request.str("deviceClassName").unwrap_or_default();
@@ -174,7 +174,7 @@ fn asked(request: &Map) -> Amounts {
         request.map("exactly").map(one).unwrap_or_default()
     } else {
         request.maps("firstAvailable").for_each(|it| raise(&mut worst, &one(it)));
-        // What none of them gives is not counted at all.
+        // Classes without devices are not counted at all.
         worst.retain(|_, amount| !amount.is_zero());
         worst
     }

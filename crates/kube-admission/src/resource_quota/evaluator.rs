@@ -1,4 +1,4 @@
-//! Evaluator: what objects of a resource use, and under which names quotas count it.
+//! Evaluator: the usage of objects of a resource, and the names under which quotas count it.
 
 use std::collections::BTreeSet;
 

@@ -1,15 +1,15 @@
-//! Ledger: what has been charged and is not stored yet.
+//! Ledger: charges for objects that are not stored yet.
 //!
-//! A count of what is used must include what has been promised in the meantime:
+//! A count of the usage must include the charges made in the meantime:
 //!
 //! ```text
 //! request  charges the quota: used 4 -> 5 ........................ stores the pod
 //! counter              counts 4 pods, and 1 that is on its way: used stays 5
 //! ```
 //!
-//! A namespace is charged or read by one at a time ([`Ledger::turn`]), so that a reader of a quota and the ledger in
-//! one turn knows that all that is promised has been charged, and nothing else. Objects are looked at afterwards: what
-//! has come meanwhile is there by its uid.
+//! A namespace is charged or read by one task at a time ([`Ledger::turn`]), so that a task that reads a quota
+//! and the ledger in one turn knows that exactly the promised objects have been charged. Objects are read
+//! afterwards: those that were stored meanwhile are recognized by their uid.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -91,7 +91,7 @@ impl Ledger {
         self.strike(namespace, uid) && !is_repeated
     }
 
-    /// Strikes what was promised too long ago; the namespaces that waited for it.
+    /// Removes promises that are too old; returns the namespaces that waited for them.
     pub fn expire(&self, now: Duration) -> Vec<SmolStr> {
         let mut broken = Vec::new();
         self.0.promises.lock().retain(|namespace, promises| {

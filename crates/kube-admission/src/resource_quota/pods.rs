@@ -148,7 +148,7 @@ fn of_container(container: &Map, status: &Map, which: &str) -> Amounts {
 fn report<'s>(container: &Map, status: &'s Map) -> Option<&'s Map> {
     let name = container.str("name")?;
     let find = |list: &str| status.maps(list).find(|it| it.str("name") == Some(name));
-    // An init container that ends has no size that could be changed.
+    // The resources of a regular init container cannot be resized.
     let is_sidecar = container.str("restartPolicy") == Some("Always");
     find("containerStatuses").or_else(|| find("initContainerStatuses").filter(|_| is_sidecar))
 }

@@ -34,7 +34,7 @@ impl Quota {
         &self.object.meta.name
     }
 
-    /// The object with what is used now.
+    /// The object with the current usage.
     pub(super) fn into_object(self) -> Object {
         let mut object = self.object;
         object.fields.map_mut("status").set("used", amounts::write(&self.used));
@@ -47,8 +47,8 @@ pub(super) fn live(catalog: &Catalog) -> Option<&Live> {
     catalog.live("", "resourcequotas").map(AsRef::as_ref)
 }
 
-/// The quotas of a namespace, as they surely are. That there are none is what the cache says: most namespaces have
-/// none, and a store that is far away need not be asked about them with every write.
+/// The quotas of a namespace, read consistently. Their absence is taken from the cache: most namespaces have
+/// none, and a remote store need not be asked about them with every write.
 pub(super) async fn all(live: &Live, namespace: &str) -> Result<Vec<Quota>> {
     let cache = live.cache()?;
     if cache.at_hand().await.namespace(namespace).next().is_none() {

@@ -4,7 +4,7 @@ use keelson_object::{Map, Object};
 
 use crate::pods::CONTAINERS;
 
-/// Unlike upstream's, this also looks into projected volumes: a secret is a secret.
+/// Unlike upstream's, this also checks projected volumes, which can contain secrets, too.
 ///
 /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, limitSecretReferences (v1.36.4).
 pub(super) fn limit(account: &Object, spec: &Map) -> Option<String> {

@@ -51,7 +51,7 @@ struct Inner {
     reason: String,
 }
 
-/// A circuit that lets nothing through.
+/// An open circuit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted {
     failures: u32,
@@ -80,7 +80,7 @@ pub(crate) struct Pass<'c> {
 }
 
 impl Circuit {
-    /// Lets a question through, or says why not.
+    /// Lets a call through, or returns why not.
     pub(crate) fn enter<'c>(&'c self, breaker: Breaker, clock: &'c Clock) -> Result<Pass<'c>, Interrupted> {
         let mut inner = self.0.lock();
         let left = inner.until.saturating_sub(clock.monotonic());
@@ -102,7 +102,7 @@ impl Circuit {
 }
 
 impl Pass<'_> {
-    /// The webhook was asked; `failure` says why it gave no answer.
+    /// The webhook was called; `failure` is the reason if it failed.
     pub(crate) fn settle(mut self, failure: Option<&str>) {
         self.is_settled = true;
         let mut inner = self.circuit.0.lock();
@@ -120,7 +120,7 @@ impl Pass<'_> {
 }
 
 impl Drop for Pass<'_> {
-    /// The request ended before the webhook answered: that says nothing about the webhook.
+    /// The request ended before the webhook answered, which shows nothing about the webhook.
     fn drop(&mut self) {
         let mut inner = self.circuit.0.lock();
         if !self.is_settled && inner.state == CircuitState::HalfOpen {

@@ -1,4 +1,4 @@
-//! Call: asking one webhook, and what can come of it.
+//! Call: calls one webhook, and the possible results.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::review::{self, Answer, Shown, Task};
 /// Why a webhook did not allow a request.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It could not be asked, or did not answer as it should. The policy of the webhook says what that means.
+    /// The call failed, or the answer is invalid. The failure policy of the webhook decides what that means.
     Failed {
         /// The reason.
         reason: String,
@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// An answer that makes no sense.
+    /// An invalid answer.
     pub(crate) fn internal(why: &str) -> Refusal {
         Refusal::Internal(Error::Rejected(Box::new(Status::internal_error(why))))
     }
@@ -69,7 +69,7 @@ pub(crate) struct Caller {
     pub(crate) how: Webhooks,
 }
 
-/// A webhook that is to be asked, and its place among the others.
+/// A webhook that is to be called, and its position among the others.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn<'t> {
     pub(crate) hook: &'t Hook,
@@ -77,7 +77,8 @@ pub(crate) struct Turn<'t> {
     pub(crate) position: usize,
 }
 
-/// An object in the version that a webhook wants to see. What is not of the resource's kind has one version.
+/// An object in the version that a webhook wants. Objects of other kinds than the resource's have one
+/// version.
 pub(crate) async fn in_version(
     request: &Request<'_>,
     invocation: Invocation<'_>,
@@ -152,7 +153,7 @@ impl Caller {
         Err(Refusal::No(Box::new(denied(&hook.name, answer.result.unwrap_or_default()))))
     }
 
-    /// The question and the answer to it, or the code and the reason why there is none.
+    /// Sends the review and reads the answer, or returns the code and the reason of the failure.
     async fn exchange(
         &self,
         hook: &Hook,
@@ -228,7 +229,7 @@ impl Caller {
     }
 }
 
-/// The cause is in upstream's words; what people read says besides how long they waited for it.
+/// The cause is in upstream's words; the message for people also says how long the call took.
 fn not_called(webhook: &str, reason: &str, took: Option<Duration>) -> Status {
     let mut status = Status::internal_error(&format!("failed calling webhook {}: {reason}", quote(webhook)));
     if let Some(took) = took {

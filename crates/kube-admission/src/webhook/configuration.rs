@@ -1,4 +1,4 @@
-//! WebhookAdmission: what the file of all plugins says to the two that ask webhooks.
+//! WebhookAdmission: the configuration of the two webhook plugins in the admission configuration file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Hook: one webhook of a configuration, ready to be asked.
+//! Hook: one webhook of a configuration, ready to be called.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) struct Hook {
     pub(crate) configuration: String,
     /// `pods.example.com`
     pub(crate) name: String,
-    /// Tells it apart from all others, also from others of its name.
+    /// A unique id, also among webhooks with the same name.
     pub(crate) id: String,
     pub(crate) rules: Vec<Rule>,
     /// Whether the rules match other versions, too (`matchPolicy: Equivalent`).
@@ -66,7 +66,7 @@ impl Hook {
 
     fn read(configuration: &Object, position: usize, map: &Map) -> Hook {
         let text = |key: &str| map.str(key).unwrap_or_default();
-        // An empty selector selects everything; one that makes no sense was refused when it was written.
+        // An empty selector selects everything; an invalid one was rejected when it was written.
         let selector = |key: &str| {
             let selector = map.map(key).map(Selector::from_label_selector);
             selector.and_then(Result::ok).unwrap_or_else(|| Selector::from_labels([]))

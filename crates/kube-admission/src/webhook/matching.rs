@@ -11,7 +11,7 @@ use super::hook::{Hook, Rule};
 /// How a webhook is called: with the resource of the request, or with an equivalent one.
 #[derive(Clone, Copy)]
 pub(crate) struct Invocation<'r> {
-    /// The resource as which it wants to see the objects.
+    /// The resource in which it gets the objects.
     pub(crate) resource: &'r Resource,
     /// The version of that resource.
     pub(crate) version: &'r Version,

@@ -26,7 +26,7 @@ pub(crate) struct MutatingWebhooks {
 }
 
 impl MutatingWebhooks {
-    /// Asks webhooks, also those behind services and those of files.
+    /// Calls webhooks of the API and of files, also those behind services.
     pub(crate) fn new(settings: &Settings) -> MutatingWebhooks {
         let own = &settings.configurations.mutating_webhooks;
         let reach = Reach { services: settings.services.clone(), accounts: own.accounts.clone() };
@@ -188,7 +188,7 @@ fn sorted(patch: &Value) -> Value {
     Value::List(patch.as_list().unwrap_or_default().iter().map(operation).collect())
 }
 
-/// A patched tree as the object that it is, with what is filled in for what was left out.
+/// The patched tree as an object, with defaults.
 async fn read_back(
     request: &Request<'_>,
     invocation: Invocation<'_>,

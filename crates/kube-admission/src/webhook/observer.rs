@@ -29,7 +29,7 @@ pub enum Timings {
 
 /// Counts.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A webhook was asked.
+    /// A webhook was called.
     fn asked(&self, asked: &Asked<'_>);
 
     /// The state of a webhook's circuit.
@@ -41,7 +41,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
 pub struct Asked<'a> {
     /// The name of the webhook.
     pub webhook: &'a str,
-    /// `admit` for those that change objects, `validating` for the others.
+    /// `admit` for mutating webhooks, `validating` for the others.
     pub step: &'static str,
     /// `CREATE`.
     pub operation: &'static str,
@@ -58,11 +58,11 @@ pub enum Verdict {
     Allowed,
     /// The webhook denied the request.
     Denied(u16),
-    /// The webhook could not be asked, and the request fails.
+    /// The call failed, and the request fails.
     FailedClosed(u16),
     /// The call failed, and the request goes on.
     FailedOpen(u16),
-    /// We could not do with the answer what had to be done.
+    /// The answer could not be applied.
     Internal,
 }
 

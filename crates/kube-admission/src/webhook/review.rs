@@ -90,7 +90,7 @@ fn options(request: &Request<'_>) -> Value {
     for (key, value) in request.context.options.as_map().into_iter().flat_map(|it| it.iter()) {
         options.push_new(key.clone(), value.clone());
     }
-    // Kinds that take their time say how long, whatever was asked for.
+    // Kinds with a grace period set it, whatever was requested.
     if let Some(seconds) = request.grace_seconds {
         options.set("gracePeriodSeconds", seconds);
     }
@@ -161,7 +161,7 @@ pub(crate) fn typed(review: Map) -> Result<Map, TypeMismatch> {
     Ok(review)
 }
 
-/// Reads an answer, or says why it is none.
+/// Reads an answer, or returns why it is invalid.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
 pub(crate) fn answer(form: ReviewVersion, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {

@@ -36,7 +36,8 @@ impl Source {
         !matching::is_exempt(request) || !self.manifests.hooks().is_empty()
     }
 
-    /// All webhooks that may be asked: those of files first, each by the names of their configurations.
+    /// All webhooks that may be called: those of files first, each sorted by the names of their
+    /// configurations.
     pub(crate) fn hooks(&self, request: &Request<'_>) -> Result<Vec<Arc<Hook>>> {
         let manifests = self.manifests.hooks();
         let catalog = request.context.catalog.as_ref().filter(|_| !matching::is_exempt(request));

@@ -15,7 +15,7 @@ pub(crate) struct Pod<'p> {
 }
 
 impl<'p> Pod<'p> {
-    /// All containers: those that run first, those that stay, those that were added later.
+    /// All containers: init containers, containers and ephemeral containers.
     pub(crate) fn containers(&self) -> impl Iterator<Item = &'p Map> + use<'p> {
         let spec = self.spec;
         CONTAINERS.into_iter().flat_map(|list| spec.maps(list))
